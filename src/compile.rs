@@ -68,6 +68,16 @@ pub struct Options {
     pub limits: Limits,
 }
 
+impl Options {
+    /// The options under which models write; see [`schema::Options::for_generation`].
+    pub fn for_generation() -> Options {
+        Options {
+            schema: schema::Options::for_generation(),
+            ..Options::default()
+        }
+    }
+}
+
 /// Compiles sources for one vocabulary. Cheap to clone; grammars of one compiler share what does not depend on them.
 #[derive(Clone, Debug)]
 pub struct Compiler {

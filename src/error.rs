@@ -96,6 +96,8 @@ pub enum ProblemKind {
     Unsupported,
     /// Enforced, but some of what the source allows is refused.
     Narrowed,
+    /// Some of what the source allows is refused because the options ask for it: an object that it leaves open is closed.
+    Closed,
     /// The target of a reference does not exist, or references form a circle.
     Reference,
     /// No text at all satisfies the source.
@@ -116,6 +118,7 @@ impl ProblemKind {
             ProblemKind::Invalid => "invalid",
             ProblemKind::Unsupported => "unsupported",
             ProblemKind::Narrowed => "narrowed",
+            ProblemKind::Closed => "closed",
             ProblemKind::Reference => "reference",
             ProblemKind::Unsatisfiable => "unsatisfiable",
             ProblemKind::Limit => "limit",

@@ -43,7 +43,7 @@ pub mod sketch;
 mod text;
 
 pub use draft::Draft;
-pub use options::{Formats, KeyOrder, Options, Refuse, Whitespace};
+pub use options::{AdditionalProperties, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace};
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
@@ -66,7 +66,7 @@ pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Dia
 
 fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let (parsed, mut diagnostics) = read(text, options, limits)?;
-    let forms = normal::normalise(parsed, limits)?;
+    let forms = normal::normalise(parsed, options, limits)?;
     let (cfg, notes) =
         lower::grammar(&forms, options, limits).map_err(|error| explained(error, text, options, limits))?;
     for note in forms.notes.iter().cloned().chain(notes) {

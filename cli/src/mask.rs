@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
     let prefix = args.prefix()?;
     let (_, vocabulary) = args.tokenizer.load()?;
-    let compiled = source.compile(&vocabulary, &args.meaning.options());
+    let compiled = source.compile(&vocabulary, &args.meaning.options_for_writing());
     let (grammar, _) = compiled.map_err(|error| problems::failure(&source, &error))?;
     let state = after(&grammar, &prefix).map_err(|verdict| leaves(&prefix, &verdict))?;
     let view = View::of(&grammar, state);

@@ -8,6 +8,8 @@ mod bombs;
 mod budgets;
 #[path = "http/chats.rs"]
 mod chats;
+#[path = "http/closing.rs"]
+mod closing;
 #[path = "http/conformance.rs"]
 mod conformance;
 #[path = "http/constraints.rs"]

@@ -4,6 +4,7 @@
 //! array or object whose parts are goals again. The algebra makes them (`normal`), the grammar is written from them (`lower`).
 
 mod array;
+pub(crate) mod closing;
 mod goal;
 mod number;
 mod object;
@@ -14,7 +15,7 @@ mod way;
 pub(crate) use array::Array;
 pub(crate) use goal::{GoalId, Goals, Literal};
 pub(crate) use number::{Bound, NumberShape};
-pub(crate) use object::{Member, Object, RestClass};
+pub(crate) use object::{Closing, Member, Object, RestClass};
 pub(crate) use string::StringShape;
 pub(crate) use way::{MOST_WISHES, Way};
 

@@ -6,6 +6,7 @@
 
 mod array;
 mod automaton;
+mod constants;
 mod digits;
 mod draft;
 mod flat;
@@ -28,7 +29,7 @@ use crate::limits::Limits;
 use super::forms::{GoalId, NormalForms};
 use super::options::Options;
 
-use space::Space;
+use space::Spaces;
 use writer::{Piece, Writer};
 
 pub(super) use number::leaves_spellings_out;
@@ -40,13 +41,14 @@ pub(super) fn grammar(
     limits: &Limits,
 ) -> Result<(Cfg, Vec<Problem>), CompileError> {
     let mut builder = CfgBuilder::within(limits.cancel.account());
-    let space = Space::new(&options.whitespace, &mut builder, limits)?;
-    let mut writer = Writer::new(forms, options, limits, builder, space);
+    let spaces = Spaces::new(&options.whitespace, forms, &mut builder, limits)?;
+    let mut writer = Writer::new(forms, options, limits, builder, spaces.of(forms.root));
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
     }
     let start = writer.declare(forms.root);
     while let Some((rule, goal, piece)) = writer.open.pop() {
+        writer.space = spaces.of(goal);
         let body = match piece {
             Piece::Whole => writer.body(goal),
             Piece::ArrayTails => writer.array_tails(goal),

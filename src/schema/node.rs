@@ -239,6 +239,8 @@ pub(crate) struct KeyMap {
     pub(crate) patterns: Vec<(TextSet, NodeId)>,
     /// For keys that are neither named nor matched; `None` is no constraint.
     pub(crate) additional: Option<NodeId>,
+    /// The schema whose `properties` names the keys, where it has that keyword.
+    pub(crate) listed_by: Option<NodeId>,
 }
 
 impl KeyMap {

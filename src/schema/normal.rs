@@ -36,19 +36,28 @@ use std::rc::Rc;
 use foldhash::HashSet;
 use rustc_hash::FxHashMap;
 
-use crate::error::CompileError;
+use crate::error::{CompileError, Problem, ProblemKind};
 use crate::limits::Limits;
 
-use super::forms::{GoalId, Literal, Normal, NormalForms, StringShape, productive::productive};
+use super::forms::{GoalId, Literal, Normal, NormalForms, StringShape, closing};
 use super::node::{Keyword, Types, Whole};
+use super::options::Options;
 use super::parse::Parsed;
 
 use algebra::{LeftOut, NESTED};
 
+/// What is said of a `properties` whose objects are closed.
+const CLOSED: &str = "keys that are not listed are never written, although the schema says nothing of them";
+
 /// Brings everything that the root of a source reaches into normal form.
-pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, CompileError> {
+pub(crate) fn normalise(
+    parsed: Parsed,
+    options: &Options,
+    limits: &Limits,
+) -> Result<NormalForms, CompileError> {
     let root = parsed.root;
     let mut algebra = Algebra::new(parsed, limits);
+    algebra.additional_properties = options.additional_properties;
     let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let reached = algebra.reach(root_goal);
     if !algebra.problems.is_empty() {
@@ -80,18 +89,28 @@ impl Algebra<'_> {
         order
     }
 
-    fn into_forms(self, root: GoalId, reached: &[GoalId]) -> NormalForms {
+    fn into_forms(mut self, root: GoalId, reached: &[GoalId]) -> NormalForms {
         let empty = Rc::new(Normal::default());
-        let normals: Vec<Rc<Normal>> = (0..self.goals.len())
-            .map(|index| self.normals.get(&GoalId(index as u32)).unwrap_or(&empty).clone())
+        let mut known = std::mem::take(&mut self.normals);
+        let mut normals: Vec<Rc<Normal>> = (0..self.goals.len())
+            .map(|index| {
+                known
+                    .remove(&GoalId(index as u32))
+                    .unwrap_or_else(|| empty.clone())
+            })
             .collect();
-        let productive = productive(&normals, reached, &self.limits.cancel);
+        let closed = closing::close(&mut normals, reached, &self.limits.cancel);
+        for &list in closed.by.iter().flat_map(|closing| closing.lists.iter()) {
+            let pointer = self.tree.keyword_pointer(list, "properties");
+            let note = Problem::at_pointer(ProblemKind::Closed, pointer, CLOSED);
+            self.notes.add(note);
+        }
         NormalForms {
             tree: self.tree,
             texts: self.texts,
             goals: self.goals,
             normals,
-            productive,
+            productive: closed.productive,
             root,
             notes: self.notes.into_list(),
             truncated: !self.truncated.is_empty(),
@@ -164,7 +183,6 @@ impl Algebra<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::options::Options;
     use crate::schema::resolve::read;
 
     #[test]
@@ -175,7 +193,7 @@ mod tests {
             "f": {"$id": "old", "$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}}}"#;
         let limits = Limits::default();
         let (parsed, _) = read(text, &Options::default(), &limits).expect("the test's schema is well formed");
-        let forms = normalise(parsed, &limits).expect("it is small");
+        let forms = normalise(parsed, &Options::default(), &limits).expect("it is small");
         let root = &forms.normals[forms.root.index()];
         let of = |name: &str| {
             let member = root.objects[0]

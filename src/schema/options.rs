@@ -13,6 +13,10 @@ pub struct Options {
     pub whitespace: Whitespace,
     /// How characters of strings may be spelled.
     pub escapes: Escapes,
+    /// How numbers may be spelled.
+    pub numbers: Numbers,
+    /// What an object may hold that lists its properties and says nothing of others.
+    pub additional_properties: AdditionalProperties,
     /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings of keywords.
     pub draft: Option<Draft>,
     /// What `format` does.
@@ -29,6 +33,8 @@ impl Default for Options {
             key_order: KeyOrder::Schema,
             whitespace: Whitespace::Flexible,
             escapes: Escapes::Minimal,
+            numbers: Numbers::Any,
+            additional_properties: AdditionalProperties::Specified,
             draft: None,
             formats: Formats::Assert,
             documents: Vec::new(),
@@ -50,6 +56,51 @@ pub enum Refuse {
     /// [`report`](crate::schema::report())), and those with an unknown `format`. How values are spelled is no reason, since every
     /// integer would be one. `exact` on the command line and in Python.
     Inexact,
+}
+
+impl Options {
+    /// The options under which models write: closed objects, numbers as programs write them, and no more white space than an
+    /// indentation.
+    ///
+    /// A model that may add a key to an object often goes on adding keys until its tokens end, and the digits of a number
+    /// need no end either. The service, the command line, the bindings and the plug-ins start from these options; the
+    /// [default](Options::default) has the meaning of the specification.
+    pub fn for_generation() -> Options {
+        Options {
+            whitespace: Whitespace::Indented,
+            numbers: Numbers::Double,
+            additional_properties: AdditionalProperties::Closed,
+            ..Options::default()
+        }
+    }
+}
+
+/// What an object may hold that lists its properties and says nothing of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdditionalProperties {
+    /// Any further keys: the meaning of the specification.
+    Specified,
+    /// No further keys.
+    ///
+    /// An object is closed if, after references, `allOf` and the branches that were taken are put together, some
+    /// `properties` applies to it, and neither `additionalProperties`, `unevaluatedProperties` nor `propertyNames` does.
+    /// Its keys are then those that any of its `properties` lists, those that match its `patternProperties`, and those
+    /// that `required`, `dependentRequired` or a condition names. An object that would have no value if it were closed, because
+    /// `minProperties` asks for more keys than there are, stays open.
+    Closed,
+}
+
+/// How numbers may be spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// In all spellings that JSON has, as far as they can be told apart.
+    Any,
+    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`), other numbers in at most 17
+    /// significant digits and three digits of exponent.
+    ///
+    /// No integer is lost, and no number that a double holds. Constants are written in all their digits. Bounds beyond the
+    /// precision of a double leave as many digits as they need.
+    Double,
 }
 
 /// The order in which the keys of an object are written.
@@ -81,6 +132,9 @@ pub enum Formats {
 pub enum Whitespace {
     /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
     Flexible,
+    /// The same with no more indentation than the depth needs: up to eight spaces or tabs for each bracket that is open, and
+    /// 64 where values may nest without end.
+    Indented,
     /// None at all.
     Compact,
     /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before `] }`; what is

@@ -4,6 +4,8 @@
 //! a format that is none, one spelling where several are equal. Each such place is a finding of kind
 //! [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other assertion is exact.
 //!
+//! The options may leave out more: [`Closed`](Enforced::Closed) are objects of which the schema says nothing of further keys.
+//!
 //! Exact is said of values. How they are written is for the [`Options`] to say; but where values are compared, some of
 //! their spellings are left out, mostly of numbers with exponents, and `spellings` says at which keywords. This is found
 //! when a report is asked for; a compile does not tell it, because almost every schema has integers and hardly a writer
@@ -34,6 +36,8 @@ pub enum Enforced {
     /// Values are allowed exactly if they satisfy it, but not in every spelling that JSON has for them; the text says what
     /// is left out.
     Spelled(&'static str),
+    /// Objects are closed that the schema leaves open, because the [`Options`] ask for it; the text says how.
+    Closed(String),
     /// Values that satisfy it are refused, too; the text says which.
     Narrower(String),
 }
@@ -58,7 +62,7 @@ pub struct Report {
 
 impl Report {
     /// Whether every assertion is enforced exactly: whether all values of the schema can be written, be it in some
-    /// spellings only.
+    /// spellings only, but for keys that the options leave out.
     pub fn is_exact(&self) -> bool {
         let narrower = |assertion: &Assertion| matches!(assertion.enforced, Enforced::Narrower(_));
         !self.assertions.iter().any(narrower)
@@ -70,6 +74,7 @@ impl fmt::Display for Assertion {
         match &self.enforced {
             Enforced::Exact => write!(f, "#{}: exact", self.pointer),
             Enforced::Spelled(how) => write!(f, "#{}: exact for values; {how}", self.pointer),
+            Enforced::Closed(how) => write!(f, "#{}: closed: {how}", self.pointer),
             Enforced::Narrower(why) => write!(f, "#{}: narrower: {why}", self.pointer),
         }
     }
@@ -103,7 +108,7 @@ pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, 
 fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
     let (parsed, mut diagnostics) = read(text, options, limits)?;
     let sources = parsed.tree.nodes.len();
-    let forms = normal::normalise(parsed, limits)?;
+    let forms = normal::normalise(parsed, options, limits)?;
     let (_, notes) = lower::grammar(&forms, options, limits)?;
     forms
         .notes
@@ -121,13 +126,13 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         add_assertions(&forms.tree, NodeId(index as u32), &mut assertions);
     }
     let mut report = Report { assertions };
-    let spelled = spellings::left_out(&forms, sources, options.escapes);
+    let spelled = spellings::left_out(&forms, sources, options);
     for assertion in &mut report.assertions {
         if let Some(how) = spelled.get(&assertion.pointer) {
             assertion.enforced = Enforced::Spelled(how);
         }
     }
-    let notes: Vec<&Problem> = narrowed(&diagnostics).collect();
+    let notes: Vec<&Problem> = diagnostics.findings.iter().filter(|note| is_less(note)).collect();
     if !notes.is_empty()
         && held.grow(
             report
@@ -140,6 +145,11 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         apply(&notes, &mut report);
     }
     Ok(report)
+}
+
+/// Whether a finding says that less is allowed than the source asks for, be it by an option.
+fn is_less(finding: &Problem) -> bool {
+    matches!(finding.kind, ProblemKind::Narrowed | ProblemKind::Closed)
 }
 
 /// The findings by which less is allowed than the source asks for.
@@ -161,7 +171,10 @@ fn apply(notes: &[&Problem], report: &mut Report) {
         let Place::Pointer(place) = &note.place else {
             continue;
         };
-        let enforced = Enforced::Narrower(note.message.clone());
+        let enforced = match note.kind {
+            ProblemKind::Closed => Enforced::Closed(note.message.clone()),
+            _ => Enforced::Narrower(note.message.clone()),
+        };
         let is_below = |&&at: &&usize| {
             let rest = report.assertions[at].pointer.strip_prefix(place.as_str());
             rest.is_some_and(|rest| rest.starts_with('/'))

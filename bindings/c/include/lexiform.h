@@ -94,10 +94,12 @@ lexiform_compiler *lexiform_compiler_new(const lexiform_vocabulary *vocabulary, 
 void lexiform_compiler_free(lexiform_compiler *compiler);
 
 /* Compiles a source of `len` bytes. `options` is null or a JSON object with any of
- *   "whitespace": "flexible" | "compact"      "key_order": "schema" | "any"
+ *   "whitespace": "indented" | "flexible" | "compact"      "key_order": "schema" | "any"
  *   "refuse": "nothing" | "ineffective" | "inexact"   schemas with keywords that have no effect and were meant to have one, such as
  *                                                     misspelled ones; also those that are enforced narrower than they say
  *   "dialect": "rust" | "ecma" | "python"     of a regular expression
+ *   "additional_properties": "closed" | "open"  of objects that list properties and say nothing of others; closed by default
+ *   "numbers": "double" | "any"               double by default: integers in digits, others in 17 digits at most
  * Where the source does not compile, the result is null, and `*problems` gets all problems, unless `problems` is null:
  *   {"problems": [{"kind": "invalid", "pointer": "/type", "message": "..."}]}
  * The place of a problem is a "pointer", a "line" and a "column", or a "rule". */

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn lexiform_compiler_new(
         let compiler = Compiler::new(vocabulary.0.clone());
         let compiler = match primed {
             // The default options always compile.
-            true => compiler.primed(&Options::default()).unwrap_or(compiler),
+            true => compiler.primed(&Options::for_generation()).unwrap_or(compiler),
             false => compiler,
         };
         handle(CompilerHandle(compiler))

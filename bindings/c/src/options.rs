@@ -3,18 +3,25 @@
 use lexiform::compile::Options;
 use lexiform::error::{CompileError, Place, Problem};
 use lexiform::regex::Dialect;
-use lexiform::schema::{KeyOrder, Refuse, Whitespace};
+use lexiform::schema::{AdditionalProperties, KeyOrder, Numbers, Refuse, Whitespace};
 use lexiform::suggest;
 use serde_json::{Value, json};
 
-const FIELDS: [&str; 4] = ["whitespace", "key_order", "dialect", "refuse"];
+const FIELDS: [&str; 6] = [
+    "whitespace",
+    "key_order",
+    "additional_properties",
+    "numbers",
+    "dialect",
+    "refuse",
+];
 
-/// Reads options; without a text they are the default ones.
+/// Reads options; without a text they are those under which models write.
 ///
 /// # Errors
 /// The first thing that is wrong with them.
 pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
-    let mut options = Options::default();
+    let mut options = Options::for_generation();
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return Ok(options);
     };
@@ -29,18 +36,33 @@ pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
 
 fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
     match (name, value.as_str()) {
+        ("whitespace", Some("indented")) => options.schema.whitespace = Whitespace::Indented,
         ("whitespace", Some("flexible")) => options.schema.whitespace = Whitespace::Flexible,
         ("whitespace", Some("compact")) => options.schema.whitespace = Whitespace::Compact,
         ("key_order", Some("schema")) => options.schema.key_order = KeyOrder::Schema,
         ("key_order", Some("any")) => options.schema.key_order = KeyOrder::Any,
+        ("additional_properties", Some("closed")) => {
+            options.schema.additional_properties = AdditionalProperties::Closed;
+        }
+        ("additional_properties", Some("open")) => {
+            options.schema.additional_properties = AdditionalProperties::Specified;
+        }
+        ("numbers", Some("double")) => options.schema.numbers = Numbers::Double,
+        ("numbers", Some("any")) => options.schema.numbers = Numbers::Any,
         ("dialect", Some("rust")) => options.regex = Dialect::Rust,
         ("dialect", Some("ecma")) => options.regex = Dialect::Ecma,
         ("dialect", Some("python")) => options.regex = Dialect::Python,
         ("refuse", Some("nothing")) => options.schema.refuse = Refuse::Nothing,
         ("refuse", Some("ineffective")) => options.schema.refuse = Refuse::Ineffective,
         ("refuse", Some("inexact")) => options.schema.refuse = Refuse::Inexact,
-        ("whitespace", ..) => return Err("`whitespace` must be \"flexible\" or \"compact\"".to_owned()),
+        ("whitespace", ..) => {
+            return Err("`whitespace` must be \"indented\", \"flexible\" or \"compact\"".to_owned());
+        }
         ("key_order", ..) => return Err("`key_order` must be \"schema\" or \"any\"".to_owned()),
+        ("additional_properties", ..) => {
+            return Err("`additional_properties` must be \"closed\" or \"open\"".to_owned());
+        }
+        ("numbers", ..) => return Err("`numbers` must be \"double\" or \"any\"".to_owned()),
         ("dialect", ..) => return Err("`dialect` must be \"rust\", \"ecma\" or \"python\"".to_owned()),
         ("refuse", ..) => {
             return Err("`refuse` must be \"nothing\", \"ineffective\" or \"inexact\"".to_owned());

@@ -52,7 +52,7 @@ impl Compiler {
         let inner = py.detach(|| {
             let compiler = compile::Compiler::new(vocabulary);
             match primed {
-                true => compiler.primed(&Options::default()),
+                true => compiler.primed(&Options::for_generation()),
                 false => Ok(compiler),
             }
         });
@@ -68,9 +68,14 @@ impl Compiler {
     /// Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as those that `Vocabulary.heal` removes
     /// from a prompt. `deadline` bounds the compile in seconds. `strict` refuses keywords that have no effect and were meant to have
     /// one, such as misspelled ones; `exact` refuses these, unknown formats, and keywords of which less is allowed than they say.
-    #[pyo3(signature = (schema, *, whitespace = "flexible", whitespace_pattern = None, key_order = "schema",
-        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, exact = false,
-        prefix = None, deadline = None))]
+    ///
+    /// An object that lists `properties` and says nothing of others is closed; `additional_properties="open"` allows further
+    /// keys, as the specification has it. Integers are written in digits and other numbers as doubles are; `numbers="any"`
+    /// allows all spellings. White space is none, one space, or a line break with up to eight spaces or tabs for each open
+    /// bracket; "flexible" allows up to 64, "compact" none at all.
+    #[pyo3(signature = (schema, *, whitespace = "indented", whitespace_pattern = None, key_order = "schema",
+        additional_properties = "closed", numbers = "double", escapes = "minimal", draft = None, formats = "assert",
+        documents = None, strict = false, exact = false, prefix = None, deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn json_schema(
         &self,
@@ -79,6 +84,8 @@ impl Compiler {
         whitespace: &str,
         whitespace_pattern: Option<String>,
         key_order: &str,
+        additional_properties: &str,
+        numbers: &str,
         escapes: &str,
         draft: Option<&str>,
         formats: &str,
@@ -94,6 +101,8 @@ impl Compiler {
             whitespace,
             whitespace_pattern,
             key_order,
+            additional_properties,
+            numbers,
             escapes,
             draft,
             formats,
@@ -144,17 +153,22 @@ impl Compiler {
     }
 
     /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of xgrammar. `dialect` is
-    /// that of the regular expressions in it.
-    #[pyo3(signature = (tag, *, dialect = "python", prefix = None, deadline = None))]
+    /// that of the regular expressions in it; `additional_properties` and `numbers` are those of its schemas.
+    #[pyo3(signature = (tag, *, dialect = "python", additional_properties = "closed", numbers = "double", prefix = None,
+        deadline = None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn structural_tag(
         &self,
         py: Python<'_>,
         tag: &Bound<'_, PyAny>,
         dialect: &str,
+        additional_properties: &str,
+        numbers: &str,
         prefix: Option<&[u8]>,
         deadline: Option<f64>,
     ) -> PyResult<Grammar> {
-        let source = OwnedSource::StructuralTag(tag_text(tag)?, options::dialect(dialect)?);
+        let schemas = options::writing(additional_properties, numbers)?;
+        let source = OwnedSource::StructuralTag(tag_text(tag)?, options::dialect(dialect)?, schemas);
         self.get(py, source.behind(prefix), deadline)
     }
 
@@ -224,7 +238,7 @@ impl Compiler {
         let mut options = Options {
             limits,
             prefix: asked.prefix.clone(),
-            ..Options::default()
+            ..Options::for_generation()
         };
         let source = match &asked.source {
             OwnedSource::Schema(text, schema) => {
@@ -238,8 +252,9 @@ impl Compiler {
             OwnedSource::Ebnf(text) => Source::Ebnf(text),
             OwnedSource::Choice(texts) => Source::Choice(texts),
             OwnedSource::Any => Source::Any,
-            OwnedSource::StructuralTag(text, dialect) => {
+            OwnedSource::StructuralTag(text, dialect, schemas) => {
                 options.regex = *dialect;
+                options.schema = schemas.clone();
                 Source::StructuralTag(text)
             }
         };

@@ -94,7 +94,8 @@ pub(crate) struct Assertion {
     pointer: String,
     /// The keyword; empty where the whole schema is `false`.
     keyword: String,
-    /// "exact", "spelled" (exact for values, but not in every spelling) or "narrower".
+    /// "exact", "spelled" (exact for values, but not in every spelling), "closed" (the only keys that are written are those that
+    /// it lists) or "narrower".
     enforced: &'static str,
     /// What is left out, if anything is.
     note: Option<String>,
@@ -112,6 +113,7 @@ impl From<schema::Assertion> for Assertion {
         let (enforced, note) = match assertion.enforced {
             Enforced::Exact => ("exact", None),
             Enforced::Spelled(how) => ("spelled", Some(how.to_owned())),
+            Enforced::Closed(how) => ("closed", Some(how)),
             Enforced::Narrower(why) => ("narrower", Some(why)),
         };
         Assertion {

@@ -130,7 +130,7 @@ def test_a_state_is_found_again_from_its_tokens(demo, demo_vocabulary):
             assert mask_of(again, others[-1]) == mask_of(grammar, walk[-1])
 
 
-@pytest.mark.parametrize("whitespace", ["flexible", "compact"])
+@pytest.mark.parametrize("whitespace", ["indented", "flexible", "compact"])
 def test_white_space_ends(demo, demo_vocabulary, whitespace):
     """5."""
     grammar = demo.json_schema(PERSON, whitespace=whitespace)

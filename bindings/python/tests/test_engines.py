@@ -233,6 +233,14 @@ def test_a_compile_without_end_ends_at_its_deadline(demo_tokenizer):
         sources.grammar("json", json.dumps({"type": "array", "items": {"type": "string", "pattern": "(a|b)*c.{40}"}}))
 
 
+def test_objects_are_closed_unless_the_operator_says_otherwise(demo_tokenizer):
+    schema = json.dumps({"type": "object", "properties": {"a": {"type": "integer"}}})
+    for options, belongs in [(Options(), False), (Options(additional_properties="open", numbers="any"), True)]:
+        grammar = Sources(demo_tokenizer, 2052, options=options).grammar("json", schema)
+        assert (grammar.step_bytes(grammar.start(), b'{"a": 1.0, "b": 2}') is not None) == belongs
+        assert grammar.step_bytes(grammar.start(), b'{"a": 1}') is not None
+
+
 def test_options_come_from_the_environment(monkeypatch):
     monkeypatch.delenv("LEXIFORM_ENGINE_OPTIONS", raising=False)
     assert Options.of_environment(whitespace="compact").whitespace == "compact"

@@ -21,6 +21,10 @@ class Person(pydantic.BaseModel):
     addresses: list[Address]
 
 
+# What the library compiles where nothing is said.
+AS_SPECIFIED = {"whitespace": "flexible", "additional_properties": "open", "numbers": "any"}
+
+
 def digest(mask, value):
     for byte in mask.astype("<i4").tobytes():
         value = (value ^ byte) * 0x0100_0000_01B3 % (1 << 64)
@@ -58,7 +62,7 @@ def schemas():
 
 def test_masks_are_those_of_the_library_on_200_schemas(demo, demo_vocabulary):
     recorded = (ROOT / "tests" / "data" / "mask_digests.txt").read_text(encoding="utf-8").splitlines()
-    found = [f"{along_a_text(demo.json_schema(text), demo_vocabulary.words):016x} {name}" for name, text in schemas()]
+    found = [f"{along_a_text(demo.json_schema(text, **AS_SPECIFIED), demo_vocabulary.words):016x} {name}" for name, text in schemas()]
     assert found == recorded and len(found) == 200
 
 
@@ -134,7 +138,7 @@ def test_options_are_known_by_name(demo):
     assert belongs(b'{"a": 1, "b": 2}') and not belongs(b'{"a": 1}', whitespace="compact")
     assert belongs(b'{\t"a":\t1\t}', whitespace_pattern="\t")
     assert belongs(b'{"b":1,"a":2}', key_order="any") and not belongs(b'{"b":1,"a":2}')
-    with pytest.raises(ValueError, match='whitespace="none" is not one of "flexible", "compact"'):
+    with pytest.raises(ValueError, match='whitespace="none" is not one of "indented", "flexible", "compact"'):
         demo.json_schema(schema, whitespace="none")
     with pytest.raises(ValueError, match='there is no limit "work"'):
         lexiform.Compiler(lexiform.Vocabulary.from_tokens(["a"], eos=[0]), limits={"work": 1})
@@ -156,6 +160,39 @@ def test_regular_expressions_in_three_dialects(demo, pattern, dialect, text, bel
     grammar = demo.regex(pattern, dialect=dialect)
     state = grammar.step_bytes(grammar.start(), text.encode())
     assert (state is not None and grammar.is_accepting(state)) == belongs
+
+
+def test_objects_are_closed_and_numbers_are_doubles_unless_it_is_said(demo):
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+
+    def belongs(text, **options):
+        grammar = demo.json_schema(schema, **options)
+        state = grammar.step_bytes(grammar.start(), text)
+        return state is not None and grammar.is_accepting(state)
+
+    assert belongs(b'{"age": 34}') and not belongs(b'{"age": 34, "x": 1}') and not belongs(b'{"age": 34.0}')
+    assert belongs(b'{"age": 34, "x": 1}', additional_properties="open")
+    assert not belongs(b'{"age": 34.0}', additional_properties="open")
+    assert belongs(b'{"age": 34.0}', numbers="any") and not belongs(b'{"x": 1}', numbers="any")
+    grammar = demo.json_schema(schema, strict=True)
+    told = {assertion.pointer: assertion.enforced for assertion in grammar.report()}
+    assert told == {"/type": "exact", "/properties": "closed", "/properties/age/type": "spelled"}
+    assert [(finding.kind, finding.pointer) for finding in grammar.findings] == [("closed", "/properties")]
+    assert not demo.json_schema(schema, **AS_SPECIFIED).findings
+    with pytest.raises(ValueError, match='additional_properties="none" is not one of "closed", "open"'):
+        demo.json_schema(schema, additional_properties="none")
+    with pytest.raises(ValueError, match='numbers="int" is not one of "double", "any"'):
+        demo.json_schema(schema, numbers="int")
+
+
+def test_the_schemas_of_a_structural_tag_are_closed_too(demo):
+    content = {"type": "json_schema", "json_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    tag = {"format": {"type": "tag", "begin": "<", "content": content, "end": ">"}}
+    for options, belongs in [({}, False), (AS_SPECIFIED, True)]:
+        options = {name: word for name, word in options.items() if name != "whitespace"}
+        grammar = demo.structural_tag(tag, **options)
+        assert grammar.step_bytes(grammar.start(), b'<{"a": 1}>') is not None
+        assert (grammar.step_bytes(grammar.start(), b'<{"a": 1.0, "b": 2}>') is not None) == belongs
 
 
 def test_a_structural_tag_is_a_text_a_dict_or_a_pydantic_object(small):
@@ -338,14 +375,14 @@ def test_long_texts_do_not_grow_for_ever(demo_vocabulary):
 
 
 def test_many_threads_agree(demo, demo_vocabulary):
-    expected = {name: along_a_text(demo.json_schema(text), demo_vocabulary.words) for name, text in schemas()[:20]}
+    expected = {name: along_a_text(demo.json_schema(text, **AS_SPECIFIED), demo_vocabulary.words) for name, text in schemas()[:20]}
     found = []
 
     def work():
         compiler = lexiform.Compiler(demo_vocabulary, primed=False)
         for name, text in schemas()[:20]:
-            found.append((name, along_a_text(compiler.json_schema(text), demo_vocabulary.words)))
-            found.append((name, along_a_text(demo.json_schema(text), demo_vocabulary.words)))
+            found.append((name, along_a_text(compiler.json_schema(text, **AS_SPECIFIED), demo_vocabulary.words)))
+            found.append((name, along_a_text(demo.json_schema(text, **AS_SPECIFIED), demo_vocabulary.words)))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -3,8 +3,11 @@
 
 use clap::ValueEnum;
 use lexiform::compile::Options;
-use lexiform::error::CompileError;
-use lexiform::schema::{self, Enforced, Refuse, Report};
+use lexiform::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform::limits::Limits;
+use lexiform::schema::{
+    self, AdditionalProperties, Enforced, Refuse, Report, is_lost_assertion, is_unknown_format,
+};
 use serde_json::{Value, json};
 
 use super::judged::By;
@@ -53,7 +56,7 @@ impl SchemaArgs {
         if self.value { By::Value } else { By::Spelling }
     }
 
-    /// What was asked for.
+    /// What was asked for, and which objects are open.
     ///
     /// # Errors
     /// The schema does not compile.
@@ -66,15 +69,39 @@ impl SchemaArgs {
         Ok(About {
             normal_form: normal_form.transpose()?,
             report: report.transpose()?,
+            open: open_objects(source, options, limits),
         })
     }
+}
+
+/// The objects that would be closed if a model wrote them, by their JSON pointers.
+fn open_objects(source: &Loaded, options: &schema::Options, limits: &Limits) -> Vec<String> {
+    if !source.is_schema() || options.additional_properties == AdditionalProperties::Closed {
+        return Vec::new();
+    }
+    let closed = schema::Options {
+        additional_properties: AdditionalProperties::Closed,
+        ..options.clone()
+    };
+    let found = schema::lower(source.text(), &closed, limits).map(|(_, found)| found.findings);
+    let closed = found.unwrap_or_default().into_iter();
+    let closed = closed.filter(|finding| finding.kind == ProblemKind::Closed);
+    let pointers = closed.filter_map(|finding| match finding.place {
+        Place::Pointer(pointer) => Some(pointer.strip_suffix("/properties").unwrap_or(&pointer).to_owned()),
+        _ => None,
+    });
+    pointers.collect()
 }
 
 /// What was asked about a schema.
 pub(super) struct About {
     normal_form: Option<String>,
     report: Option<Report>,
+    open: Vec<String>,
 }
+
+/// The most open objects that are named in words.
+const NAMED: usize = 5;
 
 impl About {
     pub(super) fn text(&self) -> String {
@@ -82,12 +109,42 @@ impl About {
         if let Some(report) = &self.report {
             text += &report_text(report);
         }
-        text
+        text + &self.open_in_words()
+    }
+
+    fn open_in_words(&self) -> String {
+        if self.open.is_empty() {
+            return String::new();
+        }
+        let named: Vec<String> = self
+            .open
+            .iter()
+            .take(NAMED)
+            .map(|pointer| format!("#{pointer}"))
+            .collect();
+        let more = match self.open.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (objects, are) = if self.open.len() == 1 {
+            ("the object", "is")
+        } else {
+            ("objects", "are")
+        };
+        format!(
+            "  {} {objects} at {}{more} {are} open: further keys are valid, and `generate` and the service write none; \
+             \"additionalProperties\": false forbids them\n",
+            note("note:"),
+            named.join(", "),
+        )
     }
 
     pub(super) fn add_to(&self, object: &mut Value) {
         if let Some(form) = &self.normal_form {
             object["normal_form"] = json!(form);
+        }
+        if !self.open.is_empty() {
+            object["open_objects"] = json!(self.open);
         }
         if let Some(report) = &self.report {
             object["exact"] = json!(report.is_exact());
@@ -95,6 +152,7 @@ impl About {
                 let (enforced, how) = match &assertion.enforced {
                     Enforced::Exact => ("exact", None),
                     Enforced::Spelled(how) => ("exact", Some((*how).to_owned())),
+                    Enforced::Closed(how) => ("closed", Some(how.clone())),
                     Enforced::Narrower(how) => ("narrower", Some(how.clone())),
                 };
                 json!({"pointer": assertion.pointer, "keyword": assertion.keyword, "enforced": enforced, "how": how})
@@ -108,13 +166,13 @@ impl About {
 /// it stands in small print below.
 fn report_text(report: &Report) -> String {
     let all = report.assertions.len();
-    let narrower = report
-        .assertions
-        .iter()
-        .filter(|it| matches!(it.enforced, Enforced::Narrower(_)))
-        .count();
-    let mut text = match narrower {
-        0 => format!("  {all} assertions, {}\n", good("all enforced exactly")),
+    let count =
+        |less: fn(&Enforced) -> bool| report.assertions.iter().filter(|it| less(&it.enforced)).count();
+    let narrower = count(|enforced| matches!(enforced, Enforced::Narrower(_)));
+    let closed = count(|enforced| matches!(enforced, Enforced::Closed(_)));
+    let mut text = match (narrower, closed) {
+        (0, 0) => format!("  {all} assertions, {}\n", good("all enforced exactly")),
+        (0, _) => format!("  {all} assertions, {}\n", note(format!("{closed} closed"))),
         _ => format!(
             "  {all} assertions, {}\n",
             note(format!("{narrower} narrower than they say"))
@@ -125,6 +183,7 @@ fn report_text(report: &Report) -> String {
         let pointer = &assertion.pointer;
         text += &match &assertion.enforced {
             Enforced::Exact => format!("  #{pointer}: {}\n", good("exact")),
+            Enforced::Closed(how) => format!("  #{pointer}: {}: {how}\n", note("closed")),
             Enforced::Narrower(how) => format!("  #{pointer}: {}: {how}\n", note("narrower")),
             Enforced::Spelled(how) => {
                 let known = remarks.iter().position(|remark| remark == how);

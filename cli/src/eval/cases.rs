@@ -24,7 +24,7 @@ use super::suite::belongs;
 use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::folder::Folder;
-use crate::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
 
 /// The arguments of `lexiform eval cases`.
@@ -202,7 +202,7 @@ impl Entry {
         // The texts of a schema are JSON in any spelling that its specification allows.
         let meaning = Meaning {
             key_order: KeyOrder::Any,
-            whitespace: Whitespace::Flexible,
+            ..Meaning::default()
         };
         let options = meaning.options_for_judging();
         let compiled = match self.kind {

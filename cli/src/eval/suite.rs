@@ -17,7 +17,7 @@ use super::python_json;
 use super::report::{Publishing, Report};
 use super::verdict::{Counts, Data, Failures, Verdict, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
-use crate::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
 
 /// The arguments of `lexiform eval suite`.
@@ -81,7 +81,7 @@ fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
 fn options(draft: &str, documents: Vec<(String, String)>) -> Options {
     let meaning = Meaning {
         key_order: KeyOrder::Any,
-        whitespace: Whitespace::Flexible,
+        ..Meaning::default()
     };
     let mut options = meaning.options_for_judging();
     options.schema.draft = Some(match draft {

@@ -82,9 +82,74 @@ pub struct Meaning {
     /// The order of an object's keys
     #[arg(long, value_enum, default_value_t)]
     pub key_order: KeyOrder,
-    /// White space between the tokens of JSON
-    #[arg(long, value_enum, default_value_t)]
-    pub whitespace: Whitespace,
+    /// White space between the tokens of JSON; default: indented for mask, else flexible
+    #[arg(long, value_enum)]
+    pub whitespace: Option<Whitespace>,
+    /// What a model writes where a schema leaves a choice
+    #[command(flatten)]
+    pub writing: Writing,
+}
+
+/// What a model writes under a schema where it leaves a choice. The defaults differ: `generate` and `mask` are about what is
+/// written, the other commands about texts that are there.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Writing {
+    /// Further keys of objects that list `properties` and say nothing of others; default: closed for generate and mask, else open
+    #[arg(long, value_enum)]
+    pub additional_properties: Option<AdditionalProperties>,
+    /// The spellings of numbers; default: double for generate and mask, else any
+    #[arg(long, value_enum)]
+    pub numbers: Option<Numbers>,
+}
+
+/// What objects may hold that list their properties and say nothing of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AdditionalProperties {
+    /// The keys that are listed
+    Closed,
+    /// Any further keys, as JSON Schema itself has it
+    Open,
+}
+
+/// How numbers may be spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Numbers {
+    /// As doubles: integers in digits only, others with at most 17 significant digits and three digits of exponent
+    Double,
+    /// In all ways that JSON has
+    Any,
+}
+
+impl Writing {
+    /// Puts the choices into options.
+    fn settle(self, options: &mut schema::Options) {
+        if let Some(objects) = self.additional_properties {
+            options.additional_properties = match objects {
+                AdditionalProperties::Closed => schema::AdditionalProperties::Closed,
+                AdditionalProperties::Open => schema::AdditionalProperties::Specified,
+            };
+        }
+        if let Some(numbers) = self.numbers {
+            options.numbers = match numbers {
+                Numbers::Double => schema::Numbers::Double,
+                Numbers::Any => schema::Numbers::Any,
+            };
+        }
+    }
+
+    /// The choices that were made, as the fields of a request.
+    pub fn fields(self) -> impl Iterator<Item = (&'static str, String)> {
+        let name = |value: Option<clap::builder::PossibleValue>| Some(value?.get_name().to_owned());
+        let objects = name(
+            self.additional_properties
+                .and_then(|chosen| chosen.to_possible_value()),
+        );
+        let numbers = name(self.numbers.and_then(|chosen| chosen.to_possible_value()));
+        let fields = [("additional_properties", objects), ("numbers", numbers)];
+        fields
+            .into_iter()
+            .filter_map(|(field, value)| Some((field, value?)))
+    }
 }
 
 /// In which order the keys of an object may come.
@@ -98,29 +163,43 @@ pub enum KeyOrder {
 }
 
 /// Where white space may stand in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Whitespace {
-    /// A little where people and programs put some
-    #[default]
+    /// A space, or a line break with as much indentation as the depth needs, where people and programs put some
+    Indented,
+    /// The same with up to 64 spaces or tabs of indentation
     Flexible,
     /// Nowhere
     Compact,
 }
 
 impl Meaning {
-    /// The options of a compile.
+    /// The options of a compile, where what is not said is as the specification has it.
     pub fn options(&self) -> compile::Options {
-        let schema = schema::Options {
+        self.over(schema::Options::default())
+    }
+
+    /// The same where a model writes the texts.
+    pub fn options_for_writing(&self) -> compile::Options {
+        self.over(schema::Options::for_generation())
+    }
+
+    fn over(&self, usual: schema::Options) -> compile::Options {
+        let mut schema = schema::Options {
             key_order: match self.key_order {
                 KeyOrder::Schema => schema::KeyOrder::Schema,
                 KeyOrder::Any => schema::KeyOrder::Any,
             },
-            whitespace: match self.whitespace {
+            ..usual
+        };
+        if let Some(whitespace) = self.whitespace {
+            schema.whitespace = match whitespace {
+                Whitespace::Indented => schema::Whitespace::Indented,
                 Whitespace::Flexible => schema::Whitespace::Flexible,
                 Whitespace::Compact => schema::Whitespace::Compact,
-            },
-            ..schema::Options::default()
-        };
+            };
+        }
+        self.writing.settle(&mut schema);
         compile::Options {
             schema,
             ..compile::Options::default()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::ArgGroup;
+use lexiform::compile::Options;
 use serde_json::{Value, json};
 
 use crate::cli::model::ModelArgs;
@@ -12,7 +13,7 @@ use crate::model::served::ServedModel;
 use crate::routes::prepare;
 use crate::wire::error::ApiError;
 use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
-use lexiform_cli::input::source::{Constraint, KINDS, Loaded, Meaning};
+use lexiform_cli::input::source::{Constraint, KINDS, Loaded, Meaning, Writing};
 use lexiform_cli::input::stdin;
 use lexiform_cli::shown::output::{self, Output};
 use lexiform_cli::shown::paint::note;
@@ -33,6 +34,8 @@ pub struct Args {
     prompt_file: Option<std::path::PathBuf>,
     #[command(flatten)]
     constraint: Constraint,
+    #[command(flatten)]
+    writing: Writing,
     #[command(flatten)]
     sampling: Sampling,
     #[command(flatten)]
@@ -79,6 +82,16 @@ impl Args {
         self.output.json
     }
 
+    /// The options under which the service compiles what is asked for.
+    fn options(&self) -> Options {
+        let writing = self.writing;
+        Meaning {
+            writing,
+            ..Meaning::default()
+        }
+        .options_for_writing()
+    }
+
     fn prompt(&self) -> Result<String, Failure> {
         match (&self.prompt, &self.prompt_file) {
             (Some(prompt), _) if prompt == stdin::DASH => stdin::text("PROMPT"),
@@ -96,10 +109,14 @@ impl Args {
 /// A file cannot be read, the constraint does not compile, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load_if_given()?;
+    if args.writing.fields().next().is_some() && !source.as_ref().is_some_and(Loaded::is_schema) {
+        let message = "--additional-properties and --numbers are about schemas: name one with --schema";
+        return Err(Failure::message(message));
+    }
     let prompt = args.prompt()?;
     if let Some(source) = &source {
         // Before the model, which may take long to load.
-        readable(source)?;
+        readable(&args, source)?;
     }
     let served = model(&args).open(None);
     let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
@@ -112,7 +129,7 @@ pub fn run(args: Args) -> Outcome {
     let answer = runtime.block_on(answer(served.clone(), raw, body.to_string().as_bytes()));
     // Where one sample failed, others may still be computed.
     served.engine().stop();
-    let answer = answer.map_err(|error| failure(&error, source.as_ref(), &served))?;
+    let answer = answer.map_err(|error| failure(&error, &args, source.as_ref(), &served))?;
     let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
     let texts = || texts(&parsed, raw);
     args.output.print(|| parsed.clone(), texts, texts)?;
@@ -140,8 +157,8 @@ fn model(args: &Args) -> ModelArgs {
     model
 }
 
-fn readable(source: &Loaded) -> Result<(), Failure> {
-    let checked = source.check(&Meaning::default().options());
+fn readable(args: &Args, source: &Loaded) -> Result<(), Failure> {
+    let checked = source.check(&args.options());
     checked.map_err(|error| problems::failure(source, &error))
 }
 
@@ -181,6 +198,9 @@ fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: S
         body[field] = json!(source.text());
         if let Some(dialect) = source.dialect() {
             body["dialect"] = json!(dialect.name());
+        }
+        for (field, chosen) in args.writing.fields() {
+            body[field] = json!(chosen);
         }
     }
     let needs_one = sampling.law != LOCAL && served.text().defaults.temperature == 0.0;
@@ -223,9 +243,9 @@ const FLAGS: [(&str, &str); 5] = [
 ];
 
 /// An error of the API in the words of the command line.
-fn failure(error: &ApiError, source: Option<&Loaded>, served: &ServedModel) -> Failure {
+fn failure(error: &ApiError, args: &Args, source: Option<&Loaded>, served: &ServedModel) -> Failure {
     if let Some(source) = source
-        && let Err(error) = source.compile(served.vocabulary(), &Meaning::default().options())
+        && let Err(error) = source.compile(served.vocabulary(), &args.options())
     {
         return problems::failure(source, &error);
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   finding of the compile    in the answer               strict: true
 //!   less is allowed           narrower                    accepted: whatever is written is valid
+//!   an open object is closed  closed                      accepted: the request asks for it, or does not mind
 //!   a keyword has no effect   ignored                     refused, if it was meant to assert something
 //!   an unknown format         ignored                     accepted: to JSON Schema it is a remark
 //!   an unknown metaschema     ignored                     refused: its keywords may mean something else
@@ -93,6 +94,7 @@ fn inexact(language: &Language, compiled: &Compiled) -> Vec<Keyword> {
             keyword: problem.keyword().map(str::to_owned),
             status: match problem.kind {
                 ProblemKind::Narrowed => "narrower",
+                ProblemKind::Closed => "closed",
                 _ => IGNORED,
             },
             how: Some(problem.message.clone()),
@@ -118,6 +120,11 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
                     Enforced::Exact => exact,
                     Enforced::Spelled(how) => Keyword {
                         how: Some(how.to_owned()),
+                        ..exact
+                    },
+                    Enforced::Closed(how) => Keyword {
+                        status: "closed",
+                        how: Some(how),
                         ..exact
                     },
                     Enforced::Narrower(how) => Keyword {

@@ -148,6 +148,10 @@ impl Language {
                 "{:?}\0{:?}\0{:?}\0",
                 constraint.whitespace, constraint.key_order, constraint.dialect
             ));
+            hash.update(format!(
+                "{:?}\0{:?}\0",
+                constraint.additional_properties, constraint.numbers
+            ));
             hash.update(format!("{:?}\0", constraint.source));
         }
         let digest = hash.finalize();

@@ -116,6 +116,7 @@ impl tags::Contents for Contents<'_> {
 pub fn schema_options(constraint: &Constraint) -> schema::Options {
     schema::Options {
         whitespace: match &constraint.whitespace {
+            Whitespace::Indented => schema::Whitespace::Indented,
             Whitespace::Flexible => schema::Whitespace::Flexible,
             Whitespace::Compact => schema::Whitespace::Compact,
             Whitespace::Pattern(pattern) => schema::Whitespace::Pattern(pattern.clone()),
@@ -124,7 +125,9 @@ pub fn schema_options(constraint: &Constraint) -> schema::Options {
             KeyOrder::Schema => schema::KeyOrder::Schema,
             KeyOrder::Any => schema::KeyOrder::Any,
         },
-        ..schema::Options::default()
+        additional_properties: constraint.additional_properties,
+        numbers: constraint.numbers,
+        ..schema::Options::for_generation()
     }
 }
 

@@ -29,12 +29,15 @@ pub fn keywords(keywords: &[Keyword]) -> Value {
     serde_json::to_value(keywords).unwrap_or_default()
 }
 
-/// How a constraint stands to what may be written under it: `exact`, where both are the same; `narrower`, where some of
-/// what it allows is not written; `partial`, where some of what it says has no effect.
+/// How a constraint stands to what may be written under it: `exact`, where both are the same; `closed`, where all that is
+/// not written are keys of objects that list theirs and say nothing of others; `narrower`, where more of what it allows is
+/// not written; `partial`, where some of what it says has no effect.
 pub fn enforced(compiled: &Compiled) -> &'static str {
-    let narrows = |finding: &Finding| finding.problem.kind == ProblemKind::Narrowed;
+    let closes = |finding: &Finding| finding.problem.kind == ProblemKind::Closed;
+    let narrows = |finding: &Finding| closes(finding) || finding.problem.kind == ProblemKind::Narrowed;
     match &compiled.findings[..] {
         [] => "exact",
+        findings if findings.iter().all(closes) => "closed",
         findings if findings.iter().all(narrows) => "narrower",
         _ => "partial",
     }

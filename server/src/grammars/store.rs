@@ -68,7 +68,7 @@ impl GrammarStore {
         let compiler = Compiler::new(vocabulary);
         Self {
             // Without the head start schemas compile all the same, only slower.
-            compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
+            compiler: compiler.primed(&Options::for_generation()).unwrap_or(compiler),
             limits: Limits::default(),
             cache: Cache::new(bytes),
             compiling: SingleFlight::default(),

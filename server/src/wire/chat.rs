@@ -119,7 +119,8 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let mut problems = Problems::default();
     let mut generation = generation::read(&mut fields, &mut problems);
     let messages = messages(&mut fields, &mut problems);
-    let tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
+    let mut tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
+    generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let effort = fields.string("reasoning_effort", &mut problems);
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);

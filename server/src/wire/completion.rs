@@ -40,7 +40,8 @@ pub struct CompletionRequest {
 pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
-    let generation = generation::read(&mut fields, &mut problems);
+    let mut generation = generation::read(&mut fields, &mut problems);
+    generation.settle_writing(&mut fields, None, &mut problems);
     generation.not_a_chat(&mut problems);
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);

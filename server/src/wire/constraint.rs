@@ -3,8 +3,10 @@
 pub mod fields;
 pub mod monitors;
 mod tags;
+pub mod writing;
 
 use lexiform::regex::Dialect;
+use lexiform::schema::{self, AdditionalProperties, Numbers};
 use lexiform::syntax::extract::Boundary;
 use serde_json::Value;
 
@@ -44,8 +46,10 @@ impl Source {
 /// Where a JSON text may hold whitespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// In the usual styles, never without a bound: models loop in it.
+    /// In the usual styles, with no more indentation than the depth needs: models loop in white space.
     #[default]
+    Indented,
+    /// In the usual styles, with any indentation up to a bound.
     Flexible,
     /// Nowhere.
     Compact,
@@ -78,6 +82,10 @@ pub struct Constraint {
     pub key_order: KeyOrder,
     /// The dialect of a regular expression.
     pub dialect: Dialect,
+    /// What objects may hold that list their properties and say nothing of others.
+    pub additional_properties: AdditionalProperties,
+    /// How numbers are spelled.
+    pub numbers: Numbers,
     /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no text.
     pub strict: bool,
 }
@@ -97,12 +105,42 @@ impl std::hash::Hash for Constraint {
 }
 
 impl Constraint {
-    fn meaning(&self) -> (&Source, &Whitespace, KeyOrder, Dialect) {
-        (&self.source, &self.whitespace, self.key_order, self.dialect)
+    fn meaning(
+        &self,
+    ) -> (
+        &Source,
+        &Whitespace,
+        KeyOrder,
+        AdditionalProperties,
+        Numbers,
+        Dialect,
+    ) {
+        let Self {
+            source,
+            whitespace,
+            key_order,
+            additional_properties,
+            numbers,
+            dialect,
+            ..
+        } = self;
+        (
+            source,
+            whitespace,
+            *key_order,
+            *additional_properties,
+            *numbers,
+            *dialect,
+        )
     }
 
-    /// A constraint with the default layout.
+    /// A constraint with the default layout, and what models write by default.
     pub fn new(source: Source, param: impl Into<String>) -> Self {
+        let schema::Options {
+            additional_properties,
+            numbers,
+            ..
+        } = schema::Options::for_generation();
         Self {
             source,
             param: param.into(),
@@ -110,6 +148,8 @@ impl Constraint {
             whitespace: Whitespace::default(),
             key_order: KeyOrder::default(),
             dialect: Dialect::default(),
+            additional_properties,
+            numbers,
             strict: false,
         }
     }

@@ -2,6 +2,7 @@
 
 mod filters;
 mod lossy;
+mod schemas;
 pub(in crate::wire) mod values;
 
 use std::time::Duration;

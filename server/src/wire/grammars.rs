@@ -4,6 +4,7 @@ pub mod repair;
 
 use serde_json::{Value, json};
 
+use super::constraint::writing::Writing;
 use super::constraint::{self, Constraint};
 use super::fields::{Fields, Ignored, Problems};
 use crate::wire::error::ApiError;
@@ -83,10 +84,10 @@ struct Names {
 
 impl Names {
     fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
-        Self {
-            id: fields.string("grammar_id", problems),
-            constraint: constraint::fields::read(fields, problems),
-        }
+        let id = fields.string("grammar_id", problems);
+        let mut constraint = constraint::fields::read(fields, problems);
+        Writing::read(fields, problems).settle(constraint.as_mut(), problems);
+        Self { id, constraint }
     }
 
     /// The one grammar that is named. Asked once all fields are known: a misspelled field may have named it.

@@ -475,8 +475,8 @@ pub struct ValueOption {
 pub struct Enforcement {
     /// The identity of the grammar.
     pub grammar: String,
-    /// `exact`; `narrower` where some of what the constraint allows is not written; `partial` where a part of it has no
-    /// effect.
+    /// `exact`; `closed` where objects that the constraint leaves open hold only the keys that it lists; `narrower` where more
+    /// of what it allows is not written; `partial` where a part of it has no effect.
     pub enforced: &'static str,
     /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
@@ -506,7 +506,8 @@ pub struct Keyword {
     pub path: String,
     /// The keyword; `null` where the constraint is no schema.
     pub keyword: Option<String>,
-    /// `exact`; `narrower`, where some of what it allows is not written; `ignored`, where it has no effect.
+    /// `exact`; `closed`, where it lists the only keys that are written; `narrower`, where some of what it allows is not
+    /// written; `ignored`, where it has no effect.
     pub status: &'static str,
     /// What is not written, or why it has no effect; where it is `exact`, which spellings of its values are not written.
     pub how: Option<String>,

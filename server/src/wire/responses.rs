@@ -56,7 +56,8 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let format = constraint::fields::text_format(&mut fields, &mut problems);
     one_constraint(&mut generation, format, &mut problems);
     let messages = conversation(&mut fields, &mut problems);
-    let tools = tools::read(&mut fields, Spelling::Flat, &mut problems);
+    let mut tools = tools::read(&mut fields, Spelling::Flat, &mut problems);
+    generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     chat::settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let template_arguments = reasoning(&mut fields, &mut problems);
     let logprobs = logprobs(&mut fields, &mut problems);

@@ -73,6 +73,16 @@ pub struct Calls {
     pub parallel: bool,
 }
 
+impl Calls {
+    /// The constraints of the tools' inputs.
+    pub fn constraints(&mut self) -> impl Iterator<Item = &mut Constraint> {
+        self.tools.iter_mut().filter_map(|tool| match &mut tool.input {
+            Input::Arguments(constraint) => Some(constraint),
+            Input::Raw(constraint) => constraint.as_mut(),
+        })
+    }
+}
+
 /// How a route spells tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {

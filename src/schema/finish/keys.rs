@@ -29,6 +29,8 @@ pub(crate) struct Class {
     pub(crate) key: StringShape,
     pub(crate) literals: Vec<Literal>,
     pub(crate) wanted: Meets,
+    /// Whether a pattern of a map matches the keys.
+    pub(crate) matched: bool,
 }
 
 /// The keys that satisfy a schema and those that do not, each as a union of shapes.
@@ -50,6 +52,7 @@ impl Split {
                             key,
                             literals: class.literals.clone(),
                             wanted: class.wanted | wanted,
+                            matched: class.matched,
                         });
                     }
                 }
@@ -367,6 +370,7 @@ impl Algebra<'_> {
             at.is_some_and(|at| chosen[at])
         };
         let mut literals = Vec::new();
+        let mut matched = false;
         for map in &shape.maps {
             let mut known = false;
             for (pattern, node) in &map.patterns {
@@ -375,6 +379,7 @@ impl Algebra<'_> {
                     known = true;
                 }
             }
+            matched |= known;
             if let (false, Some(node)) = (known, map.additional) {
                 literals.push(Literal::yes(node));
             }
@@ -401,6 +406,7 @@ impl Algebra<'_> {
                 key,
                 literals: literals.clone(),
                 wanted,
+                matched,
             }));
         }
     }

@@ -1,8 +1,12 @@
 //! Objects of a shape: the ways of each key that has a name, and of each class of the others.
 
+use std::rc::Rc;
+
 use crate::grammar::Meets;
-use crate::schema::forms::{MOST_WISHES, Member, Object, RestClass};
+use crate::schema::forms::{Closing, MOST_WISHES, Member, Object, RestClass};
+use crate::schema::node::NodeId;
 use crate::schema::normal::Algebra;
+use crate::schema::options::AdditionalProperties;
 use crate::schema::shape::{ObjectShape, ObjectStep};
 
 use super::keys::Keys;
@@ -88,16 +92,37 @@ impl Algebra<'_> {
                 required,
             });
         }
-        let classes = keys.classes.into_iter().map(|class| RestClass {
-            ways: self.ways(&class.literals, &wishes(class.wanted)),
-            key: class.key,
-        });
+        let lists = self.closing_lists(shape);
+        let mut classes = keys.classes;
+        if lists.is_some() {
+            classes.sort_by_key(|class| !class.matched);
+        }
+        let (mut rest, mut matched) = (Vec::with_capacity(classes.len()), 0);
+        for class in classes {
+            let ways = self.ways(&class.literals, &wishes(class.wanted));
+            if !ways.is_empty() {
+                matched += usize::from(class.matched);
+                rest.push(RestClass { key: class.key, ways });
+            }
+        }
+        let closing = lists.filter(|_| matched < rest.len());
         Some(Object {
             members,
-            rest: classes.filter(|class| !class.ways.is_empty()).collect(),
+            rest,
             min: shape.min,
             max: shape.max,
             demands: shape.some.len(),
+            closing: closing.map(|lists| Closing { lists, matched }),
         })
+    }
+
+    /// The schemas whose `properties` close an object, if all that is said of its keys is which there are.
+    fn closing_lists(&self, shape: &ObjectShape) -> Option<Rc<[NodeId]>> {
+        let says_more = !shape.names.is_empty() || shape.maps.iter().any(|map| map.additional.is_some());
+        if self.additional_properties == AdditionalProperties::Specified || says_more {
+            return None;
+        }
+        let lists: Rc<[NodeId]> = shape.maps.iter().filter_map(|map| map.listed_by).collect();
+        (!lists.is_empty()).then_some(lists)
     }
 }

@@ -35,6 +35,12 @@ impl NumberShape {
         self.only.is_none() && (step || not_steps || (self.step.is_some() && !self.not_steps.is_empty()))
     }
 
+    /// Whether all values are whole numbers that digits alone can spell.
+    pub(crate) fn is_in_digits(&self) -> bool {
+        let whole = self.step.as_ref().is_some_and(Decimal::is_integer);
+        self.plain == Some(true) || self.plain.is_none() && whole
+    }
+
     /// Whether a value meets all demands.
     pub(crate) fn contains(&self, value: &Decimal) -> bool {
         let above = self

@@ -13,6 +13,8 @@ use std::rc::Rc;
 
 use rustc_hash::FxHasher;
 
+use crate::schema::node::NodeId;
+
 use super::goal::GoalId;
 use super::string::StringShape;
 use super::way::{Way, bytes_of_ways};
@@ -27,6 +29,18 @@ pub(crate) struct Object {
     pub(crate) max: Option<u64>,
     /// How many demands there are that some key be there; ways say which of them they meet.
     pub(crate) demands: usize,
+    /// What closes it, where the options ask for that.
+    pub(crate) closing: Option<Closing>,
+}
+
+/// What closes a set of objects that lists its keys and says nothing of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Closing {
+    /// The schemas whose `properties` list the keys.
+    pub(crate) lists: Rc<[NodeId]>,
+    /// How many classes of the other keys, from the first on, match a pattern of the schema. Nothing is said of the keys of
+    /// the classes behind them.
+    pub(crate) matched: usize,
 }
 
 /// A key with goals of its own.

@@ -16,17 +16,23 @@ use super::{Normal, NormalForms};
 /// For each goal, whether it has a value as far as can be told here.
 pub(crate) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
     let mut found = vec![false; normals.len()];
+    settle(normals, reached, &mut found, cancel);
+    found
+}
+
+/// Adds the goals that have a value to those of which that is known.
+pub(super) fn settle(normals: &[Rc<Normal>], reached: &[GoalId], found: &mut [bool], cancel: &Cancel) {
     loop {
         let mut changed = false;
         // Parts are reached after their wholes, so going backwards settles most goals in one round.
         for &goal in reached.iter().rev() {
-            if !found[goal.index()] && has_value(&normals[goal.index()], &found) {
+            if !found[goal.index()] && has_value(&normals[goal.index()], found) {
                 found[goal.index()] = true;
                 changed = true;
             }
         }
         if !changed || cancel.is_asked() {
-            return found;
+            return;
         }
     }
 }
@@ -60,7 +66,7 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
 }
 
 /// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the machine.
-fn object_has_value(object: &Object, found: &[bool]) -> bool {
+pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
     let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
     let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
     let required = object.members.iter().filter(|member| member.required).count() as u64;

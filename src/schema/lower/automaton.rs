@@ -13,6 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::grammar::{CfgBuilder, ExprId, RuleId};
 use crate::schema::decimal::{Decimal, Plain};
 use crate::schema::forms::NumberShape;
+use crate::schema::options::Numbers;
 use crate::schema::text::hir;
 
 /// The most states of an automaton for numbers.
@@ -57,6 +58,7 @@ struct Compared {
 
 struct Table<'s> {
     shape: &'s NumberShape,
+    numbers: Numbers,
     /// The finest step is 10^-places.
     places: u32,
     modulus: u64,
@@ -69,11 +71,12 @@ struct Table<'s> {
 /// Writes a set of numbers as rules, and adds how many states were found to `found`.
 pub(super) fn write(
     shape: &NumberShape,
+    numbers: Numbers,
     builder: &mut CfgBuilder,
     found: &mut usize,
 ) -> Result<ExprId, &'static str> {
-    let table =
-        Table::new(shape).ok_or("`multipleOf` keywords with this many digits are not supported together")?;
+    let table = Table::new(shape, numbers)
+        .ok_or("`multipleOf` keywords with this many digits are not supported together")?;
     let explored = table.explore();
     *found += explored.as_ref().map_or(MOST_STATES, |(states, _)| states.len());
     let (states, edges) = explored?;
@@ -137,7 +140,7 @@ fn live_states(table: &Table<'_>, states: &[State], edges: &[Vec<(u8, usize)>]) 
 }
 
 impl<'s> Table<'s> {
-    fn new(shape: &'s NumberShape) -> Option<Table<'s>> {
+    fn new(shape: &'s NumberShape, numbers: Numbers) -> Option<Table<'s>> {
         let scaled: Vec<(u64, i64)> = shape
             .step
             .iter()
@@ -164,6 +167,7 @@ impl<'s> Table<'s> {
         let values = bounds.chain(&shape.except).map(Decimal::plain).collect();
         Some(Table {
             shape,
+            numbers,
             places: places as u32,
             modulus,
             step,
@@ -215,7 +219,20 @@ impl<'s> Table<'s> {
         Ok((states, edges))
     }
 
+    /// Whether nothing is written behind the last digit that the steps need, and no sign before a zero that is whole.
+    fn is_short(&self) -> bool {
+        self.numbers == Numbers::Double && self.step.is_some() && self.shape.plain != Some(false)
+    }
+
     fn next(&self, state: &State, byte: u8) -> Option<State> {
+        if self.is_short() {
+            let over = state.places == self.places && matches!(state.phase, Phase::Point | Phase::Fraction);
+            let whole =
+                self.shape.is_in_digits() && (byte == b'.' || state.phase == Phase::Minus && byte == b'0');
+            if over || whole {
+                return None;
+            }
+        }
         let phase = match (state.phase, byte) {
             (Phase::Start, b'-') => Phase::Minus,
             (Phase::Start | Phase::Minus, b'0') => Phase::Zero,
@@ -386,7 +403,7 @@ mod tests {
     use crate::schema::forms::Bound;
 
     fn accepts(shape: &NumberShape, text: &str) -> bool {
-        let table = Table::new(shape).expect("small steps");
+        let table = Table::new(shape, Numbers::Any).expect("small steps");
         let end = text
             .bytes()
             .try_fold(table.start(), |state, byte| table.next(&state, byte));
@@ -456,7 +473,7 @@ mod tests {
             }),
             ..NumberShape::default()
         };
-        let (states, _) = Table::new(&shape)
+        let (states, _) = Table::new(&shape, Numbers::Any)
             .expect("small steps")
             .explore()
             .expect("few states");

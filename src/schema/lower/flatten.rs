@@ -27,7 +27,7 @@ impl Writer<'_> {
     /// The ways to space unique items that the options allow.
     pub(super) fn styles(&self) -> &'static [Style] {
         match self.options.whitespace {
-            Whitespace::Flexible => &[SPACED, COMPACT],
+            Whitespace::Flexible | Whitespace::Indented => &[SPACED, COMPACT],
             Whitespace::Compact => &[COMPACT],
             Whitespace::Pattern(_) if self.space.may_be_empty => &[COMPACT],
             Whitespace::Pattern(_) => &[],

@@ -19,14 +19,16 @@ use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Part, Regular};
 use crate::schema::decimal::{Decimal, Plain};
 use crate::schema::forms::{Bound, GoalId, NumberShape};
-use crate::schema::text::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
+use crate::schema::options::Numbers;
+use crate::schema::text::hir::{any, any_digit, concat, digit, never, optional, star, text};
 
 use super::automaton;
+use super::constants::{all_spellings, constants};
 use super::digits::{
     fraction, fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
-    signed_exponent_equal, whole_above, whole_below, zeros,
+    signed_exponent_equal, whole_above, whole_below,
 };
-use super::numeral::{Spelling, e, exponent, integer, positive_integer, signed, zero};
+use super::numeral::{Spelling, as_doubles, e, exponent, integer, positive_integer, signed, zero};
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -53,12 +55,19 @@ impl Writer<'_> {
                 self.problem(ProblemKind::Limit, goal, message);
                 return self.builder.never();
             }
-            match automaton::write(shape, &mut self.builder, &mut self.multiple_states) {
+            match automaton::write(
+                shape,
+                self.options.numbers,
+                &mut self.builder,
+                &mut self.multiple_states,
+            ) {
                 Ok(written) => written,
                 Err(message) => self.nearest_multiples(shape, goal, message),
             }
         } else {
-            self.regular(Regular { parts: parts(shape) })
+            self.regular(Regular {
+                parts: parts(shape, self.options.numbers),
+            })
         };
         self.numbers.insert(shape.clone(), expr);
         expr
@@ -96,7 +105,9 @@ impl Writer<'_> {
             plain: shape.plain,
             ..NumberShape::default()
         };
-        self.regular(Regular { parts: parts(&shape) })
+        self.regular(Regular {
+            parts: parts(&shape, self.options.numbers),
+        })
     }
 }
 
@@ -117,7 +128,8 @@ pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
         concat([text("0"), fraction()]),
         concat([positive_integer(), optional(fraction())]),
     ]);
-    let mut parts = parts(shape);
+    // Among items that differ, a value has one spelling however long it is.
+    let mut parts = parts(shape, Numbers::Any);
     parts.push(Part::Match(any([text("0"), signed(magnitude)]).into()));
     Some(parts)
 }
@@ -140,9 +152,9 @@ pub(crate) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     }
 }
 
-fn parts(shape: &NumberShape) -> Vec<Part> {
+fn parts(shape: &NumberShape, numbers: Numbers) -> Vec<Part> {
     if let Some(only) = &shape.only {
-        return vec![Part::Match(constants(only, shape.plain).into())];
+        return vec![Part::Match(constants(only, shape.plain, numbers).into())];
     }
     let compared = is_compared(shape);
     let whole = shape.step.is_some();
@@ -150,7 +162,9 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
         true => Spelling::WholeToldApart,
         false => Spelling::Whole,
     };
+    let in_digits = numbers == Numbers::Double && shape.is_in_digits();
     let spelled = match shape.plain {
+        _ if in_digits => Spelling::Digits,
         Some(true) => Spelling::Integer,
         Some(false) if compared => Spelling::ComparablePoint,
         Some(false) => Spelling::Point,
@@ -167,6 +181,9 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
     if shape.plain.is_some() && !shape.not_steps.is_empty() {
         parts.push(Part::Match(Spelling::NotWhole.expression()));
     }
+    if numbers == Numbers::Double && !in_digits {
+        parts.extend(as_doubles(shape).map(Part::Match));
+    }
     if let Some(lower) = &shape.lower {
         parts.push(Part::Match(at_least(lower).into()));
     }
@@ -177,89 +194,6 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
         parts.push(Part::Not(any(shape.except.iter().map(all_spellings)).into()));
     }
     parts
-}
-
-/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton of many
-/// bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were refused.
-fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
-    let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    for value in values {
-        let usual = !value.is_zero() && (plain == Some(true) || (-4..16).contains(&value.exponent()));
-        let sign: &[u8] = if value.is_negative() { b"-" } else { b"" };
-        match value.plain() {
-            _ if !usual => others.push(constant(value, plain)),
-            digits if digits.fraction.is_empty() => whole.push(text([sign, &digits.whole].concat())),
-            digits => fractions.push(text([sign, &digits.whole, b".", &digits.fraction].concat())),
-        }
-    }
-    let groups = [(whole, zeros_behind(plain)), (fractions, star(text("0")))];
-    let groups = groups.into_iter().filter(|(group, _)| !group.is_empty());
-    any(groups
-        .map(|(group, tail)| concat([any(group), tail]))
-        .chain(others))
-}
-
-/// The zeros that may follow a whole number, in a spelling with or without a point.
-fn zeros_behind(plain: Option<bool>) -> Hir {
-    match plain {
-        Some(true) => nothing(),
-        Some(false) => concat([text("."), plus(text("0"))]),
-        None => zeros(),
-    }
-}
-
-/// The usual spellings of one value.
-fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
-    let sign = if value.is_negative() { text("-") } else { nothing() };
-    if value.is_zero() {
-        let magnitude = match plain {
-            None => zero(),
-            Some(true) => text("0"),
-            Some(false) => concat([
-                text("0"),
-                any([exponent(), concat([zeros_behind(plain), optional(exponent())])]),
-            ]),
-        };
-        return concat([optional(text("-")), magnitude]);
-    }
-    let Plain { whole, fraction, .. } = value.plain();
-    let magnitude = match fraction.is_empty() || plain == Some(true) {
-        true => concat([text(&whole), zeros_behind(plain)]),
-        false => concat([text(&whole), text("."), text(&fraction), star(text("0"))]),
-    };
-    let usual = (-4..16).contains(&value.exponent());
-    if usual || plain == Some(true) {
-        return concat([sign, magnitude]);
-    }
-    concat([sign, any([magnitude, scientific_spellings(value)])])
-}
-
-/// Every spelling of a value, plain or scientific.
-fn all_spellings(value: &Decimal) -> Hir {
-    if value.is_zero() {
-        return concat([optional(text("-")), zero()]);
-    }
-    let sign = if value.is_negative() { text("-") } else { nothing() };
-    let magnitude = value.magnitude();
-    concat([
-        sign,
-        any([constant(&magnitude, None), scientific_spellings(&magnitude)]),
-    ])
-}
-
-fn scientific_spellings(value: &Decimal) -> Hir {
-    let (first, rest) = value.digits().split_at(1);
-    let fraction = if rest.is_empty() {
-        zeros()
-    } else {
-        concat([text("."), text(rest), star(text("0"))])
-    };
-    concat([
-        text(first),
-        fraction,
-        e(),
-        signed_exponent_equal(value.exponent()),
-    ])
 }
 
 /// The numbers from a bound up.
@@ -371,6 +305,10 @@ mod tests {
     use super::*;
     use crate::schema::lower::digits::padded_between;
 
+    fn any_parts(shape: &NumberShape) -> Vec<Part> {
+        parts(shape, Numbers::Any)
+    }
+
     fn matches(parts: &[Part], text: &str) -> bool {
         parts.iter().all(|part| {
             let (Part::Match(hir) | Part::Not(hir)) = part else {
@@ -407,11 +345,11 @@ mod tests {
                     value: value.clone(),
                     exclusive,
                 };
-                let lower = parts(&NumberShape {
+                let lower = any_parts(&NumberShape {
                     lower: Some(bound.clone()),
                     ..NumberShape::default()
                 });
-                let upper = parts(&NumberShape {
+                let upper = any_parts(&NumberShape {
                     upper: Some(bound),
                     ..NumberShape::default()
                 });
@@ -436,11 +374,11 @@ mod tests {
 
     #[test]
     fn integers_are_values_not_spellings() {
-        let whole = parts(&NumberShape {
+        let whole = any_parts(&NumberShape {
             step: Some(Decimal::one()),
             ..NumberShape::default()
         });
-        let not_whole = parts(&NumberShape {
+        let not_whole = any_parts(&NumberShape {
             not_steps: vec![Decimal::one()],
             ..NumberShape::default()
         });
@@ -456,11 +394,11 @@ mod tests {
     #[test]
     fn finite_sets_and_their_complements() {
         let values = ["0", "1", "-2.5", "1e16"].map(|text| Decimal::parse(text).expect("a number"));
-        let only = parts(&NumberShape {
+        let only = any_parts(&NumberShape {
             only: Some(values.to_vec()),
             ..NumberShape::default()
         });
-        let except = parts(&NumberShape {
+        let except = any_parts(&NumberShape {
             except: values.to_vec(),
             ..NumberShape::default()
         });
@@ -552,7 +490,7 @@ mod tests {
             "120",
             "9",
         ];
-        for shape in shapes.map(|shape| parts(&shape)) {
+        for shape in shapes.map(|shape| any_parts(&shape)) {
             for exponent in (0..420).chain([999, 1000, 17183, 100_000_000]) {
                 for (mantissa, zeros) in mantissas
                     .iter()
@@ -566,7 +504,7 @@ mod tests {
                 }
             }
         }
-        let any = parts(&NumberShape::default());
+        let any = any_parts(&NumberShape::default());
         let written = "1e308 1E+308 9.9e307 1.7976931348623157e308 1.5e+308 12e99 0.5e99 0e99 34.8E17 1e-17183 1e0307 1e-400";
         for spelling in written.split(' ') {
             assert!(matches(&any, spelling), "{spelling}");

@@ -8,12 +8,25 @@
 //! ```
 //!
 //! Exponents of zero and exponents with a minus are never too large, and a constant has the exponent that it has.
+//!
+//! Where numbers are written as doubles, at most 17 significant digits are left of that, and an exponent of at most three:
+//!
+//! ```text
+//!   digits      0   12   12.5   12345678901234567     17, wherever the point stands
+//!   small       0.000001234…                          and up to 6 zeros before them, as JavaScript writes
+//!   exponent    1.25e-07   5E+300                     three digits after any of these
+//! ```
+//!
+//! What is asked of a number may need more. Between two different bounds of `n` digits lies a number of `n + 1`, and ten
+//! times as many with each further digit, so that as many digits are allowed as surely suffice. Bounds of which that is a
+//! great many, or which lie beyond the range of doubles, leave all spellings.
 
 use std::sync::OnceLock;
 
 use regex_syntax::hir::Hir;
 
 use crate::grammar::Expression;
+use crate::schema::forms::NumberShape;
 use crate::schema::text::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
 
 use super::digits::{
@@ -25,6 +38,8 @@ use super::digits::{
 pub(super) enum Spelling {
     /// Digits, as draft 4 has integers.
     Integer,
+    /// The same without `-0`.
+    Digits,
     /// What draft 4 does not take for an integer.
     Point,
     ComparablePoint,
@@ -38,14 +53,17 @@ pub(super) enum Spelling {
 impl Spelling {
     /// The expression, which nearly every schema has several of: made and hashed once.
     pub(super) fn expression(self) -> Expression {
-        static KNOWN: [OnceLock<Expression>; 8] = [const { OnceLock::new() }; 8];
-        let known = KNOWN[self as usize].get_or_init(|| signed(self.magnitude()).into());
+        static KNOWN: [OnceLock<Expression>; 9] = [const { OnceLock::new() }; 9];
+        let known = KNOWN[self as usize].get_or_init(|| match self {
+            Spelling::Digits => any([text("0"), signed(positive_integer())]).into(),
+            _ => signed(self.magnitude()).into(),
+        });
         known.clone()
     }
 
     fn magnitude(self) -> Hir {
         match self {
-            Spelling::Integer => integer(),
+            Spelling::Integer | Spelling::Digits => integer(),
             Spelling::Point => any([concat([integer(), fraction()]), with_exponent()]),
             Spelling::ComparablePoint => any([concat([integer(), fraction()]), scientific()]),
             Spelling::Whole => whole_number(false),
@@ -170,4 +188,73 @@ fn not_whole_number() -> Hir {
         signed_exponent_at_most(-1),
     ]);
     any([concat([integer(), some]), small])
+}
+
+/// The digits that tell any two doubles apart.
+const DIGITS: usize = 17;
+
+/// The digits of the exponent of a double, which is at most 308.
+const EXPONENT_DIGITS: u32 = 3;
+
+/// The most digits that are counted.
+const MOST_DIGITS: usize = 40;
+
+/// The zeros that may stand between the point and the first other digit.
+const ZEROS: u32 = 6;
+
+/// The exponents of values with which numbers are compared, where three digits suffice to write those beside them.
+const RANGE: std::ops::RangeInclusive<i64> = -900..=300;
+
+/// The spellings that the numbers of a shape are taken out of; `None` where all are needed.
+pub(super) fn as_doubles(shape: &NumberShape) -> Option<Expression> {
+    static USUAL: OnceLock<Expression> = OnceLock::new();
+    match digits_needed(shape)? {
+        DIGITS => Some(USUAL.get_or_init(|| double(DIGITS as u32).into()).clone()),
+        more => Some(double(more as u32).into()),
+    }
+}
+
+/// How many digits the numbers of a shape surely need.
+fn digits_needed(shape: &NumberShape) -> Option<usize> {
+    let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
+    let told_apart = 1 + shape.except.len().to_string().len();
+    let mut most = DIGITS;
+    for value in bounds.chain(&shape.except).filter(|value| !value.is_zero()) {
+        if !RANGE.contains(&value.exponent()) {
+            return None;
+        }
+        most = most.max(value.digits().len() + 1 + told_apart);
+        if !shape.not_steps.is_empty() {
+            // A large number that is not whole has all digits before the point.
+            most = most.max(usize::try_from(value.exponent()).unwrap_or(0) + 2 + told_apart);
+        }
+    }
+    (most <= MOST_DIGITS).then_some(most)
+}
+
+fn double(digits: u32) -> Hir {
+    let small = concat([
+        repeat(text("0"), 0, Some(ZEROS)),
+        digit(b'1', b'9'),
+        repeat(any_digit(), 0, Some(digits - 1)),
+    ]);
+    let small = concat([text("."), any([small, repeat(text("0"), 1, Some(ZEROS))])]);
+    let large = concat([digit(b'1', b'9'), further(digits - 1)]);
+    let mantissa = any([concat([text("0"), optional(small)]), large]);
+    let exponent = concat([
+        e(),
+        optional(sign()),
+        repeat(any_digit(), 1, Some(EXPONENT_DIGITS)),
+    ]);
+    concat([signed(mantissa), optional(exponent)])
+}
+
+/// At most this many further digits, with a point among them or not.
+fn further(digits: u32) -> Hir {
+    let mut rest = Hir::empty();
+    for left in 1..=digits {
+        let fraction = concat([text("."), repeat(any_digit(), 1, Some(left))]);
+        rest = optional(any([concat([any_digit(), rest]), fraction]));
+    }
+    rest
 }

@@ -4,6 +4,7 @@ use crate::error::{CompileError, Place, Problem};
 use crate::grammar::{CfgBuilder, ExprId, Part};
 use crate::limits::Limits;
 use crate::regex;
+use crate::schema::forms::{GoalId, NormalForms};
 use crate::schema::options::Whitespace;
 use crate::schema::text::hir;
 
@@ -20,12 +21,65 @@ pub(super) struct Space {
     pub(super) may_be_empty: bool,
 }
 
-/// The deepest indentation of the flexible form, in spaces or tabs.
+/// The deepest indentation, in spaces or tabs.
 const INDENT: u32 = 64;
 
-impl Space {
+/// The most spaces or tabs for each depth, where the depth bounds the indentation.
+const COLUMNS: u32 = 8;
+
+/// The white space of each rule.
+pub(super) struct Spaces {
+    /// By depth, from 1 on. Where there is only one, it is that of all depths.
+    by_depth: Vec<Space>,
+    /// How many brackets may be open inside of a goal's arrays and objects, its own among them.
+    depths: Vec<u32>,
+}
+
+impl Spaces {
+    /// The white space of all goals.
     pub(super) fn new(
         form: &Whitespace,
+        forms: &NormalForms,
+        builder: &mut CfgBuilder,
+        limits: &Limits,
+    ) -> Result<Spaces, CompileError> {
+        let depths = match form {
+            Whitespace::Indented => depths(forms),
+            _ => Vec::new(),
+        };
+        let deepest = depths.iter().copied().max().unwrap_or(0).max(1);
+        let by_depth = (1..=deepest).map(|depth| Space::new(form, depth * COLUMNS, builder, limits));
+        let by_depth = by_depth.collect::<Result<Vec<Space>, CompileError>>()?;
+        Ok(Spaces { by_depth, depths })
+    }
+
+    /// The white space in the arrays and objects of a goal.
+    pub(super) fn of(&self, goal: GoalId) -> Space {
+        let depth = self.depths.get(goal.index()).map_or(1, |&depth| depth.max(1));
+        self.by_depth[depth as usize - 1]
+    }
+}
+
+/// The greatest depth at which each goal may stand, as far as the indentation grows with it; 0 where it never stands.
+fn depths(forms: &NormalForms) -> Vec<u32> {
+    let mut depths = vec![0; forms.normals.len()];
+    let mut open = vec![(forms.root, 1)];
+    while let Some((goal, depth)) = open.pop() {
+        let known = &mut depths[goal.index()];
+        if *known < depth {
+            *known = depth;
+            let inner = (depth + 1).min(INDENT / COLUMNS);
+            open.extend(forms.normals[goal.index()].parts().map(|part| (part, inner)));
+        }
+    }
+    depths
+}
+
+impl Space {
+    /// The white space of a form, with an indentation of at most `indent` where the form leaves that open.
+    fn new(
+        form: &Whitespace,
+        indent: u32,
         builder: &mut CfgBuilder,
         limits: &Limits,
     ) -> Result<Space, CompileError> {
@@ -35,8 +89,12 @@ impl Space {
                 let none = builder.empty();
                 (none, none, none)
             }
-            Whitespace::Flexible => {
-                let indent = hir::repeat(hir::class(&[(b' ', b' '), (b'\t', b'\t')]), 0, Some(INDENT));
+            Whitespace::Flexible | Whitespace::Indented => {
+                let most = match form {
+                    Whitespace::Indented => indent,
+                    _ => INDENT,
+                };
+                let indent = hir::repeat(hir::class(&[(b' ', b' '), (b'\t', b'\t')]), 0, Some(most));
                 let line = hir::concat([hir::text("\n"), indent]);
                 let edge = builder.hir(hir::any([hir::text(" "), line]));
                 let space = builder.bytes(" ");

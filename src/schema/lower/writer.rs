@@ -47,6 +47,7 @@ pub(super) struct Writer<'a> {
     pub(super) pieces: HashMap<(GoalId, Piece), ExprId>,
     /// Rules without a body yet.
     pub(super) open: Vec<(RuleId, GoalId, Piece)>,
+    /// The white space of the rule that is being written.
     pub(super) space: Space,
     pub(super) numbers: HashMap<NumberShape, ExprId>,
     /// What stands before the values of named keys.

@@ -16,6 +16,7 @@ use crate::limits::{Account, Limits};
 use crate::schema::findings::Findings;
 use crate::schema::forms::{GoalId, Goals, Literal, MOST_WISHES, Normal};
 use crate::schema::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole};
+use crate::schema::options::AdditionalProperties;
 use crate::schema::parse::Parsed;
 use crate::schema::shape::Step;
 use crate::schema::text::{TextSet, Texts};
@@ -65,6 +66,8 @@ pub(super) type Cases = Rc<[Vec<Step>]>;
 /// The state of the algebra.
 pub(crate) struct Algebra<'l> {
     pub(crate) limits: &'l Limits,
+    /// What an object may hold that lists its properties and says nothing of others.
+    pub(crate) additional_properties: AdditionalProperties,
     pub(crate) tree: Tree,
     pub(crate) texts: Texts,
     pub(crate) goals: Goals,
@@ -108,6 +111,7 @@ impl<'l> Algebra<'l> {
     pub(super) fn new(parsed: Parsed, limits: &'l Limits) -> Algebra<'l> {
         Algebra {
             limits,
+            additional_properties: AdditionalProperties::Specified,
             tree: parsed.tree,
             texts: parsed.texts,
             goals: Goals::new(limits.cancel.account()),

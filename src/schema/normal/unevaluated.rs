@@ -184,6 +184,7 @@ impl Algebra<'_> {
             named,
             patterns,
             additional: Some(child),
+            listed_by: None,
         };
         Some(Step::Object(ObjectStep::Keys(Rc::new(map))))
     }

@@ -89,6 +89,7 @@ impl<'v> Reader<'v> {
         }
         let additional = site.map.get("additionalProperties");
         keys.additional = additional.map(|value| self.child(site, "/additionalProperties", value));
+        keys.listed_by = properties.map(|_| site.id);
         self.push(site.id, "properties", Keyword::Properties(Rc::new(keys)));
     }
 

@@ -32,7 +32,7 @@ use crate::schema::resolve::read;
 pub fn normal_form(text: &str, options: &Options, limits: &Limits) -> Result<String, CompileError> {
     let limits = &*limits.begin();
     let (parsed, _) = limits.cancel.unless(read(text, options, limits))?;
-    let forms = limits.cancel.unless(normalise(parsed, limits))?;
+    let forms = limits.cancel.unless(normalise(parsed, options, limits))?;
     let mut shown = Shown {
         forms: &forms,
         numbers: HashMap::new(),

@@ -8,6 +8,8 @@
 //!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
 //! ```
 //!
+//! Where numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, which is said in its place.
+//!
 //! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits after its point, as programs write large numbers.
 //! Of any number, those exponents are left out that make most parsers read infinity (`1e400`): those beyond 308
 //! after one digit before the point, and those beyond 99 after more. No keyword asks for that, so none is said to do it.
@@ -23,6 +25,7 @@ use crate::regex::Escapes;
 use crate::schema::forms::{Normal, NormalForms, Way};
 use crate::schema::lower::leaves_spellings_out;
 use crate::schema::node::{Keyword, Kind, Node, NodeId, Tree, Types, Values, Whole};
+use crate::schema::options::{Numbers, Options};
 
 const INTEGER: &str = "some exponent spellings are never written (`1.5e1`, `120e-1`)";
 const BOUND: &str =
@@ -30,6 +33,10 @@ const BOUND: &str =
 const MULTIPLE: &str = "most exponent spellings are never written (`1.2e1`)";
 const CONSTANT: &str = "needless exponents, and exponent spellings without exactly one digit before the point, are never written \
     (`3e0`, `30e-1`)";
+
+const DIGITS: &str = "integers are written in digits only (`34`, never `34.0`, `34e0` or `-0`)";
+const DOUBLE: &str = "numbers are written with at most 17 significant digits and three digits of exponent";
+const NEEDED: &str = "constants are written without needless zeros and exponents (`3`, never `3.0` or `3e0`)";
 
 const STRINGS: &str = "items that are strings are written in one spelling each, without needless escapes and with lower-case \
     hexadecimal digits";
@@ -43,12 +50,13 @@ const BOTH: &str = "items that are strings or numbers are written in one spellin
 pub(super) fn left_out(
     forms: &NormalForms,
     sources: usize,
-    escapes: Escapes,
+    options: &Options,
 ) -> HashMap<String, &'static str> {
     let mut found: HashMap<String, &'static str> = HashMap::default();
-    found.extend(told_by_texts(forms, escapes));
+    found.extend(told_by_texts(forms, options.escapes));
     let mut shapes = forms.normals.iter().flat_map(|normal| &normal.numbers);
-    if !shapes.any(leaves_spellings_out) {
+    let all = options.numbers == Numbers::Double;
+    if !shapes.any(|shape| all || leaves_spellings_out(shape)) {
         return found;
     }
     let tree = &forms.tree;
@@ -56,7 +64,8 @@ pub(super) fn left_out(
         let node = tree.node(id);
         let numbers = numbers(node);
         for (name, keyword) in node.keywords.iter().filter(|(name, _)| !name.is_empty()) {
-            if let Some(how) = how(keyword, numbers, tree) {
+            let as_doubles = as_doubles(keyword, numbers, tree).filter(|_| all);
+            if let Some(how) = as_doubles.or_else(|| how(keyword, numbers, tree)) {
                 found.insert(tree.keyword_pointer(id, name), how);
             }
         }
@@ -93,6 +102,16 @@ fn numbers(node: &Node) -> bool {
         }
         _ => true,
     })
+}
+
+/// What is left out beside that where numbers are written as doubles are.
+fn as_doubles(keyword: &Keyword, numbers: bool, tree: &Tree) -> Option<&'static str> {
+    match keyword {
+        Keyword::Type { types, .. } if types.has(Kind::Number) => Some(DOUBLE),
+        Keyword::Type { types, .. } if types.has_integers() => Some(DIGITS),
+        Keyword::Values(values) => names_number(values, numbers, tree).then_some(NEEDED),
+        _ => None,
+    }
 }
 
 fn how(keyword: &Keyword, numbers: bool, tree: &Tree) -> Option<&'static str> {

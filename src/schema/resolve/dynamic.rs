@@ -243,6 +243,7 @@ impl KeyMap {
                 .map(|(set, node)| (set.clone(), map(*node)))
                 .collect(),
             additional: self.additional.map(map),
+            listed_by: self.listed_by,
         }
     }
 }

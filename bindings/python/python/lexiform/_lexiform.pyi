@@ -75,9 +75,11 @@ class Compiler:
         self,
         schema: Any,
         *,
-        whitespace: Literal["flexible", "compact"] = "flexible",
+        whitespace: Literal["indented", "flexible", "compact"] = "indented",
         whitespace_pattern: str | None = None,
         key_order: Literal["schema", "any"] = "schema",
+        additional_properties: Literal["closed", "open"] = "closed",
+        numbers: Literal["double", "any"] = "double",
         escapes: Literal["minimal", "canonical", "any"] = "minimal",
         draft: Literal["4", "6", "7", "2019-09", "2020-12"] | None = None,
         formats: Literal["assert", "annotate"] = "assert",
@@ -103,6 +105,8 @@ class Compiler:
         tag: Any,
         *,
         dialect: Literal["python", "ecma", "rust"] = "python",
+        additional_properties: Literal["closed", "open"] = "closed",
+        numbers: Literal["double", "any"] = "double",
         prefix: bytes | None = None,
         deadline: float | None = None,
     ) -> Grammar: ...
@@ -295,6 +299,7 @@ class Problem:
         "invalid",
         "unsupported",
         "narrowed",
+        "closed",
         "reference",
         "unsatisfiable",
         "limit",
@@ -344,7 +349,7 @@ class Assertion:
     @property
     def keyword(self) -> str: ...
     @property
-    def enforced(self) -> Literal["exact", "spelled", "narrower"]: ...
+    def enforced(self) -> Literal["exact", "spelled", "closed", "narrower"]: ...
     @property
     def note(self) -> str | None: ...
 

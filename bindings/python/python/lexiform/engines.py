@@ -218,9 +218,11 @@ def fitting_ends(tokens: Collection[int] | None, rows: int) -> frozenset[int] | 
 class Options:
     """What an operator may choose, as JSON in the environment variable ``LEXIFORM_ENGINE_OPTIONS``."""
 
-    whitespace: Literal["flexible", "compact"] = "flexible"
+    whitespace: Literal["indented", "flexible", "compact"] = "indented"
     whitespace_pattern: str | None = None
     key_order: Literal["schema", "any"] = "schema"
+    additional_properties: Literal["closed", "open"] = "closed"
+    numbers: Literal["double", "any"] = "double"
     cache_bytes: int = 256 << 20
     deadline: float = 5.0
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -294,7 +296,7 @@ class Sources:
             "regex": lambda text: self.compiler().regex(text, deadline=self._options.deadline),
             "choice": lambda text: self.compiler().choice(_choices(text)),
             "grammar": lambda text: self.compiler().ebnf(text, deadline=self._options.deadline),
-            "structural_tag": lambda text: self.compiler().structural_tag(text, deadline=self._options.deadline),
+            "structural_tag": self._structural_tag,
         }
         if kind not in compilers:
             raise ValueError(f"{kind!r} is no kind of constraint; there are {', '.join(compilers)}")
@@ -308,6 +310,15 @@ class Sources:
         except CompileError as error:
             raise _named(kind, text, error) from None
 
+    def _structural_tag(self, text: str) -> Grammar:
+        options = self._options
+        return self.compiler().structural_tag(
+            text,
+            additional_properties=options.additional_properties,
+            numbers=options.numbers,
+            deadline=options.deadline,
+        )
+
     def _json(self, text: str) -> Grammar:
         options = self._options
         return self.compiler().json_schema(
@@ -315,6 +326,8 @@ class Sources:
             whitespace=options.whitespace,
             whitespace_pattern=options.whitespace_pattern,
             key_order=options.key_order,
+            additional_properties=options.additional_properties,
+            numbers=options.numbers,
             deadline=options.deadline,
         )
 

@@ -21,7 +21,7 @@ pub(super) enum OwnedSource {
     Regex(String, Dialect),
     Ebnf(String),
     Choice(Vec<String>),
-    StructuralTag(String, Dialect),
+    StructuralTag(String, Dialect, schema::Options),
     Any,
 }
 

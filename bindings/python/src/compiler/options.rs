@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lexiform::limits::Limits;
 use lexiform::regex::{Dialect, Escapes};
-use lexiform::schema::{self, Draft, Formats, KeyOrder, Refuse, Whitespace};
+use lexiform::schema::{self, AdditionalProperties, Draft, Formats, KeyOrder, Numbers, Refuse, Whitespace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -23,6 +23,8 @@ pub(super) struct SchemaKeywords<'a> {
     pub(super) whitespace: &'a str,
     pub(super) whitespace_pattern: Option<String>,
     pub(super) key_order: &'a str,
+    pub(super) additional_properties: &'a str,
+    pub(super) numbers: &'a str,
     pub(super) escapes: &'a str,
     pub(super) draft: Option<&'a str>,
     pub(super) formats: &'a str,
@@ -35,6 +37,7 @@ impl SchemaKeywords<'_> {
     /// The options that they name.
     pub(super) fn options(self) -> PyResult<schema::Options> {
         let spaces = [
+            ("indented", Whitespace::Indented),
             ("flexible", Whitespace::Flexible),
             ("compact", Whitespace::Compact),
         ];
@@ -67,8 +70,23 @@ impl SchemaKeywords<'_> {
                 (_, true) => Refuse::Ineffective,
                 _ => Refuse::Nothing,
             },
+            ..writing(self.additional_properties, self.numbers)?
         })
     }
+}
+
+/// The options of schemas under which models write, with these choices.
+pub(super) fn writing(additional_properties: &str, numbers: &str) -> PyResult<schema::Options> {
+    let objects = [
+        ("closed", AdditionalProperties::Closed),
+        ("open", AdditionalProperties::Specified),
+    ];
+    let spellings = [("double", Numbers::Double), ("any", Numbers::Any)];
+    Ok(schema::Options {
+        additional_properties: choose("additional_properties", additional_properties, &objects)?,
+        numbers: choose("numbers", numbers, &spellings)?,
+        ..schema::Options::for_generation()
+    })
 }
 
 /// The dialect of regular expressions of this name.

@@ -14,6 +14,7 @@ const SHOWN = 300;
 
 const WORDS = {
   exact: "Compiles, and is enforced exactly.",
+  closed: "Compiles. Of some objects, only the keys that are listed are written:",
   narrower: "Compiles. Some of what it allows is never written:",
   partial: "Compiles. Some of what it says has no effect:",
 };
@@ -135,7 +136,7 @@ async function findingsOfTools(source) {
     const within = path => `/${index}/function/parameters${path.replace(/^#/, "")}`;
     return {...told, diagnostics: told.diagnostics.map(one => ({...one, path: within(one.path)}))};
   }));
-  const worst = ["partial", "narrower", "exact"].find(word => all.some(told => told.enforced === word));
+  const worst = ["partial", "narrower", "closed", "exact"].find(word => all.some(told => told.enforced === word));
   return {valid: all.every(told => told.valid), enforced: worst, diagnostics: all.flatMap(told => told.diagnostics)};
 }
 

@@ -13,6 +13,7 @@
 //! A request may hold one of them. Grammar texts are read as EBNF; a field that promises another syntax (Lark, GBNF)
 //! is refused, because a grammar of one syntax can be read as another and then means something else.
 
+use lexiform::schema::AdditionalProperties;
 use serde_json::Value;
 
 use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constraint, tags, with_dialect};
@@ -54,13 +55,15 @@ fn layout(
     constraint: Option<Constraint>,
     problems: &mut Problems,
 ) -> Option<Constraint> {
-    let whitespace = fields.word("whitespace", &[("compact", true), ("flexible", false)], problems);
-    let whitespace = whitespace.map(|compact| {
-        if compact {
-            Whitespace::Compact
-        } else {
-            Whitespace::Flexible
-        }
+    let whitespace = fields.word(
+        "whitespace",
+        &["indented", "compact", "flexible"].map(|word| (word, word)),
+        problems,
+    );
+    let whitespace = whitespace.map(|word| match word {
+        "compact" => Whitespace::Compact,
+        "flexible" => Whitespace::Flexible,
+        _ => Whitespace::Indented,
     });
     let pattern = fields
         .string("guided_whitespace_pattern", problems)
@@ -259,7 +262,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     if let Some(true) = inner.boolean("disable_any_whitespace", problems) {
         whitespace = Some(Whitespace::Compact);
     }
-    inner.only_neutral(&[("disable_additional_properties", &["false"])], problems);
+    let closed = inner.boolean("disable_additional_properties", problems) == Some(true);
     inner.ignore(&["_backend", "_backend_was_auto", "disable_fallback"]);
     let (number, constraint) = (found.len(), found.into_iter().next());
     let constraint = with_dialect(&mut inner, constraint, problems);
@@ -279,6 +282,10 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     }
     Some(Constraint {
         whitespace: whitespace.unwrap_or(constraint.whitespace),
+        additional_properties: match closed {
+            true => AdditionalProperties::Closed,
+            false => constraint.additional_properties,
+        },
         ..constraint
     })
 }
@@ -449,7 +456,6 @@ mod tests {
             r#"{"structured_outputs":{}}"#,
             r#"{"structured_outputs":{"regex":"a","choice":["a"]}}"#,
             r#"{"structured_outputs":{"structural_tag":"{}"}}"#,
-            r#"{"structured_outputs":{"json":{},"disable_additional_properties":true}}"#,
             r#"{"guided_whitespace_pattern":" "}"#,
             r#"{"guided_regex":"a","guided_json":{}}"#,
             r#"{"logits_processors":["x"]}"#,

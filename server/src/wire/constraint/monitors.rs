@@ -37,6 +37,16 @@ impl Monitor {
     }
 }
 
+/// The constraints of the monitors that have one of their own.
+pub fn constraints(monitors: &mut [Monitor]) -> impl Iterator<Item = &mut Constraint> {
+    monitors
+        .iter_mut()
+        .filter_map(|monitor| match &mut monitor.source {
+            MonitorSource::Constraint(constraint) => Some(constraint),
+            MonitorSource::Registered(_) => None,
+        })
+}
+
 /// Takes the monitors of a request.
 pub fn read(fields: &mut Fields, problems: &mut Problems) -> Vec<Monitor> {
     let values = fields.array("monitors", problems).unwrap_or_default();

@@ -27,6 +27,8 @@ const BINDING: &[&str] = &[
     "monitors",
     "whitespace",
     "key_order",
+    "additional_properties",
+    "numbers",
     "strict",
     "parameters",
     "tools",

@@ -15,6 +15,10 @@ from lexiform.compat.xgrammar.errors import InvalidJSONError, InvalidStructuralT
 from lexiform.compat.xgrammar.strict import closed
 
 
+# ``strict_mode`` closes what xgrammar closes, which is more than objects; all else is as the schema has it.
+_AS_WRITTEN: dict[str, Any] = {"additional_properties": "open", "numbers": "any"}
+
+
 @dataclass
 class StructuralTagItem:
     """A tag of the older form: what begins it, the schema of its contents, and what ends it."""
@@ -67,19 +71,20 @@ class Grammar:
         text = _strict(schema) if strict_mode else _schema_text(schema)
         options: dict[str, Any] = _white_space(any_whitespace, indent, separators, max_whitespace_cnt)
         options["key_order"] = "any" if any_order else "schema"
+        options |= _AS_WRITTEN
         return Grammar(text, lambda compiler: translated(lambda: compiler.json_schema(text, **options)))
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
         """Takes any object or array of JSON."""
         schema = '{"type": ["object", "array"]}'
-        return Grammar(schema, lambda compiler: compiler.json_schema(schema))
+        return Grammar(schema, lambda compiler: compiler.json_schema(schema, **_AS_WRITTEN))
 
     @staticmethod
     def from_structural_tag(*args: Any, **kwargs: Any) -> Grammar:
         """Takes a structural tag, or the tags and triggers of the older form."""
         text = _tag_text(args, kwargs)
-        return Grammar(text, lambda compiler: translated(lambda: compiler.structural_tag(text), InvalidStructuralTagError))
+        return Grammar(text, lambda compiler: translated(lambda: compiler.structural_tag(text, **_AS_WRITTEN), InvalidStructuralTagError))
 
     @staticmethod
     def from_lark(*args: Any, **kwargs: Any) -> NoReturn:
