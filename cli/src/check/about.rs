@@ -3,11 +3,9 @@
 
 use clap::ValueEnum;
 use lexiform::compile::Options;
-use lexiform::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform::error::{CompileError, Place, ProblemKind};
 use lexiform::limits::Limits;
-use lexiform::schema::{
-    self, AdditionalProperties, Enforced, Refuse, Report, is_lost_assertion, is_unknown_format,
-};
+use lexiform::schema::{self, AdditionalProperties, Enforced, Refuse, Report};
 use serde_json::{Value, json};
 
 use super::judged::By;
