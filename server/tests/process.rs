@@ -12,6 +12,8 @@ mod generating;
 mod program;
 #[path = "process/promises.rs"]
 mod promises;
+#[path = "process/real.rs"]
+mod real;
 #[path = "process/router.rs"]
 mod router;
 #[path = "process/serving.rs"]

@@ -6,7 +6,7 @@
 //!   sh,norun           not run: it would build everything, or serve for ever
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -78,14 +78,29 @@ fn every_example_does_what_its_page_shows() {
             return;
         }
     }
-    let service = Service::start();
-    let mut found: Vec<String> = pages()
+    let service = Service::start("demo");
+    let found: Vec<String> = pages()
         .iter()
         .flat_map(|page| faults(page, &service, |_| true))
         .collect();
-    // Of the README only the requests: its other commands build, or serve for ever.
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// The README asks the model that `cargo xtask serve` fetches.
+#[test]
+fn the_readme_shows_what_the_fetched_model_answers() {
+    const MODEL: &str = "smollm2-135m-instruct";
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
+    let is_there = cache.is_some_and(|cache| cache.join("lexiform/models").join(MODEL).is_dir());
+    if !is_there {
+        println!("skipped: the_readme_shows_what_the_fetched_model_answers: {MODEL} was not fetched");
+        return;
+    }
+    let service = Service::start(MODEL);
+    // Only the requests: other commands build, or serve for ever.
     let asks = |block: &Block| block.text.starts_with("curl ");
-    found.extend(faults(&root().join("README.md"), &service, asks));
+    let found = faults(&root().join("README.md"), &service, asks);
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 

@@ -1,4 +1,4 @@
-//! The service that the examples ask: the program with its demo model on a free port.
+//! The service that the examples ask: the program with a model on a free port.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,9 +14,9 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(model: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lexiform"));
-        command.args(["serve", "--model", "demo", "--port", "0", "--threads", "1"]);
+        command.args(["serve", "--model", model, "--port", "0", "--threads", "1"]);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

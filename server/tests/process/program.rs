@@ -176,9 +176,13 @@ impl Service {
     }
 
     pub(crate) fn post_as(&self, key: &str, body: &Value) -> String {
+        self.post_to("/v1/chat/completions", key, body)
+    }
+
+    pub(crate) fn post_to(&self, path: &str, key: &str, body: &Value) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("the service listens");
         let body = body.to_string();
-        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\nconnection: close";
+        let head = format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close");
         write!(
             stream,
             "{head}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
