@@ -54,13 +54,22 @@ fn objects_are_closed_and_integers_are_digits_wherever_a_schema_stands() {
     let service = Service::start();
     for body in asked() {
         assert!(is_closed(&written(&service, &body)), "{body}");
-        let open = with(body.clone(), &json!({"additional_properties": "open", "numbers": "any"}));
+        let open = with(
+            body.clone(),
+            &json!({"additional_properties": "open", "numbers": "any"}),
+        );
         assert_eq!(written(&service, &open), SAID, "{open}");
         // Nothing of one request is kept for another.
-        let again = with(body.clone(), &json!({"additional_properties": "closed", "numbers": "double"}));
+        let again = with(
+            body.clone(),
+            &json!({"additional_properties": "closed", "numbers": "double"}),
+        );
         assert!(is_closed(&written(&service, &again)), "{again}");
         let any = written(&service, &with(body.clone(), &json!({"numbers": "any"})));
-        assert!(any.starts_with("{\"name\":\"Ada\",\"age\":36.0") && !any.contains("born"), "{any}");
+        assert!(
+            any.starts_with("{\"name\":\"Ada\",\"age\":36.0") && !any.contains("born"),
+            "{any}"
+        );
     }
 }
 
@@ -74,19 +83,34 @@ fn answers_say_what_was_closed_and_how_numbers_are_spelled() {
     assert_eq!(told["enforced"], "closed");
     let entry = |path: &str| {
         let keywords = told["enforcement"].as_array().expect("a list").iter();
-        keywords.clone().find(|keyword| keyword["path"] == path).cloned().unwrap_or_default()
+        keywords
+            .clone()
+            .find(|keyword| keyword["path"] == path)
+            .cloned()
+            .unwrap_or_default()
     };
     let closed = entry("/properties");
-    assert_eq!((&closed["status"], &closed["keyword"]), (&json!("closed"), &json!("properties")), "{told}");
+    assert_eq!(
+        (&closed["status"], &closed["keyword"]),
+        (&json!("closed"), &json!("properties")),
+        "{told}"
+    );
     let age = entry("/properties/age/type");
     assert_eq!(age["status"], "exact", "{told}");
-    assert!(age["how"].as_str().is_some_and(|how| how.contains("digits only")), "{told}");
+    assert!(
+        age["how"].as_str().is_some_and(|how| how.contains("digits only")),
+        "{told}"
+    );
     let open = with(body, &json!({"additional_properties": "open"}));
     let answer = service.chat(&format!("echo {SAID}"), open);
     assert_eq!(answer.header("x-lexiform-enforced"), Some("exact"));
-    let strict = json!({"type": "json_schema", "json_schema": {"name": "P", "strict": true, "schema": open_person()}});
+    let strict =
+        json!({"type": "json_schema", "json_schema": {"name": "P", "strict": true, "schema": open_person()}});
     let answer = service.chat(&format!("echo {SAID}"), json!({"response_format": strict}));
-    assert_eq!((answer.status, answer.header("x-lexiform-enforced")), (200, Some("closed")));
+    assert_eq!(
+        (answer.status, answer.header("x-lexiform-enforced")),
+        (200, Some("closed"))
+    );
 }
 
 #[test]
@@ -95,7 +119,10 @@ fn registered_grammars_keep_what_they_were_registered_with() {
     let register = |more: Value| {
         let body = with(json!({"guided_json": open_person()}), &more);
         let made = service.post("/v1/grammars", &body.to_string()).json();
-        (made["id"].as_str().expect("an identity").to_owned(), made["enforced"].clone())
+        (
+            made["id"].as_str().expect("an identity").to_owned(),
+            made["enforced"].clone(),
+        )
     };
     let (closed, told) = register(json!({}));
     assert_eq!(told, "closed");
@@ -108,7 +135,10 @@ fn registered_grammars_keep_what_they_were_registered_with() {
         let body = with(json!({"guided_json": open_person(), "text": SAID}), &more);
         service.post("/v1/grammars/check", &body.to_string()).json()["results"][0]["valid"].clone()
     };
-    assert_eq!(checked(json!({"additional_properties": "open", "numbers": "any"})), true);
+    assert_eq!(
+        checked(json!({"additional_properties": "open", "numbers": "any"})),
+        true
+    );
     assert_eq!(checked(json!({})), false);
 }
 
@@ -118,7 +148,10 @@ fn white_space_ends_with_the_indentation_of_the_depth() {
     let say = |text: &str, more: Value| {
         let body = with(json!({"guided_json": open_person()}), &more);
         let answer = service.chat(&format!("echo {text}"), body);
-        answer.json()["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
+        answer.json()["choices"][0]["message"]["content"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     };
     let lines = |columns: usize| {
         let line = format!("\n{}", " ".repeat(columns));
@@ -138,14 +171,29 @@ fn choices_about_schemas_need_one() {
         (json!({"additional_properties": "open"}), "additional_properties"),
         (json!({"numbers": "any", "guided_regex": "a"}), "numbers"),
         (json!({"numbers": "many", "guided_json": {}}), "numbers"),
-        (json!({"additional_properties": true, "guided_json": {}}), "additional_properties"),
-        (json!({"additional_properties": "open", "tools": [tool], "tool_choice": "none"}), "additional_properties"),
-        (json!({"aditional_properties": "open", "guided_json": {}}), "aditional_properties"),
+        (
+            json!({"additional_properties": true, "guided_json": {}}),
+            "additional_properties",
+        ),
+        (
+            json!({"additional_properties": "open", "tools": [tool], "tool_choice": "none"}),
+            "additional_properties",
+        ),
+        (
+            json!({"aditional_properties": "open", "guided_json": {}}),
+            "aditional_properties",
+        ),
     ] {
         let answer = service.chat("echo a", body.clone());
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
-        assert_eq!(answer.json()["error"]["param"], param, "{body}: {}", answer.text());
+        assert_eq!(
+            answer.json()["error"]["param"],
+            param,
+            "{body}: {}",
+            answer.text()
+        );
     }
-    let closing = json!({"structured_outputs": {"json": open_person(), "disable_additional_properties": true}});
+    let closing =
+        json!({"structured_outputs": {"json": open_person(), "disable_additional_properties": true}});
     assert!(is_closed(&written(&service, &closing)));
 }

@@ -155,8 +155,7 @@ fn every_keyword_is_told_of_on_request() {
 #[test]
 fn keywords_are_named_by_the_field_that_they_came_in() {
     let service = Service::start();
-    let parameters =
-        json!({"type": "object", "properties": {"at": {"type": "string", "format": "hostname"}}});
+    let parameters = json!({"type": "object", "properties": {"at": {"type": "string", "format": "hostname"}}, "additionalProperties": false});
     let function =
         |name: &str| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
     let flat = |name: &str| json!({"type": "function", "name": name, "parameters": parameters});
@@ -211,7 +210,7 @@ fn a_list_of_findings_is_bounded() {
 fn strict_refuses_what_was_meant_to_assert_and_does_not() {
     let service = Service::start();
     let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {
-        "name": {"type": "string", "maxLenght": 3}, "all": {"type": "array", "contains": {}, "minContains": 2}}});
+        "name": {"type": "string", "maxLenght": 3}, "all": {"type": "array", "contains": {}, "minContains": 2}}, "additionalProperties": false});
     let chat = |strict: Value| {
         let format = json!({"name": "P", "strict": strict, "schema": schema});
         let body = json!({"type": "json_schema", "json_schema": format});

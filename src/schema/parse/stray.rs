@@ -88,7 +88,7 @@ pub fn is_meant_to_assert(keyword: &str) -> bool {
 /// Whether a finding is about a keyword without effect that was meant to have one: `strict` and `--strict` refuse it.
 /// Unknown formats are not, since to JSON Schema a format is a remark.
 pub fn is_lost_assertion(finding: &Problem) -> bool {
-    let ignored = finding.kind != ProblemKind::Narrowed;
+    let ignored = !matches!(finding.kind, ProblemKind::Narrowed | ProblemKind::Closed);
     ignored
         && match finding.keyword() {
             Some("$schema") => true,
