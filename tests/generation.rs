@@ -508,7 +508,7 @@ fn white_space_grows_with_the_depth() {
     }
     // Values of any kind nest without end.
     let inside = format!("[{}", line(64)).repeat(9);
-    let deep = format!("{{\"b\":[[{inside}{}]]}}", "]".repeat(9));
+    let deep = format!("{{\"b\":[[{inside}1{}]]}}", "]".repeat(9));
     assert!(accepts_text(&grammar, &deep));
 }
 
