@@ -44,6 +44,10 @@ static uint64_t along_a_text(const lexiform_grammar *grammar, uint32_t *words, s
   return digest;
 }
 
+/* What the library compiles where nothing is said. */
+static const char AS_SPECIFIED[] =
+    "{\"whitespace\": \"flexible\", \"additional_properties\": \"open\", \"numbers\": \"any\"}";
+
 int main(int count, char **args) {
   if (count != 2) return 2;
   size_t len;
@@ -56,7 +60,8 @@ int main(int count, char **args) {
   lexiform_compiler *compiler = lexiform_compiler_new(vocabulary, true);
   char *line = malloc(LONGEST);
   while (fgets(line, LONGEST, stdin) != NULL) {
-    lexiform_grammar *grammar = lexiform_compile(compiler, LEXIFORM_JSON_SCHEMA, line, strcspn(line, "\n"), NULL, &error);
+    lexiform_grammar *grammar =
+        lexiform_compile(compiler, LEXIFORM_JSON_SCHEMA, line, strcspn(line, "\n"), AS_SPECIFIED, &error);
     if (grammar == NULL) return fprintf(stderr, "%s%s\n", line, error), 1;
     printf("%016" PRIx64 "\n", along_a_text(grammar, words, n));
     lexiform_grammar_free(grammar);
