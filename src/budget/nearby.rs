@@ -44,14 +44,13 @@ pub(super) fn mask(
         may_search: distances.steps.gaps || place.is_small(),
         config,
     };
-    let mut others = Vec::new();
-    for readers in nearby.together(&stacks.closure(config).readers) {
-        if !nearby.bulk(&readers) {
-            others.extend(readers);
-        }
-    }
-    if !others.is_empty() {
-        nearby.readers(&others);
+    let readers = &stacks.closure(config).readers;
+    readers.iter().for_each(|&reader| nearby.staying(reader));
+    let left = mask.without(&nearby.near);
+    let left: Vec<u32> = left.iter().take(EACH + 1).collect();
+    match left.len() <= nearby.most_each() {
+        true => nearby.each(left),
+        false => nearby.all(readers),
     }
     let mut near = nearby.near;
     near.intersect(mask);
@@ -110,6 +109,52 @@ impl KeyText {
 }
 
 impl<'a> Nearby<'a> {
+    /// The tokens that stay within the language of a reader, where its own way to the end is short enough in steps. What other
+    /// readers make of a token can only be shorter, so that none of them has to be asked: free text that may end anywhere, beside
+    /// calls that are long, is one look at what stays free text.
+    fn staying(&mut self, (frame, callers): (FrameId, ConfigId)) {
+        let stacks = self.place.machine.stacks();
+        if matches!(stacks.view(frame), View::Key(..)) {
+            return;
+        }
+        let part = Part::new(&mut self.walk, self.place, (frame, callers));
+        let Some(part) = part.filter(|part| !part.judged) else {
+            return;
+        };
+        let below = self.distances.achievable().of(stacks, callers);
+        if below > self.limit {
+            return;
+        }
+        let end_states = self.place.tables.end_states(part.terminal, part.cursor.state);
+        for (cursor, tokens) in end_states.from(part.terminal, part.cursor) {
+            let own = self.distances.achievable().of_view(stacks, frame, cursor);
+            if plus(own, below) <= self.limit {
+                tokens.add_to(&mut self.near);
+            }
+        }
+    }
+
+    /// All readers, by parts or through the whole vocabulary.
+    fn all(&mut self, readers: &[(FrameId, ConfigId)]) {
+        let mut others = Vec::new();
+        for readers in self.together(readers) {
+            if !self.bulk(&readers) {
+                others.extend(readers);
+            }
+        }
+        if !others.is_empty() {
+            self.readers(&others);
+        }
+    }
+
+    /// So many tokens are each judged by themselves.
+    fn most_each(&self) -> usize {
+        match self.place.is_small() {
+            true => EACH_SEARCHED,
+            false => EACH,
+        }
+    }
+
     /// The readers in groups of which no two take a common token. How far it is after a token depends on all that take it:
     /// the completion that is spelled is the shortest of all.
     fn together(&self, readers: &[(FrameId, ConfigId)]) -> Vec<Vec<(FrameId, ConfigId)>> {
@@ -288,10 +333,7 @@ impl<'a> Nearby<'a> {
     /// Tokens whose futures have nothing in common that is known.
     fn each(&mut self, mut tokens: Vec<u32>) {
         tokens.retain(|&token| self.mask.contains(token));
-        let all = match self.place.is_small() {
-            true => tokens.len() <= EACH_SEARCHED,
-            false => tokens.len() <= EACH,
-        };
+        let all = tokens.len() <= self.most_each();
         for token in tokens {
             if (all || self.is_worth_judging(token)) && self.allows(token) {
                 self.near.insert(token);
