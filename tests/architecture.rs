@@ -148,14 +148,15 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
 ];
 
 /// Who may name whom among the engine's models on libtorch.
-const TORCH_ROOMS: [(&str, &[&str]); 11] = [
+const TORCH_ROOMS: [(&str, &[&str]); 12] = [
     ("device", &[]),
     ("bandwidth", &["device"]),
     ("options", &["device"]),
-    ("checkpoint", &[]),
+    ("gguf", &[]),
+    ("checkpoint", &["gguf"]),
     ("config", &["checkpoint"]),
     ("crew", &[]),
-    ("layers", &["config", "crew"]),
+    ("layers", &["gguf", "config", "crew"]),
     ("kernels", &[]),
     ("flight", &["layers", "kernels"]),
     (

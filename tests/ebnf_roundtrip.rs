@@ -46,6 +46,8 @@ fn tree() -> impl Strategy<Value = Tree> {
 fn escaped(c: char, quote: char, out: &mut String) {
     match c {
         '\n' => out.push_str("\\n"),
+        // Other notations have literals in brackets, and no class: a class says these otherwise.
+        ' ' | '\'' | '"' if quote == ']' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
         c if c.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
         c if c == quote || matches!(c, '\\' | ']' | '[' | '^' | '-' | '#') => out.extend(['\\', c]),
         c => out.push(c),

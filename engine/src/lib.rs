@@ -24,7 +24,6 @@ mod config;
 mod engine;
 mod error;
 mod fairness;
-mod gguf;
 mod grammar;
 mod metrics;
 mod model;

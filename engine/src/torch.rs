@@ -19,6 +19,7 @@ mod crew;
 mod decoder;
 mod device;
 mod flight;
+mod gguf;
 pub mod kernels;
 mod layers;
 mod load;

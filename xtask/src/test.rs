@@ -13,6 +13,9 @@ use std::process::{Command, ExitCode};
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     unpack_data()?;
+    if let Err(why) = setup::bring_model() {
+        eprintln!("xtask: tests with a real model say that it is missing: {why}");
+    }
     let mut tally = Tally::default();
     tally += programs::test()?;
     tally += clients::run()?;

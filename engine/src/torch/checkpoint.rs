@@ -1,6 +1,6 @@
 //! The weights of a checkpoint, read tensor by tensor, by the names that a Hugging Face folder has for them.
 //!
-//! They are in safetensors or in [GGUF](crate::gguf). A safetensors file is the length of a header, the header (JSON: type, shape and place of every tensor) and the data:
+//! They are in safetensors or in [GGUF](crate::torch::gguf). A safetensors file is the length of a header, the header (JSON: type, shape and place of every tensor) and the data:
 //!
 //! ```text
 //!   u64 n │ { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, … } (n bytes) │ data
@@ -15,8 +15,8 @@ pub(crate) mod random;
 use self::files::ModelFiles;
 use self::random::RandomWeights;
 use crate::error::LoadError;
-use crate::gguf::blocks::BlockFormat;
-use crate::gguf::file::Gguf;
+use crate::torch::gguf::blocks::BlockFormat;
+use crate::torch::gguf::file::Gguf;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Seek, SeekFrom};

@@ -4,14 +4,10 @@
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache
 //!          │             └─ look: few tokens, on the CPU, by loops of our own
 //!          └─ mlp: one network, or experts ── linear: matrices and norms ── product: on the CPU, by loops of our own
-//!                                                                           ├─ matrix: as it is stored, in eight bits, or in blocks
-//!                                                                           └─ tiles, block_product: sums in registers
+//!                                                                           └─ matrix: as it is stored, in eight bits, or in blocks
 //! ```
 
 pub(crate) mod attention;
-pub(crate) mod block_matrix;
-mod block_product;
-mod blocks;
 pub(crate) mod cache;
 pub(crate) mod e4m3;
 pub(crate) mod fused;
@@ -24,6 +20,5 @@ pub(crate) mod look;
 pub(crate) mod matrix;
 pub(crate) mod mlp;
 pub(crate) mod product;
-mod tiles;
 pub(crate) mod together;
 pub(crate) mod upload;

@@ -230,14 +230,30 @@ fn no_byte_of_a_header_makes_it_panic() {
     }
 }
 
-/// A GGUF file with keys and no tensors, as much of one as its tokenizer needs.
-fn with_tokenizer(model: &str, pre: Option<&str>, tokenizer: &Value, flags: &[(&str, bool)]) -> Vec<u8> {
-    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
-    let key = |name: &str, kind: u32| [text(name), kind.to_le_bytes().to_vec()].concat();
-    let list = |kind: u32, items: Vec<Vec<u8>>| {
-        let count = (items.len() as u64).to_le_bytes();
-        [kind.to_le_bytes().to_vec(), count.to_vec(), items.concat()].concat()
-    };
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A key with the number of the type of its value.
+fn key(name: &str, kind: u32) -> Vec<u8> {
+    [text(name), kind.to_le_bytes().to_vec()].concat()
+}
+
+/// A key whose value is a list of items of this type.
+fn list(name: &str, kind: u32, items: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let items: Vec<Vec<u8>> = items.collect();
+    let count = (items.len() as u64).to_le_bytes();
+    [
+        key(name, 9),
+        kind.to_le_bytes().to_vec(),
+        count.to_vec(),
+        items.concat(),
+    ]
+    .concat()
+}
+
+/// The tokens of a tokenizer.json in the order of their numbers, with the types that a GGUF file has for them.
+fn tokens(tokenizer: &Value, model: &str) -> Vec<(u64, String, i32)> {
     let mut tokens: Vec<(u64, String, i32)> = Vec::new();
     for (token, number) in tokenizer["model"]["vocab"].as_object().unwrap() {
         let is_byte = model == "llama" && token.len() == 6 && token.starts_with("<0x");
@@ -254,60 +270,57 @@ fn with_tokenizer(model: &str, pre: Option<&str>, tokenizer: &Value, flags: &[(&
         tokens.push((number, content, if added["special"] == true { 3 } else { 4 }));
     }
     tokens.sort();
+    tokens
+}
+
+/// A GGUF file with keys and no tensors, as much of one as its tokenizer needs.
+fn with_tokenizer(model: &str, pre: Option<&str>, tokenizer: &Value, flags: &[(&str, bool)]) -> Vec<u8> {
+    let tokens = tokens(tokenizer, model);
     let merge = |merge: &Value| match merge {
         Value::Array(pair) => format!("{} {}", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),
         merge => merge.as_str().unwrap().to_owned(),
     };
-    let merges = tokenizer["model"]["merges"].as_array().unwrap();
+    let merges: Vec<String> = tokenizer["model"]["merges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(merge)
+        .collect();
     // Two pieces become one in the order of the scores of what they become, which is that of merges.
     let mut scores = HashMap::new();
-    for (rank, pair) in merges.iter().enumerate() {
-        let whole = merge(pair).replace(' ', "");
-        scores.entry(whole).or_insert(-(rank as f32));
+    for (rank, merge) in merges.iter().enumerate() {
+        scores.entry(merge.replace(' ', "")).or_insert(-(rank as f32));
     }
+    let score = |token: &String| {
+        scores
+            .get(token)
+            .copied()
+            .unwrap_or(-1e6_f32)
+            .to_le_bytes()
+            .to_vec()
+    };
     let mut keys = vec![
         [key("general.architecture", 8), text("llama")].concat(),
         [key("tokenizer.ggml.model", 8), text(model)].concat(),
-        [
-            key("tokenizer.ggml.tokens", 9),
-            list(8, tokens.iter().map(|(_, token, _)| text(token)).collect()),
-        ]
-        .concat(),
-        [
-            key("tokenizer.ggml.token_type", 9),
-            list(
-                5,
-                tokens
-                    .iter()
-                    .map(|(.., kind)| kind.to_le_bytes().to_vec())
-                    .collect(),
-            ),
-        ]
-        .concat(),
+        list(
+            "tokenizer.ggml.tokens",
+            8,
+            tokens.iter().map(|(_, token, _)| text(token)),
+        ),
+        list(
+            "tokenizer.ggml.token_type",
+            5,
+            tokens.iter().map(|(.., kind)| kind.to_le_bytes().to_vec()),
+        ),
     ];
-    match model {
-        "llama" => keys.push(
-            [
-                key("tokenizer.ggml.scores", 9),
-                list(
-                    6,
-                    tokens
-                        .iter()
-                        .map(|(_, token, _)| scores.get(token).copied().unwrap_or(-1e6_f32))
-                        .map(|score| score.to_le_bytes().to_vec())
-                        .collect(),
-                ),
-            ]
-            .concat(),
+    keys.push(match model {
+        "llama" => list(
+            "tokenizer.ggml.scores",
+            6,
+            tokens.iter().map(|(_, token, _)| score(token)),
         ),
-        _ => keys.push(
-            [
-                key("tokenizer.ggml.merges", 9),
-                list(8, merges.iter().map(|it| text(&merge(it))).collect()),
-            ]
-            .concat(),
-        ),
-    }
+        _ => list("tokenizer.ggml.merges", 8, merges.iter().map(|merge| text(merge))),
+    });
     keys.extend(pre.map(|pre| [key("tokenizer.ggml.pre", 8), text(pre)].concat()));
     let flag = |(name, value): &(&str, bool)| [key(name, 7), vec![u8::from(*value)]].concat();
     keys.extend(flags.iter().map(flag));

@@ -79,11 +79,7 @@ pub fn of_chat(
         prefix: Vec::new(),
     };
     let told = told::of(template, request, &language);
-    let messages = if told.words.is_empty() {
-        request.messages.clone()
-    } else {
-        told::with_instructions(&request.messages, &told.words)
-    };
+    let messages = told.within(&request.messages);
     let conversation = Conversation {
         messages: &messages,
         tools: told.tools,

@@ -338,11 +338,16 @@ fn a_schema_is_told_in_words_where_the_template_has_no_place() {
     let tool = json!([{"type": "function", "function": {"name": "mk", "parameters": {"type": "object"}}}]);
     let json_words = "Answer with JSON";
     let table = [
-        (&placeless, json!({"guided_json": schema}), words.as_str(), true),
+        (
+            &placeless,
+            json!({"guided_json": schema}),
+            "echo x\n\nAnswer with JSON of this form:\n{a:1}",
+            true,
+        ),
         (
             &placeless,
             json!({"guided_json": schema, "schema_in_prompt": "always"}),
-            &words,
+            words.as_str(),
             true,
         ),
         (

@@ -2,8 +2,8 @@
 
 use super::random::{CONFIG, Shape};
 use crate::error::LoadError;
-use crate::gguf::file::Gguf;
-use crate::gguf::{has_text, text};
+use crate::torch::gguf::file::Gguf;
+use crate::torch::gguf::{has_text, text};
 use serde_json::Value;
 use std::io::{Cursor, Error, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! the processor was asked for them.
 
 use super::e4m3::{self, TWO_TO_120};
-use crate::gguf::blocks::half_to_single;
+use crate::torch::gguf::blocks::half_to_single;
 
 /// A number of a matrix.
 pub(crate) trait Weight: Copy + Send + Sync {

@@ -334,7 +334,7 @@ mod tests {
     /// What the package `gguf` reads in random blocks of every format, bit by bit: see `tests/fixtures/make_gguf.py`.
     #[test]
     fn numbers_are_those_that_llama_cpp_reads() {
-        let mut rest = &include_bytes!("../../tests/fixtures/gguf/blocks.bin")[..];
+        let mut rest = &include_bytes!("../../../tests/fixtures/gguf/blocks.bin")[..];
         let mut formats = Vec::new();
         while let Some((length, after)) = rest.split_first() {
             let (name, after) = after.split_at(*length as usize);

@@ -1,6 +1,6 @@
 //! A matrix in blocks of few bits, as a file has them.
 
-use crate::gguf::blocks::BlockFormat;
+use crate::torch::gguf::blocks::BlockFormat;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
