@@ -148,7 +148,7 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
 ];
 
 /// Who may name whom among the engine's models on libtorch.
-const TORCH_ROOMS: [(&str, &[&str]); 12] = [
+const TORCH_ROOMS: [(&str, &[&str]); 13] = [
     ("device", &[]),
     ("bandwidth", &["device"]),
     ("options", &["device"]),
@@ -156,9 +156,10 @@ const TORCH_ROOMS: [(&str, &[&str]); 12] = [
     ("checkpoint", &["gguf"]),
     ("config", &["checkpoint"]),
     ("crew", &[]),
-    ("layers", &["gguf", "config", "crew"]),
+    ("loops", &["gguf", "config", "crew"]),
+    ("layers", &["config", "crew", "loops"]),
     ("kernels", &[]),
-    ("flight", &["layers", "kernels"]),
+    ("flight", &["loops", "layers", "kernels"]),
     (
         "decoder",
         &[
@@ -166,6 +167,7 @@ const TORCH_ROOMS: [(&str, &[&str]); 12] = [
             "checkpoint",
             "config",
             "crew",
+            "loops",
             "layers",
             "flight",
             "kernels",

@@ -23,6 +23,7 @@ mod gguf;
 pub mod kernels;
 mod layers;
 mod load;
+mod loops;
 mod options;
 
 pub use bandwidth::Bandwidth;

@@ -9,8 +9,8 @@
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products instead of
 //! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
-//! in f32, the products are made by [`product`](super::layers::product), and what lies between them is done by the loops of
-//! [`fused`](super::layers::fused).
+//! in f32, the products are made by [`product`](super::loops::product), and what lies between them is done by the loops of
+//! [`fused`](super::loops::fused).
 
 mod clasp;
 mod moving;
@@ -31,11 +31,11 @@ use super::flight::{Drawing, Rows};
 use super::kernels::launcher::{Launcher, SharedLauncher};
 use super::layers::attention::{self, Plan};
 use super::layers::cache::{self, Cache};
-use super::layers::fused::{self, floats_mut};
 use super::layers::layer::{Layer, Turns};
 use super::layers::layout::{Layout, Place, Scoring};
 use super::layers::linear::{Linear, Norm};
-use super::layers::matrix::Matrix;
+use super::loops::fused::{self, floats_mut};
+use super::loops::matrix::Matrix;
 use super::options::{LoadOptions, WeightFormat};
 use crate::error::{EngineError, LoadError};
 use crate::model::flight::{self, Flight, Landed};

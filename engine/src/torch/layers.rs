@@ -9,16 +9,11 @@
 
 pub(crate) mod attention;
 pub(crate) mod cache;
-pub(crate) mod e4m3;
-pub(crate) mod fused;
 pub(crate) mod kernel;
-pub(crate) mod lanes;
 pub(crate) mod layer;
 pub(crate) mod layout;
 pub(crate) mod linear;
 pub(crate) mod look;
-pub(crate) mod matrix;
 pub(crate) mod mlp;
-pub(crate) mod product;
 pub(crate) mod together;
 pub(crate) mod upload;

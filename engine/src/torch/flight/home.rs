@@ -10,7 +10,7 @@
 //! are summed again. Temperatures are: each row is measured at the scale of its request.
 
 use crate::model::logits::Logits;
-use crate::torch::layers::fused::{floats, floats_mut};
+use crate::torch::loops::fused::{floats, floats_mut};
 use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;

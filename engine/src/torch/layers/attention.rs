@@ -20,7 +20,6 @@
 //! neither views nor masks. Where there are no such loops, [`together`] lets those attend at once.
 
 use super::cache::Cache;
-use super::fused;
 use super::kernel::{self, ALIGNED};
 use super::layout::{Layout, Scoring};
 use super::look;
@@ -30,6 +29,7 @@ use crate::model::Feed;
 use crate::model::tree::Sight;
 use crate::torch::config::Heads;
 use crate::torch::crew::Crew;
+use crate::torch::loops::fused;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tch::{Device, Kind, TchError, Tensor};

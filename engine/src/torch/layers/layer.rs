@@ -4,11 +4,11 @@
 
 use super::attention::Plan;
 use super::cache::Cache;
-use super::fused::{self, HeadNorm, Turning, floats, floats_mut};
 use super::linear::{Linear, Norm};
 use super::mlp::Mlp;
 use crate::torch::config::{Heads, QkNorm};
 use crate::torch::crew::Crew;
+use crate::torch::loops::fused::{self, HeadNorm, Turning, floats, floats_mut};
 use tch::{TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;

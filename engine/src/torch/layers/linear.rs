@@ -1,9 +1,9 @@
-//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own ([`fused`], [`product`](super::product)).
+//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own ([`fused`], [`product`](crate::torch::loops::product)).
 
-use super::fused::{self, floats, floats_mut};
-use super::matrix::Matrix;
-use super::product::product;
 use crate::torch::crew::Crew;
+use crate::torch::loops::fused::{self, floats, floats_mut};
+use crate::torch::loops::matrix::Matrix;
+use crate::torch::loops::product::product;
 use std::sync::Arc;
 use tch::{TchError, Tensor};
 

@@ -1,13 +1,13 @@
 //! Attention of few tokens over the paged cache, on the CPU in f32: keys and values are read where they lie, and no block is
 //! copied, contiguous or not.
 
-use super::fused::{exp, limit_body};
-use super::lanes::{Lanes, Plain};
-#[cfg(target_arch = "x86_64")]
-use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 use super::layout::Scoring;
 use crate::model::tree::Sight;
 use crate::torch::config::Heads;
+use crate::torch::loops::fused::{exp, limit_body};
+use crate::torch::loops::lanes::{Lanes, Plain};
+#[cfg(target_arch = "x86_64")]
+use crate::torch::loops::lanes::{avx2::Lanes8, avx512::Lanes16};
 use std::ops::Range;
 
 /// Copies keys and values of rows `[queries | keys | values]` to their slots of the cache.

@@ -6,11 +6,11 @@
 //!   x ─► tokens of expert 0 ─► dense ─► · share ┴► +       an expert sees the tokens that chose it, together
 //! ```
 
-use super::fused::{self, floats, floats_mut};
 use super::linear::{Linear, Multiplier, Norm};
-use super::matrix::Matrix;
 use super::upload::Upload;
 use crate::torch::config::Activation;
+use crate::torch::loops::fused::{self, floats, floats_mut};
+use crate::torch::loops::matrix::Matrix;
 use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;

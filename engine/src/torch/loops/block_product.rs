@@ -8,13 +8,13 @@
 //! Both add in the same order, lane by lane from the first weight of a row to the last, so that a row has the same product in any company.
 
 use super::blocks::{Block, GROUP, Iq4Nl, Iq4Xs, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
+use super::lanes::{Lanes, Plain};
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 use super::tiles::{NEAR, Pointers, Shape};
 #[cfg(target_arch = "x86_64")]
 use super::tiles::{has_avx2, has_avx512};
 use crate::torch::gguf::blocks::BlockFormat;
-use crate::torch::layers::lanes::{Lanes, Plain};
-#[cfg(target_arch = "x86_64")]
-use crate::torch::layers::lanes::{avx2::Lanes8, avx512::Lanes16};
 use std::ops::Range;
 
 /// The most columns that are widened at once; fewer where they are long, so that their numbers stay in the cache of a core.

@@ -4,8 +4,8 @@
 //! instructions: bytes are widened to integers, four bits become one of sixteen numbers by a table in a register, and the
 //! fifth bit, where there is one, comes from a mask. The numbers are those of [`BlockFormat::widen`], bit by bit.
 
+use super::lanes::Lanes;
 use crate::torch::gguf::blocks::{BlockFormat, IQ4_VALUES};
-use crate::torch::layers::lanes::Lanes;
 
 /// Weights of a group.
 pub(super) const GROUP: usize = 32;
@@ -447,12 +447,12 @@ pub(super) mod tests {
     use super::*;
 
     /// Formats that are read in registers.
-    pub(in crate::torch::layers) fn formats() -> impl Iterator<Item = BlockFormat> {
+    pub(in super::super) fn formats() -> impl Iterator<Item = BlockFormat> {
         BlockFormat::all().filter(|format| format.weights() >= GROUP)
     }
 
     /// Blocks of any bits, but for their scales, which are numbers of a usual size; the same in every run.
-    pub(in crate::torch::layers) fn blocks(format: BlockFormat, count: usize, seed: u64) -> Vec<u8> {
+    pub(in super::super) fn blocks(format: BlockFormat, count: usize, seed: u64) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = || {
             state ^= state << 13;
@@ -501,11 +501,11 @@ pub(super) mod tests {
         let bytes = blocks(B::FORMAT, 5, B::FORMAT as u64 + 1);
         let mut expected = Vec::new();
         B::FORMAT.widen(&bytes, &mut expected);
-        let mut found = vec![unsafe { by_lanes::<B, crate::torch::layers::lanes::Plain>(&bytes) }];
+        let mut found = vec![unsafe { by_lanes::<B, super::super::lanes::Plain>(&bytes) }];
         #[cfg(target_arch = "x86_64")]
         {
+            use super::super::lanes::{avx2::Lanes8, avx512::Lanes16};
             use super::super::tiles::{has_avx2, has_avx512};
-            use crate::torch::layers::lanes::{avx2::Lanes8, avx512::Lanes16};
             if has_avx2() {
                 found.push(unsafe { by_lanes::<B, Lanes8>(&bytes) });
             }

@@ -17,14 +17,11 @@
 //!   rows, their place and the number of threads, so that a token does not depend on what else is in the pass. The order depends
 //!   on the instructions that the processor has.
 
-mod block_product;
-mod blocks;
-mod tiles;
-
-use self::tiles::{Pointers, Shape};
+use super::block_product;
 use super::fused::{floats, floats_mut};
 use super::lanes::{Bf16, E4m3, F16};
 use super::matrix::{Matrix, Rounding};
+use super::tiles::{Pointers, Shape};
 use crate::torch::crew::Crew;
 use crate::torch::gguf::blocks::BlockFormat;
 use tch::{Device, Kind, TchError, Tensor};
@@ -206,9 +203,9 @@ impl Piece {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block_matrix::Blocks;
+    use super::super::blocks::tests::{blocks, formats};
     use super::super::matrix::Rounded;
-    use super::super::matrix::blocks::Blocks;
-    use super::blocks::tests::{blocks, formats};
     use super::*;
 
     /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.

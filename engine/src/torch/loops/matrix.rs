@@ -18,9 +18,7 @@
 //! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies with rows that are widened before,
 //! some after others ([`Rounded::apply`]): slower than with a matrix that is stored so, and there for what kernels do not run.
 
-pub(crate) mod blocks;
-
-use self::blocks::Blocks;
+use super::block_matrix::Blocks;
 use super::e4m3;
 use super::fused::floats;
 use tch::{Device, Kind, TchError, Tensor};

@@ -1,8 +1,8 @@
 //! Products of some rows with some columns, by tiles of sums that stay in registers, with the instructions that the processor has.
 
-use crate::torch::layers::lanes::{Lanes, Plain, Weight};
+use super::lanes::{Lanes, Plain, Weight};
 #[cfg(target_arch = "x86_64")]
-use crate::torch::layers::lanes::{avx2::Lanes8, avx512::Lanes16};
+use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 
 /// The bytes of rows that are multiplied with a run of columns before the next rows are: they stay in the cache of a core.
 pub(super) const NEAR: usize = 256 << 10;
@@ -199,9 +199,9 @@ unsafe fn by_avx2<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::
 
 #[cfg(test)]
 mod tests {
+    use super::super::e4m3;
+    use super::super::lanes::E4m3;
     use super::*;
-    use crate::torch::layers::e4m3;
-    use crate::torch::layers::lanes::E4m3;
 
     /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
     fn numbers(count: usize, seed: u64) -> Vec<f32> {
