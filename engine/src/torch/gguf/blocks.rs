@@ -137,7 +137,7 @@ impl BlockFormat {
     pub(crate) fn bytes_of(self, shape: &[i64]) -> Result<u64, String> {
         let row = shape.last().copied().unwrap_or(1) as u64;
         let each = self.weights() as u64;
-        if row % each != 0 {
+        if !row.is_multiple_of(each) {
             return Err(format!(
                 "rows of {row} weights are no whole blocks of {self}, which have {each}"
             ));

@@ -103,7 +103,7 @@ fn placed(named: Vec<Named>, data: u64, size: u64, alignment: u64) -> Result<Has
         let length = format
             .bytes_of(&shape)
             .map_err(|problem| format!("tensor {name:?}: {problem}"))?;
-        if offset % alignment != 0 {
+        if !offset.is_multiple_of(alignment) {
             return Err(format!(
                 "tensor {name:?}: its offset {offset} is no multiple of the alignment, {alignment}"
             ));
