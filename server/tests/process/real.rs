@@ -131,6 +131,24 @@ fn calls_end_by_themselves_in_the_keys_that_were_declared() {
     }
 }
 
+/// Guards against free text that ends at once where too few tokens are left for a call: the vocabulary is large, and each of its tokens
+/// may be the beginning of one.
+#[test]
+fn free_text_beside_tools_goes_on_to_its_last_token() {
+    let Some(service) = service("free_text_beside_tools_goes_on_to_its_last_token") else {
+        return;
+    };
+    let tool = json!({"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object",
+        "properties": {"city": {"type": "string"}}, "required": ["city"]}}});
+    let asked = json!({"tools": [tool], "max_tokens": 20});
+    let answer = chat(&service, "Tell me about the history of France.", &asked);
+    assert_eq!(answer["choices"][0]["finish_reason"], "length", "{answer}");
+    assert!(
+        answer["usage"]["completion_tokens"].as_u64() > Some(15),
+        "{answer}"
+    );
+}
+
 #[test]
 fn a_stream_is_the_answer_in_pieces() {
     let Some(service) = service("a_stream_is_the_answer_in_pieces") else {
