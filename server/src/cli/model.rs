@@ -34,8 +34,8 @@ const CACHE_PART: usize = 4;
 /// Which model, and how it runs. Shared by `serve` and `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// A GGUF file, a Hugging Face folder, OWNER/NAME[:FILE] from the Hugging Face cache, ollama:NAME[:TAG], or demo, which is built
-    /// in. Nothing is downloaded; `lexiform models` lists what is here. By default the model that `cargo xtask serve` has fetched,
+    /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache, ollama:NAME or ollama:NAME:TAG, or
+    /// demo, which is built in. Nothing is downloaded; `lexiform models` lists what is here. By default the model that `cargo xtask serve` has fetched,
     /// or else demo
     #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
