@@ -6,7 +6,8 @@ use crate::torch::{Expected, Kind, TOLERANCE, WIDTH, load_family};
 use lexiform_engine::{Device, Feed, LoadOptions, Model, ModelFiles, load};
 use serde_json::{Map, Value, json};
 
-fn rows(mut model: Box<dyn Model>, tokens: &[u32]) -> Vec<f32> {
+/// The logits at all positions of a text.
+pub(crate) fn rows(mut model: Box<dyn Model>, tokens: &[u32]) -> Vec<f32> {
     model.create_cache(10, 4).unwrap();
     let table: Vec<u32> = (0..10).collect();
     let feed = Feed {

@@ -3,9 +3,10 @@
 //! The files were written by llama.cpp's own package (`tests/fixtures/make_gguf.py`), from the checkpoints whose logits `transformers`
 //! computed.
 
+use crate::families::rows;
 use crate::torch::{Expected, TOLERANCE};
 use lexiform::vocab::Tokenizer;
-use lexiform_engine::{Device, Feed, LoadOptions, Model, ModelFiles, WeightFormat, describe, load};
+use lexiform_engine::{Device, LoadOptions, ModelFiles, WeightFormat, describe, load};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,23 +56,6 @@ impl Drop for Scratch {
     }
 }
 
-fn rows(model: &mut dyn Model, tokens: &[u32]) -> Vec<f32> {
-    model.create_cache(10, 4).unwrap();
-    let table: Vec<u32> = (0..10).collect();
-    let feed = Feed {
-        tokens,
-        start: 0,
-        table: &table,
-        rows: tokens.len(),
-        parents: None,
-        scale: 1.0,
-    };
-    let logits = model.forward(&[feed]).unwrap();
-    (0..logits.len())
-        .flat_map(|row| logits.row(row).to_vec())
-        .collect()
-}
-
 fn options(fused: bool) -> LoadOptions {
     LoadOptions {
         device: Device::Cpu,
@@ -88,11 +72,11 @@ fn every_family_computes_what_its_folder_does() {
         let expected = Expected::read(family);
         for fused in [false, true] {
             let files = ModelFiles::open(fixture(&format!("{family}.gguf"))).unwrap();
-            let mut loaded = load(&files, &options(fused)).unwrap();
-            let off = expected.off(0, &rows(&mut *loaded.model, &expected.tokens));
-            assert!(off < TOLERANCE, "{family}: logits are off by {off}");
+            let loaded = load(&files, &options(fused)).unwrap();
             assert_eq!(loaded.eos, [2], "{family}");
             assert_eq!(loaded.config, describe(&files).unwrap());
+            let off = expected.off(0, &rows(loaded.model, &expected.tokens));
+            assert!(off < TOLERANCE, "{family}: logits are off by {off}");
         }
     }
 }
@@ -100,9 +84,9 @@ fn every_family_computes_what_its_folder_does() {
 #[test]
 fn a_model_in_several_files_is_one() {
     let first = fixture("split-00001-of-00003.gguf");
-    let mut loaded = load(&ModelFiles::open(&first).unwrap(), &options(true)).unwrap();
+    let loaded = load(&ModelFiles::open(&first).unwrap(), &options(true)).unwrap();
     let expected = Expected::read("llama2");
-    let off = expected.off(0, &rows(&mut *loaded.model, &expected.tokens));
+    let off = expected.off(0, &rows(loaded.model, &expected.tokens));
     assert!(off < TOLERANCE, "logits are off by {off}");
     let second = ModelFiles::open(fixture("split-00002-of-00003.gguf")).err();
     let message = second.map(|error| error.to_string()).unwrap_or_default();

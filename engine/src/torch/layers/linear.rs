@@ -45,7 +45,8 @@ impl Linear {
         let mut found = match &self.by {
             Multiplier::Torch(Matrix::Stored(weight)) => return x.f_linear(weight, self.bias.as_ref()),
             Multiplier::Torch(Matrix::Rounded(rounded)) => rounded.apply(x)?,
-            // Widened when they are loaded: torch has no product for them.
+            // Torch has no product for blocks. What it multiplies with is widened when it is loaded, so that this is for parts of
+            // several kinds alone.
             Multiplier::Torch(matrix) => return x.f_linear(&matrix.widened(x.kind())?, self.bias.as_ref()),
             Multiplier::Crew(crew, matrix) => product(crew, x, matrix)?,
         };

@@ -206,19 +206,8 @@ mod tests {
     use super::super::block_matrix::Blocks;
     use super::super::blocks::tests::{blocks, formats};
     use super::super::matrix::Rounded;
+    use super::super::tiles::tests::numbers;
     use super::*;
-
-    /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
-    fn numbers(count: usize, seed: u64) -> Vec<f32> {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let next = |_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % 257) as f32 / 128.0 - 1.0
-        };
-        (0..count).map(next).collect()
-    }
 
     fn tensor(values: &[f32], k: usize) -> Tensor {
         Tensor::from_slice(values).view([-1, k as i64])

@@ -198,13 +198,13 @@ unsafe fn by_avx2<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::e4m3;
     use super::super::lanes::E4m3;
     use super::*;
 
     /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
-    fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    pub(in super::super) fn numbers(count: usize, seed: u64) -> Vec<f32> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = |_| {
             state ^= state << 13;
