@@ -79,9 +79,9 @@ impl Grammar {
     /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     ///                  "required": ["name", "age"], "additionalProperties": false}"#;
     /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
-    /// let repair = grammar.repair(r#"{"name": 'Bob', "age": 3"#, &Costs::default(), &RepairLimits::default())?;
-    /// assert_eq!((&repair.text[..], repair.cost), (r#"{"name": "Bob", "age": 3}"#, 3));
-    /// assert_eq!((repair.edits[0].offset, &repair.edits[0].removed[..], &repair.edits[0].inserted[..]), (9, "'", "\""));
+    /// let repair = grammar.repair(r#"{"name": "Bob", "age": 3]"#, &Costs::default(), &RepairLimits::default())?;
+    /// assert_eq!((&repair.text[..], repair.cost), (r#"{"name": "Bob", "age": 3}"#, 1));
+    /// assert_eq!((repair.edits[0].offset, &repair.edits[0].removed[..], &repair.edits[0].inserted[..]), (24, "]", "}"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -112,7 +112,7 @@ impl Grammar {
     /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
     /// let text = "Here it is: {age: 3, 'name': 'Bob'}";
     /// let repair = grammar.repair_json(text, &Costs::default(), &RepairLimits::default())?;
-    /// assert_eq!(repair.text, r#"{"name": "Bob","age": 3}"#);
+    /// assert_eq!(repair.text, r#"{"name": "Bob", "age": 3}"#);
     /// assert_eq!(repair.changes[0].kind, ChangeKind::Reordered);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

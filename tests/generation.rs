@@ -315,13 +315,18 @@ fn schemas_keep_a_value_when_they_are_closed() {
 const NUMBERS: &[Case] = &[
     (
         r#"{"type": "integer"}"#,
-        &["0", "34", "-7", "123456789012345678901234567890"],
-        &["34.0", "34e0", "-0", "3e2", "0.0"],
+        &["0", "34", "-7", "-9223372036854775808", "18446744073709551615"],
+        &["34.0", "34e0", "-0", "3e2", "0.0", "123456789012345678901"],
     ),
     (
         r#"{"type": "integer", "minimum": 3, "maximum": 1e30}"#,
         &["3", "1000000000000000000000000000000"],
         &["3.0", "1e30"],
+    ),
+    (
+        r#"{"type": "integer", "minimum": 1e25}"#,
+        &["10000000000000000000000000", "12345678901234567890123456"],
+        &["1", "1e25"],
     ),
     (
         r#"{"type": "integer", "multipleOf": 7}"#,
@@ -513,7 +518,7 @@ fn white_space_grows_with_the_depth() {
 }
 
 #[test]
-fn reports_say_how_numbers_are_spelled() {
+fn reports_say_how_numbers_and_white_space_are_spelled() {
     let text = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "number"}, "c": {"const": 3}, "d": {"type": "string"}}}"#;
     let report = schema::report(text, &options().schema, &Options::default().limits).expect("it compiles");
     let spelled = report
@@ -523,7 +528,24 @@ fn reports_say_how_numbers_are_spelled() {
     let spelled: Vec<&str> = spelled.map(|told| told.pointer.as_str()).collect();
     assert_eq!(
         spelled,
-        ["/properties/a/type", "/properties/b/type", "/properties/c/const"]
+        [
+            "/properties/a/type",
+            "/properties/b/type",
+            "/properties/c/const",
+            ""
+        ]
+    );
+    let scalar = schema::report(
+        r#"{"type": "string"}"#,
+        &options().schema,
+        &Options::default().limits,
+    );
+    assert!(
+        scalar
+            .expect("it compiles")
+            .assertions
+            .iter()
+            .all(|told| told.enforced == Enforced::Exact)
     );
     let default = json!({"type": "number"}).to_string();
     let report = schema::report(&default, &schema::Options::default(), &Options::default().limits)

@@ -95,10 +95,10 @@ pub enum AdditionalProperties {
 pub enum Numbers {
     /// In all spellings that JSON has, as far as they can be told apart.
     Any,
-    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`), other numbers in at most 17
-    /// significant digits and three digits of exponent.
+    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`) and at most 20 of
+    /// them, other numbers in at most 17 significant digits and three digits of exponent.
     ///
-    /// No integer is lost, and no number that a double holds. Constants are written in all their digits. Bounds beyond the
+    /// No integer of 64 bits is lost, and no number that a double holds. Constants are written in all their digits. Bounds beyond the
     /// precision of a double leave as many digits as they need.
     Double,
 }

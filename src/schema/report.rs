@@ -17,16 +17,22 @@ mod spellings;
 pub use show::normal_form;
 
 use std::fmt;
+use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
+use super::forms::Normal;
 use super::node::{Keyword, Node, NodeId, Tree, escape_segment};
-use super::options::Options;
+use super::options::{Options, Whitespace};
 use super::resolve::read;
 use super::{lower, normal};
+
+/// What is said of the whole schema where white space is [as models write it](Whitespace::Indented).
+const INDENTED: &str = "white space is one space after `:` and `,`, or a line break with at most eight spaces or tabs for each open \
+    bracket";
 
 /// How an assertion is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +53,8 @@ pub enum Enforced {
 pub struct Assertion {
     /// The JSON pointer of the keyword.
     pub pointer: String,
-    /// The keyword; empty where the whole schema is `false`.
+    /// The keyword; empty where the whole schema is `false`, and in the last entry, which says how white space is written
+    /// if the options leave some of it out.
     pub keyword: String,
     /// How it is enforced.
     pub enforced: Enforced,
@@ -143,6 +150,14 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         )
     {
         apply(&notes, &mut report);
+    }
+    let takes_white_space = |normal: &Rc<Normal>| !normal.arrays.is_empty() || !normal.objects.is_empty();
+    if options.whitespace == Whitespace::Indented && forms.normals.iter().any(takes_white_space) {
+        report.assertions.push(Assertion {
+            pointer: String::new(),
+            keyword: String::new(),
+            enforced: Enforced::Spelled(INDENTED),
+        });
     }
     Ok(report)
 }

@@ -176,7 +176,7 @@ def test_objects_are_closed_and_numbers_are_doubles_unless_it_is_said(demo):
     assert belongs(b'{"age": 34.0}', numbers="any") and not belongs(b'{"x": 1}', numbers="any")
     grammar = demo.json_schema(schema, strict=True)
     told = {assertion.pointer: assertion.enforced for assertion in grammar.report()}
-    assert told == {"/type": "exact", "/properties": "closed", "/properties/age/type": "spelled"}
+    assert told == {"/type": "exact", "/properties": "closed", "/properties/age/type": "spelled", "": "spelled"}
     assert [(finding.kind, finding.pointer) for finding in grammar.findings] == [("closed", "/properties")]
     assert not demo.json_schema(schema, **AS_SPECIFIED).findings
     with pytest.raises(ValueError, match='additional_properties="none" is not one of "closed", "open"'):
@@ -246,7 +246,7 @@ def test_problems_have_kinds_and_places(demo):
 def test_findings_and_reports_say_what_is_enforced(demo):
     grammar = demo.json_schema({"minimum": 3, "format": "hostname"})
     enforced = {assertion.pointer: assertion.enforced for assertion in grammar.report()}
-    assert enforced == {"/minimum": "spelled", "/format": "narrower"}
+    assert enforced == {"/minimum": "spelled", "/format": "narrower", "": "spelled"}
     assert [finding.pointer for finding in grammar.findings] == ["/format"]
     with pytest.raises(lexiform.CompileError, match="#/format"):
         demo.json_schema({"minimum": 3, "format": "hostname"}, exact=True)

@@ -114,7 +114,7 @@ pub enum AdditionalProperties {
 /// How numbers may be spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Numbers {
-    /// As doubles: integers in digits only, others with at most 17 significant digits and three digits of exponent
+    /// As doubles: integers in at most 20 digits and nothing else, others with at most 17 significant digits and three digits of exponent
     Double,
     /// In all ways that JSON has
     Any,

@@ -28,7 +28,9 @@ use super::digits::{
     fraction, fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
     signed_exponent_equal, whole_above, whole_below,
 };
-use super::numeral::{Spelling, as_doubles, e, exponent, integer, positive_integer, signed, zero};
+use super::numeral::{
+    Spelling, as_doubles, as_integers, e, exponent, integer, positive_integer, signed, zero,
+};
 use super::writer::Writer;
 
 impl Writer<'_> {
@@ -181,8 +183,13 @@ fn parts(shape: &NumberShape, numbers: Numbers) -> Vec<Part> {
     if shape.plain.is_some() && !shape.not_steps.is_empty() {
         parts.push(Part::Match(Spelling::NotWhole.expression()));
     }
-    if numbers == Numbers::Double && !in_digits {
-        parts.extend(as_doubles(shape).map(Part::Match));
+    if numbers == Numbers::Double {
+        let bounded = if in_digits {
+            as_integers(shape)
+        } else {
+            as_doubles(shape)
+        };
+        parts.extend(bounded.map(Part::Match));
     }
     if let Some(lower) = &shape.lower {
         parts.push(Part::Match(at_least(lower).into()));

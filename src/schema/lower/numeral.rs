@@ -17,6 +17,8 @@
 //!   exponent    1.25e-07   5E+300                     three digits after any of these
 //! ```
 //!
+//! Integers are written in at most 20 digits, which every integer of 64 bits is.
+//!
 //! What is asked of a number may need more. Between two different bounds of `n` digits lies a number of `n + 1`, and ten
 //! times as many with each further digit, so that as many digits are allowed as surely suffice. Bounds of which that is a
 //! great many, or which lie beyond the range of doubles, leave all spellings.
@@ -212,6 +214,38 @@ pub(super) fn as_doubles(shape: &NumberShape) -> Option<Expression> {
         DIGITS => Some(USUAL.get_or_init(|| double(DIGITS as u32).into()).clone()),
         more => Some(double(more as u32).into()),
     }
+}
+
+/// The digits of the largest integer of 64 bits, 18446744073709551615.
+const INTEGER_DIGITS: usize = 20;
+
+/// The digits in which the integers of a shape are written; `None` where all are needed.
+pub(super) fn as_integers(shape: &NumberShape) -> Option<Expression> {
+    static USUAL: OnceLock<Expression> = OnceLock::new();
+    match integer_digits_needed(shape)? {
+        INTEGER_DIGITS => Some(USUAL.get_or_init(|| digits(INTEGER_DIGITS as u32)).clone()),
+        more => Some(digits(more as u32)),
+    }
+}
+
+fn digits(most: u32) -> Expression {
+    let rest = repeat(any_digit(), 0, Some(most - 1));
+    any([text("0"), signed(concat([digit(b'1', b'9'), rest]))]).into()
+}
+
+/// How many digits integers beyond the bounds and the exceptions of a shape surely need.
+fn integer_digits_needed(shape: &NumberShape) -> Option<usize> {
+    let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
+    let largest = bounds
+        .chain(&shape.except)
+        .filter(|value| !value.is_zero())
+        .map(|value| usize::try_from(value.exponent()).unwrap_or(0))
+        .max();
+    let told_apart = 1 + shape.except.len().to_string().len();
+    let most = largest.map_or(INTEGER_DIGITS, |exponent| {
+        INTEGER_DIGITS.max(exponent + 1 + told_apart)
+    });
+    (most <= MOST_DIGITS).then_some(most)
 }
 
 /// How many digits the numbers of a shape surely need.

@@ -34,7 +34,8 @@ const MULTIPLE: &str = "most exponent spellings are never written (`1.2e1`)";
 const CONSTANT: &str = "needless exponents, and exponent spellings without exactly one digit before the point, are never written \
     (`3e0`, `30e-1`)";
 
-const DIGITS: &str = "integers are written in digits only (`34`, never `34.0`, `34e0` or `-0`)";
+const DIGITS: &str =
+    "integers are written in digits only, in at most 20 (`34`, never `34.0`, `34e0` or `-0`)";
 const DOUBLE: &str = "numbers are written with at most 17 significant digits and three digits of exponent";
 const NEEDED: &str = "constants are written without needless zeros and exponents (`3`, never `3.0` or `3e0`)";
 

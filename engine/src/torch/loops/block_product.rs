@@ -1,17 +1,17 @@
 //! Products of rows with a matrix in blocks, on the CPU.
 //!
 //! ```text
-//!   1, 2, 4 rows   a block of each of C columns ─► weights in registers ─► sums of all rows     no number is written
-//!   other counts   some columns ─► numbers in f32 in the cache of a core ─► the loops of `tiles`
+//!   up to 16 rows  a block of each of C columns ─► weights in registers ─► sums of some rows    no number is written
+//!   more           some columns ─► numbers in f32 in the cache of a core ─► the loops of `tiles`
 //! ```
 //!
 //! Both add in the same order, lane by lane from the first weight of a row to the last, so that a row has the same product in any company.
 
 use super::blocks::{Block, GROUP, Iq4Nl, Iq4Xs, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
-use super::lanes::{Lanes, Plain};
+use super::lanes::{Lanes, Plain, added};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{avx2::Lanes8, avx512::Lanes16};
-use super::tiles::{NEAR, Pointers, Shape};
+use super::tiles::{AHEAD, LINE, NEAR, Pointers, Shape, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::tiles::{has_avx2, has_avx512};
 use crate::torch::gguf::blocks::BlockFormat;
@@ -65,7 +65,7 @@ unsafe fn of<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
         }
     }
     // SAFETY: the caller keeps the contract.
-    unsafe { by::<B, Plain, 2>(all, shape, columns) }
+    unsafe { by::<B, Plain, 2, 4>(all, shape, columns) }
 }
 
 /// # Safety
@@ -74,7 +74,7 @@ unsafe fn of<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
 #[target_feature(enable = "avx512f,avx2,fma,f16c")]
 unsafe fn by_avx512<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
     // SAFETY: the caller keeps the contract.
-    unsafe { by::<B, Lanes16, 4>(all, shape, columns) }
+    unsafe { by::<B, Lanes16, 4, 16>(all, shape, columns) }
 }
 
 /// # Safety
@@ -83,38 +83,80 @@ unsafe fn by_avx512<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<us
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn by_avx2<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
     // SAFETY: the caller keeps the contract.
-    unsafe { by::<B, Lanes8, 2>(all, shape, columns) }
+    unsafe { by::<B, Lanes8, 2, 4>(all, shape, columns) }
 }
 
-/// These columns, `C` at a time where rows are few.
+/// These columns, by tiles of all rows where they are few: `ONE` columns of one row, two columns of more, and of eight rows at a time up to
+/// `MOST`. Where there are more, or fewer registers, the numbers that weights stand for are better written down once.
 ///
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn by<B: Block, L: Lanes, const C: usize>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
-    // What is left of the columns takes the way of many rows.
-    let few = match shape.rows {
-        1 | 2 | 4 => columns.len() / C * C,
-        _ => 0,
-    };
-    let (few, rest) = (
-        columns.start..columns.start + few,
-        columns.start + few..columns.end,
+unsafe fn by<B: Block, L: Lanes, const ONE: usize, const MOST: usize>(
+    all: Pointers<u8>,
+    shape: Shape,
+    columns: Range<usize>,
+) {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        match shape.rows {
+            1 => tiles::<B, L, 1, ONE>(all, shape, columns),
+            2 => tiles::<B, L, 2, 2>(all, shape, columns),
+            3 => tiles::<B, L, 3, 2>(all, shape, columns),
+            4 => tiles::<B, L, 4, 2>(all, shape, columns),
+            rows if rows <= MOST => tiles::<B, L, 8, 2>(all, shape, columns),
+            _ => many::<B, L>(all, shape, columns),
+        }
+    }
+}
+
+/// All rows, in groups of `R`, with these columns, `C` at a time.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn tiles<B: Block, L: Lanes, const R: usize, const C: usize>(
+    all: Pointers<u8>,
+    shape: Shape,
+    columns: Range<usize>,
+) {
+    let in_tiles = columns.len() / C * C;
+    let (in_tiles, rest) = (
+        columns.start..columns.start + in_tiles,
+        columns.start + in_tiles..columns.end,
     );
     // SAFETY: the caller keeps the contract.
     unsafe {
-        for column in few.step_by(C) {
-            match shape.rows {
-                1 => tile::<B, L, 1, C>(all, shape, column),
-                2 => tile::<B, L, 2, C>(all, shape, column),
-                _ => tile::<B, L, 4, C>(all, shape, column),
+        let packed = packed::<L, R>(all.x, shape);
+        for column in in_tiles.step_by(C) {
+            for (group, x) in packed.chunks_exact(R * shape.k).enumerate() {
+                tile::<B, L, R, C>(Pointers { x: x.as_ptr(), ..all }, shape, R * group, column);
             }
         }
         many::<B, L>(all, shape, rest);
     }
 }
 
-/// All rows, which are `R`, with `C` columns from `column` on.
+/// The numbers of rows as tiles read them, group by group: a vector of each of `R` rows, then the next vector of each. Rows that are missing
+/// in the last group are zeros.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn packed<L: Lanes, const R: usize>(x: *const f32, shape: Shape) -> Vec<f32> {
+    let (k, groups) = (shape.k, shape.rows.div_ceil(R));
+    let mut packed = vec![0.0; groups * R * k];
+    for row in 0..shape.rows {
+        let to = &mut packed[row / R * R * k + row % R * L::COUNT..];
+        for (vector, to) in to.chunks_mut(R * L::COUNT).enumerate().take(k / L::COUNT) {
+            // SAFETY: the caller keeps the contract; each chunk has room for a vector.
+            unsafe { L::store(L::load(x.add(row * k + vector * L::COUNT)), to.as_mut_ptr()) };
+        }
+    }
+    packed
+}
+
+/// `R` rows from `first` on, packed, with `C` columns from `column` on.
 ///
 /// # Safety
 /// As above.
@@ -122,6 +164,7 @@ unsafe fn by<B: Block, L: Lanes, const C: usize>(all: Pointers<u8>, shape: Shape
 unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
     all: Pointers<u8>,
     shape: Shape,
+    first: usize,
     column: usize,
 ) {
     let blocks = shape.k / B::WEIGHTS;
@@ -134,6 +177,7 @@ unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
             let mut from = [w; C];
             for (column, from) in from.iter_mut().enumerate() {
                 *from = w.add(column * row_bytes + block * B::BYTES);
+                ask_ahead::<B>(*from);
             }
             let scales = from.map(|from| B::scales::<L>(from));
             for number in 0..B::WEIGHTS / GROUP {
@@ -142,9 +186,9 @@ unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
                     for (column, weight) in weights.iter_mut().enumerate() {
                         *weight = B::weights::<L>(from[column], number, &scales[column], at);
                     }
-                    let x = all.x.add(block * B::WEIGHTS + number * GROUP + at);
+                    let x = all.x.add(R * (block * B::WEIGHTS + number * GROUP + at));
                     for (row, sums) in sums.iter_mut().enumerate() {
-                        let x = L::load(x.add(row * shape.k));
+                        let x = L::load(x.add(row * L::COUNT));
                         for (sum, weight) in sums.iter_mut().zip(weights) {
                             *sum = L::add_product(x, weight, *sum);
                         }
@@ -152,11 +196,20 @@ unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
                 }
             }
         }
-        for (row, sums) in sums.into_iter().enumerate() {
+        let there = R.min(shape.rows - first);
+        for (row, sums) in added::<L, R, C>(sums).into_iter().enumerate().take(there) {
             for (number, sum) in sums.into_iter().enumerate() {
-                *all.out.add(row * shape.columns + column + number) = L::sum(sum);
+                *all.out.add((first + row) * shape.columns + column + number) = sum;
             }
         }
+    }
+}
+
+/// Asks memory for the block that is read some time after this one.
+#[inline(always)]
+fn ask_ahead<B: Block>(block: *const u8) {
+    for line in (0..B::BYTES).step_by(LINE) {
+        prefetch(block.wrapping_add(AHEAD + line));
     }
 }
 
@@ -193,6 +246,7 @@ unsafe fn widen<B: Block, L: Lanes>(w: *const u8, column: usize, to: &mut [f32])
     unsafe {
         for block in 0..blocks {
             let from = w.add((column * blocks + block) * B::BYTES);
+            ask_ahead::<B>(from);
             let scales = B::scales::<L>(from);
             for number in 0..B::WEIGHTS / GROUP {
                 for at in (0..GROUP).step_by(L::COUNT) {

@@ -76,6 +76,16 @@ unsafe fn nibbles<L: Lanes>(bytes: *const u8, at: usize) -> L::Ints {
     }
 }
 
+/// Weights of four bits.
+///
+/// # Safety
+/// As [`nibbles`].
+#[inline(always)]
+unsafe fn four<L: Lanes>(bytes: *const u8, at: usize) -> L::Vector {
+    // SAFETY: the caller keeps the contract.
+    unsafe { L::floats(L::masked(nibbles::<L>(bytes, at), 15)) }
+}
+
 /// The five bits of weights: four of `nibbles`, and the fifth of the word.
 ///
 /// # Safety
@@ -83,11 +93,7 @@ unsafe fn nibbles<L: Lanes>(bytes: *const u8, at: usize) -> L::Ints {
 #[inline(always)]
 unsafe fn fives<L: Lanes>(bytes: *const u8, word: u32, at: usize) -> L::Vector {
     // SAFETY: the caller keeps the contract.
-    unsafe {
-        let low = L::masked(nibbles::<L>(bytes, at), 15);
-        let high = L::shifted_left(L::bits(word >> at), 4);
-        L::floats(L::either(low, high))
-    }
+    unsafe { L::floats(L::with_fifth(L::masked(nibbles::<L>(bytes, at), 15), word >> at)) }
 }
 
 /// `scale · numbers + least`.
@@ -197,7 +203,7 @@ impl Block for Q4_0 {
 
     #[inline(always)]
     unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Line, at: usize) -> L::Vector {
-        unsafe { L::line(nibbles::<L>(block.add(2), at), of.scale, of.least) }
+        unsafe { on_line::<L>(four::<L>(block.add(2), at), *of) }
     }
 }
 
@@ -212,7 +218,7 @@ impl Block for Q4_1 {
 
     #[inline(always)]
     unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Line, at: usize) -> L::Vector {
-        unsafe { L::line(nibbles::<L>(block.add(4), at), of.scale, of.least) }
+        unsafe { on_line::<L>(four::<L>(block.add(4), at), *of) }
     }
 }
 
@@ -344,8 +350,8 @@ impl Block for Q4K {
     unsafe fn weights<L: Lanes>(block: *const u8, number: usize, of: &Lines<8>, at: usize) -> L::Vector {
         unsafe {
             let bytes = L::load_u8(block.add(16 + number / 2 * 32 + at));
-            let Line { scale, least } = of.line(number);
-            L::line(L::shifted_right(bytes, 4 * (number % 2) as u32), scale, least)
+            let q = L::masked(L::shifted_right(bytes, 4 * (number % 2) as u32), 15);
+            on_line::<L>(L::floats(q), of.line(number))
         }
     }
 }

@@ -123,8 +123,8 @@ pub(crate) trait Lanes {
     unsafe fn load_f16(from: *const F16) -> Self::Vector;
     /// Bytes as integers.
     unsafe fn load_u8(from: *const u8) -> Self::Ints;
-    /// The bits of a word, the lowest one first, as integers.
-    unsafe fn bits(word: u32) -> Self::Ints;
+    /// The integers with a fifth bit: of each that of its place in a word, the lowest one first.
+    unsafe fn with_fifth(of: Self::Ints, word: u32) -> Self::Ints;
     unsafe fn shifted_right(of: Self::Ints, by: u32) -> Self::Ints;
     unsafe fn shifted_left(of: Self::Ints, by: u32) -> Self::Ints;
     unsafe fn masked(of: Self::Ints, mask: i32) -> Self::Ints;
@@ -132,8 +132,6 @@ pub(crate) trait Lanes {
     unsafe fn less(of: Self::Ints, by: i32) -> Self::Ints;
     /// The same numbers in `f32`.
     unsafe fn floats(of: Self::Ints) -> Self::Vector;
-    /// `scale · q + least` for the lowest four bits of each integer, rounded once.
-    unsafe fn line(of: Self::Ints, scale: f32, least: f32) -> Self::Vector;
     /// The numbers of a table at the lowest four bits of each integer.
     unsafe fn at(of: Self::Ints, table: &[f32; 16]) -> Self::Vector;
     /// A number in half precision.
@@ -147,6 +145,40 @@ pub(crate) trait Lanes {
     /// The sum of the lanes.
     unsafe fn sum(of: Self::Vector) -> f32;
 }
+
+/// The sum of the lanes of each vector.
+///
+/// By way of memory: horizontal additions take the first sixteen registers alone, and a compiler that sees them at the end of a loop keeps
+/// its sums there, or on the stack, while it runs.
+///
+/// # Safety
+/// The processor has the instructions of `L`.
+#[inline(always)]
+pub(super) unsafe fn added<L: Lanes, const R: usize, const C: usize>(
+    of: [[L::Vector; C]; R],
+) -> [[f32; C]; R] {
+    const { assert!(L::COUNT <= MOST_LANES) }
+    let mut lanes = [[[0.0; MOST_LANES]; C]; R];
+    let mut added = [[0.0; C]; R];
+    // SAFETY: there is room for the most lanes. No closures: they would not have the instructions.
+    unsafe {
+        for row in 0..R {
+            for column in 0..C {
+                L::store(of[row][column], lanes[row][column].as_mut_ptr());
+            }
+        }
+        let lanes = std::hint::black_box(&lanes);
+        for row in 0..R {
+            for column in 0..C {
+                added[row][column] = L::sum(L::load(lanes[row][column].as_ptr()));
+            }
+        }
+    }
+    added
+}
+
+/// The most lanes that a vector has.
+const MOST_LANES: usize = 16;
 
 /// What every processor has.
 pub(crate) struct Plain;
@@ -198,8 +230,8 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    unsafe fn bits(word: u32) -> [i32; 8] {
-        std::array::from_fn(|lane| (word >> lane & 1) as i32)
+    unsafe fn with_fifth(of: [i32; 8], word: u32) -> [i32; 8] {
+        std::array::from_fn(|lane| of[lane] | ((word >> lane & 1) << 4) as i32)
     }
 
     #[inline(always)]
@@ -230,12 +262,6 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn floats(of: [i32; 8]) -> [f32; 8] {
         of.map(|number| number as f32)
-    }
-
-    #[inline(always)]
-    unsafe fn line(of: [i32; 8], scale: f32, least: f32) -> [f32; 8] {
-        // The products of formats that are read so are exact.
-        of.map(|number| scale * (number & 15) as f32 + least)
     }
 
     #[inline(always)]
@@ -336,11 +362,12 @@ pub(crate) mod avx2 {
         }
 
         #[inline(always)]
-        unsafe fn bits(word: u32) -> __m256i {
+        unsafe fn with_fifth(of: __m256i, word: u32) -> __m256i {
             unsafe {
-                let all = _mm256_set1_epi32(word as i32);
+                let all = _mm256_set1_epi32((word << 4) as i32);
                 let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-                _mm256_and_si256(_mm256_srlv_epi32(all, places), _mm256_set1_epi32(1))
+                let bits = _mm256_and_si256(_mm256_srlv_epi32(all, places), _mm256_set1_epi32(16));
+                _mm256_or_si256(of, bits)
             }
         }
 
@@ -372,14 +399,6 @@ pub(crate) mod avx2 {
         #[inline(always)]
         unsafe fn floats(of: __m256i) -> __m256 {
             unsafe { _mm256_cvtepi32_ps(of) }
-        }
-
-        #[inline(always)]
-        unsafe fn line(of: __m256i, scale: f32, least: f32) -> __m256 {
-            unsafe {
-                let numbers = Self::floats(Self::masked(of, 15));
-                _mm256_fmadd_ps(numbers, _mm256_set1_ps(scale), _mm256_set1_ps(least))
-            }
         }
 
         #[inline(always)]
@@ -486,8 +505,8 @@ pub(crate) mod avx512 {
         }
 
         #[inline(always)]
-        unsafe fn bits(word: u32) -> __m512i {
-            unsafe { _mm512_maskz_mov_epi32(word as u16, _mm512_set1_epi32(1)) }
+        unsafe fn with_fifth(of: __m512i, word: u32) -> __m512i {
+            unsafe { _mm512_mask_or_epi32(of, word as u16, of, _mm512_set1_epi32(16)) }
         }
 
         #[inline(always)]
@@ -518,19 +537,6 @@ pub(crate) mod avx512 {
         #[inline(always)]
         unsafe fn floats(of: __m512i) -> __m512 {
             unsafe { _mm512_cvtepi32_ps(of) }
-        }
-
-        /// By a table of the sixteen numbers, made once where a group of weights has one line: an instruction for sixteen weights, which
-        /// takes the lowest four bits as they are.
-        #[inline(always)]
-        unsafe fn line(of: __m512i, scale: f32, least: f32) -> __m512 {
-            unsafe {
-                let numbers = _mm512_setr_ps(
-                    0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0,
-                );
-                let table = _mm512_fmadd_ps(numbers, _mm512_set1_ps(scale), _mm512_set1_ps(least));
-                _mm512_permutexvar_ps(of, table)
-            }
         }
 
         #[inline(always)]
@@ -565,7 +571,11 @@ pub(crate) mod avx512 {
 
         #[inline(always)]
         unsafe fn sum(of: __m512) -> f32 {
-            unsafe { _mm512_reduce_add_ps(of) }
+            unsafe {
+                let half = _mm512_extractf64x4_pd(_mm512_castps_pd(of), 1);
+                let halves = _mm256_add_ps(_mm512_castps512_ps256(of), _mm256_castpd_ps(half));
+                super::avx2::Lanes8::sum(halves)
+            }
         }
     }
 }

@@ -1,11 +1,21 @@
 //! Products of some rows with some columns, by tiles of sums that stay in registers, with the instructions that the processor has.
 
-use super::lanes::{Lanes, Plain, Weight};
+use super::lanes::{Lanes, Plain, Weight, added};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 
 /// The bytes of rows that are multiplied with a run of columns before the next rows are: they stay in the cache of a core.
 pub(super) const NEAR: usize = 256 << 10;
+
+/// How far ahead of the weights that are read memory is asked for, in bytes.
+///
+/// Columns are read some at a time, and each is short: processors, which guess what is read next within a page, do not see that the
+/// columns lie one behind the other. On an EPYC of family 26 one row reads 2.5 times as fast with it where blocks do not come from the
+/// cache; from 6 to 32 KiB all distances are as good.
+pub(super) const AHEAD: usize = 8 << 10;
+
+/// Bytes that memory brings at once.
+pub(super) const LINE: usize = 64;
 
 /// Of a product.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +154,9 @@ impl<W: Weight> Pointers<W> {
             for at in (0..whole).step_by(L::COUNT) {
                 let mut weights = [L::zero(); C];
                 for (number, weight) in weights.iter_mut().enumerate() {
-                    *weight = W::load::<L>(w.add(number * k + at));
+                    let from = w.add(number * k + at);
+                    prefetch(from.cast::<u8>().wrapping_add(AHEAD));
+                    *weight = W::load::<L>(from);
                 }
                 for (number, sums) in sums.iter_mut().enumerate() {
                     let x = L::load(x.add(number * k + at));
@@ -154,9 +166,8 @@ impl<W: Weight> Pointers<W> {
                 }
             }
             let scale = |number| self.scales.map_or(1.0, |scales| *scales.add(column + number));
-            for (row_number, sums) in sums.into_iter().enumerate() {
-                for (number, sum) in sums.into_iter().enumerate() {
-                    let mut sum = L::sum(sum);
+            for (row_number, sums) in added::<L, R, C>(sums).into_iter().enumerate() {
+                for (number, mut sum) in sums.into_iter().enumerate() {
                     for at in whole..k {
                         sum += *x.add(row_number * k + at) * (*w.add(number * k + at)).wide();
                     }
@@ -165,6 +176,19 @@ impl<W: Weight> Pointers<W> {
             }
         }
     }
+}
+
+/// Asks memory for what will be read, if the processor can be told; the address may be any.
+#[inline(always)]
+pub(super) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing is read, and an address that leads nowhere is no fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// Whether the processor has all instructions of [`Lanes16`].
