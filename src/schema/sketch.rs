@@ -25,20 +25,81 @@ const BYTES: usize = 16 * 1024;
 ///
 /// Keys that are not required carry a question mark, `null` alternatives become `|null`, local references are followed.
 pub fn sketch(schema: &Value) -> String {
-    let mut writer = Writer {
-        root: schema,
-        out: String::new(),
-    };
+    let mut writer = Writer::new(schema, Choices::Listed);
     writer.schema(schema, 0);
     writer.out
 }
 
+/// The same without the choices of an `enum`, but for the schema itself: small models take the first of what is listed.
+pub fn without_choices(schema: &Value) -> String {
+    let mut writer = Writer::new(schema, Choices::LeftOut);
+    writer.schema(schema, 0);
+    writer.out
+}
+
+/// The keys of an object of scalars and arrays of them, each with its value as [`without_choices`] has it: `name (string), age? (integer)`.
+/// `None` where the schema says something else, or where there are many keys.
+pub fn keys(schema: &Value) -> Option<String> {
+    let mut writer = Writer::new(schema, Choices::LeftOut);
+    let map = schema.as_object()?;
+    let map = match map.get("$ref") {
+        Some(target) => writer.resolve(target)?.as_object()?,
+        None => map,
+    };
+    let others = ["$ref", "enum", "const", "anyOf", "oneOf", "allOf"];
+    let properties = map.get("properties")?.as_object()?;
+    if others.iter().any(|keyword| map.contains_key(*keyword)) || !(1..=MOST_KEYS).contains(&properties.len())
+    {
+        return None;
+    }
+    let required = required(map);
+    for (index, (key, value)) in properties.iter().enumerate() {
+        writer.out.push_str(if index == 0 { "" } else { ", " });
+        writer.key(key);
+        writer.out.push_str(if required.contains(key.as_str()) {
+            " ("
+        } else {
+            "? ("
+        });
+        let before = writer.out.len();
+        writer.schema(value, 1);
+        if writer.out[before..].contains('{') || writer.is_full() {
+            return None;
+        }
+        writer.out.push(')');
+    }
+    Some(writer.out)
+}
+
+/// The most keys that [`keys`] lists.
+const MOST_KEYS: usize = 32;
+
+/// The keys that an object must have. There may be a hundred thousand.
+fn required(map: &Map<String, Value>) -> HashSet<&str> {
+    let names = map.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// What is written of an `enum` within a schema.
+#[derive(Clone, Copy, PartialEq)]
+enum Choices {
+    Listed,
+    /// Their types.
+    LeftOut,
+}
+
 struct Writer<'a> {
     root: &'a Value,
+    choices: Choices,
     out: String,
 }
 
 impl<'a> Writer<'a> {
+    fn new(root: &'a Value, choices: Choices) -> Self {
+        let out = String::new();
+        Writer { root, choices, out }
+    }
+
     fn schema(&mut self, schema: &'a Value, depth: usize) {
         let Value::Object(map) = schema else {
             return self.out.push_str("any");
@@ -50,7 +111,10 @@ impl<'a> Writer<'a> {
         } else if let Some(value) = map.get("const") {
             self.literal(value);
         } else if let Some(Value::Array(values)) = map.get("enum") {
-            self.alternatives(values, |writer, value| writer.literal(value));
+            match self.choices {
+                Choices::LeftOut if depth > 0 => self.types_of(values),
+                _ => self.alternatives(values, |writer, value| writer.literal(value)),
+            }
         } else if let Some(Value::Array(branches)) = map.get("anyOf").or_else(|| map.get("oneOf")) {
             self.alternatives(branches, |writer, branch| writer.schema(branch, depth + 1));
         } else if let Some(Value::Array(parts)) = map.get("allOf").filter(|_| !map.contains_key("properties"))
@@ -106,12 +170,7 @@ impl<'a> Writer<'a> {
                 _ => self.out.push_str("object"),
             };
         };
-        let required = map
-            .get("required")
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice);
-        // Both lists may have a hundred thousand names.
-        let required: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
+        let required = required(map);
         self.out.push('{');
         for (index, (key, value)) in properties.iter().enumerate() {
             if index > 0 {
@@ -165,6 +224,27 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The types of some values, each once.
+    fn types_of(&mut self, values: &[Value]) {
+        let mut types: Vec<&str> = Vec::new();
+        for value in values {
+            let name = match value {
+                Value::Null => "null",
+                Value::Bool(_) => "boolean",
+                Value::Number(number) if number.is_f64() => "number",
+                Value::Number(_) => "integer",
+                Value::String(_) => "string",
+                Value::Array(_) => "array",
+                Value::Object(_) => "object",
+            };
+            if !types.contains(&name) {
+                types.push(name);
+            }
+        }
+        self.out.push_str(if types.is_empty() { "any" } else { "" });
+        self.out.push_str(&types.join("|"));
+    }
+
     fn literal(&mut self, value: &Value) {
         self.cut_off(&value.to_string());
     }
@@ -205,7 +285,7 @@ impl<'a> Writer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::sketch;
+    use super::{keys, sketch, without_choices};
     use serde_json::json;
 
     #[test]
@@ -224,6 +304,33 @@ mod tests {
         });
         let want = r#"{name:string,age:integer,tags:[string],status:"open"|"closed",due?:date,box:[number,boolean]}"#;
         assert_eq!(sketch(&schema), want);
+        assert_eq!(
+            without_choices(&schema),
+            want.replace(r#""open"|"closed""#, "string")
+        );
+        let want = "name (string), age (integer), tags ([string]), status (string), due? (date), box ([number,boolean])";
+        assert_eq!(keys(&schema).as_deref(), Some(want));
+    }
+
+    #[test]
+    fn keys_are_those_of_flat_objects() {
+        let nested = json!({"properties": {"at": {"properties": {"x": {"type": "number"}}}}});
+        let many: serde_json::Map<_, _> = (0..33).map(|key| (key.to_string(), json!(true))).collect();
+        for other in [
+            json!(true),
+            json!({"enum": ["yes", "no"]}),
+            json!({"properties": {}}),
+            json!({"anyOf": [{"properties": {"a": {}}}]}),
+            json!({"properties": many}),
+            nested.clone(),
+        ] {
+            assert_eq!(keys(&other), None, "{other}");
+        }
+        let referred = json!({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"b": {"enum": ["x", 1, null, "y"]}}}}});
+        assert_eq!(keys(&referred).as_deref(), Some("b? (string|integer|null)"));
+        assert_eq!(without_choices(&nested), "{at?:{x?:number}}");
+        // The choices of the answer itself are what it is about.
+        assert_eq!(without_choices(&json!({"enum": ["yes", "no"]})), r#""yes"|"no""#);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         // What tests have built is there at once, and slower.
         Some((first, rest)) if first == "--dev" => rest,
         _ => {
-            command.arg("--release");
+            command.args(["--profile", "serve"]);
             args
         }
     };

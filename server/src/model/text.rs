@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lexiform::vocab::{Tokenizer, TokenizerError, VocabularyError};
 use lexiform_engine::{EngineError, LoadError, ModelFiles};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::corpus::CorpusError;
@@ -212,11 +213,16 @@ fn named_tokens(config: &Value) -> Vec<(String, String)> {
 
 /// All texts that the tokenizer reads as a token of their own.
 fn control_tokens(tokenizer_json: &[u8]) -> Vec<String> {
-    let file: Value = serde_json::from_slice(tokenizer_json).unwrap_or_default();
-    let added = file.get("added_tokens").and_then(Value::as_array);
+    /// What of a tokenizer.json says so. The rest, which is long, is passed over.
+    #[derive(Default, Deserialize)]
+    struct Added {
+        #[serde(default)]
+        added_tokens: Vec<Value>,
+    }
+    let added: Added = serde_json::from_slice(tokenizer_json).unwrap_or_default();
     let texts = added
-        .into_iter()
-        .flatten()
+        .added_tokens
+        .iter()
         .filter_map(|token| token.get("content")?.as_str());
     texts.map(str::to_owned).collect()
 }

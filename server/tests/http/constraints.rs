@@ -341,7 +341,7 @@ fn a_schema_is_told_in_words_where_the_template_has_no_place() {
         (
             &placeless,
             json!({"guided_json": schema}),
-            "echo x\n\nAnswer with JSON of this form:\n{a:1}",
+            "echo x\n\nAnswer with JSON with the keys a (1).",
             true,
         ),
         (
