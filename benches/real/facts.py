@@ -134,7 +134,7 @@ def main():
     dice = random.Random(38)
     all_kinds = kinds(dice)
     each = args.texts // len(all_kinds)
-    keep = open(args.keep, "w") if args.keep else None
+    keep = open(args.keep, "w", buffering=1) if args.keep else None
     ways = ["free", "schema", "told"]
     print("| kind | texts | " + " | ".join(ways) + " |\n|---|--:|" + "--:|" * len(ways))
     sums = {way: [0, 0] for way in ways}

@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--keep", help="a file for every answer, a line each")
     args = parser.parse_args()
-    keep = open(args.keep, "w") if args.keep else None
+    keep = open(args.keep, "w", buffering=1) if args.keep else None
     model = served(args.url)
     counts = {}
     lines = [line for file in args.files for line in list(open(file))[: args.tasks // len(args.files)]]

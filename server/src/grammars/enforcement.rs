@@ -115,7 +115,8 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
         Source::Schema(text) => {
             let report = schema::report(text, &schema_options(constraint), limits)?;
             keywords.extend(report.assertions.into_iter().map(|assertion| {
-                let exact = exact(assertion.pointer, Some(assertion.keyword));
+                let keyword = Some(assertion.keyword).filter(|keyword| !keyword.is_empty());
+                let exact = exact(assertion.pointer, keyword);
                 match assertion.enforced {
                     Enforced::Exact => exact,
                     Enforced::Spelled(how) => Keyword {

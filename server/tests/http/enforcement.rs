@@ -109,7 +109,9 @@ fn every_route_tells_which_keywords_are_not_enforced_exactly() {
 #[test]
 fn every_keyword_is_told_of_on_request() {
     let service = Service::start();
+    // The last is of the whole schema: how white space is written.
     let paths = [
+        "",
         "/type",
         "/additionalProperties",
         "/properties",
@@ -134,6 +136,14 @@ fn every_keyword_is_told_of_on_request() {
         });
         expected.sort();
         assert_eq!(found, expected, "{path}");
+        let last = enforcement
+            .as_array()
+            .and_then(|all| all.iter().find(|told| told["path"] == ""));
+        let how = last.and_then(|told| told["how"].as_str()).unwrap_or_default();
+        assert!(
+            how.contains("white space") && last.is_some_and(|told| told["keyword"].is_null()),
+            "{enforcement}"
+        );
         body["stream"] = json!(true);
         let (_, last) = told(&service, path, &body);
         assert_eq!(&last["enforcement"], enforcement, "{path}");

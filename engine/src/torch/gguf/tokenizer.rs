@@ -11,9 +11,8 @@ use super::file::Gguf;
 use super::pretokenizers;
 use super::text::{self, CONTROL};
 use crate::error::LoadError;
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 type Result<T> = std::result::Result<T, LoadError>;
 
@@ -34,65 +33,26 @@ pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
         "llama" => pieces(file)?,
         other => return Err(file.unsupported(KEY, other, MODELS)),
     };
-    let tokenizer = Tokenizer {
-        version: "1.0",
-        truncation: (),
-        padding: (),
-        added_tokens: added(file, parts.added_as)?,
-        normalizer: parts.normalizer,
-        pre_tokenizer: parts.pre_tokenizer,
-        post_processor: opening(file, parts.is_opened)?,
-        decoder: parts.decoder,
-        model: parts.model,
-    };
-    serde_json::to_string(&tokenizer).map_err(|error| file.malformed(error.to_string()))
-}
-
-/// A tokenizer.json, of which what is long is written from where it lies: as [`Value`]s, vocabulary and merges take ten times their bytes.
-#[derive(Serialize)]
-struct Tokenizer<'f> {
-    version: &'static str,
-    truncation: (),
-    padding: (),
-    added_tokens: Vec<Value>,
-    normalizer: Value,
-    pre_tokenizer: Value,
-    post_processor: Value,
-    decoder: Value,
-    model: Model<'f>,
-}
-
-#[derive(Serialize)]
-struct Model<'f> {
-    #[serde(flatten)]
-    settings: Value,
-    vocab: Vocabulary<'f>,
-    merges: Merges<'f>,
-}
-
-/// Tokens that differ, at their numbers.
-struct Vocabulary<'f>(&'f [String]);
-
-impl Serialize for Vocabulary<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().zip(0_usize..))
-    }
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Merges<'f> {
-    /// With a space between the two.
-    Texts(&'f [String]),
-    Pairs(Vec<(&'f str, &'f str)>),
+    let tokenizer = json!({
+        "version": "1.0",
+        "truncation": null,
+        "padding": null,
+        "added_tokens": added(file, parts.added_as)?,
+        "normalizer": parts.normalizer,
+        "pre_tokenizer": parts.pre_tokenizer,
+        "post_processor": opening(file, parts.is_opened)?,
+        "decoder": parts.decoder,
+        "model": parts.model,
+    });
+    Ok(tokenizer.to_string())
 }
 
 /// What differs between the two kinds.
-struct Parts<'f> {
+struct Parts {
     normalizer: Value,
     pre_tokenizer: Value,
     decoder: Value,
-    model: Model<'f>,
+    model: Value,
     /// Whether a text begins with the first token where no key says it.
     is_opened: bool,
     added_as: AddedAs,
@@ -108,7 +68,7 @@ enum AddedAs {
 }
 
 /// A tokenizer that merges bytes.
-fn bytes(file: &Gguf) -> Result<Parts<'_>> {
+fn bytes(file: &Gguf) -> Result<Parts> {
     const KEY: &str = "tokenizer.ggml.pre";
     let usual = if file.architecture.name == "gpt2" {
         "gpt-2"
@@ -136,22 +96,18 @@ fn bytes(file: &Gguf) -> Result<Parts<'_>> {
         },
         pre_tokenizer: json!({"type": "Sequence", "pretokenizers": cuts}),
         decoder: by_level,
-        model: Model {
-            settings: json!({
-                "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
-                "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-                "ignore_merges": cutting.whole_words,
-            }),
-            vocab: vocabulary(file)?,
-            merges: Merges::Texts(merges),
-        },
+        model: json!({
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+            "ignore_merges": cutting.whole_words, "vocab": vocabulary(file)?, "merges": merges,
+        }),
         added_as: AddedAs::Text,
         is_opened: cutting == pretokenizers::of("llama-bpe").unwrap_or(cutting) && cutting.whole_words,
     })
 }
 
 /// A tokenizer that merges pieces by their scores.
-fn pieces(file: &Gguf) -> Result<Parts<'_>> {
+fn pieces(file: &Gguf) -> Result<Parts> {
     let tokens = text::tokens(file)?;
     let prefixed = file
         .read(file.metadata.flag("tokenizer.ggml.add_space_prefix"))?
@@ -176,31 +132,29 @@ fn pieces(file: &Gguf) -> Result<Parts<'_>> {
         },
         pre_tokenizer: Value::Null,
         decoder: json!({"type": "Sequence", "decoders": decoders}),
-        model: Model {
-            settings: json!({
-                "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
-                "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
-            }),
-            vocab: vocabulary(file)?,
-            merges: merges(file, tokens)?,
-        },
+        model: json!({
+            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
+            "vocab": vocabulary(file)?, "merges": merges(file, tokens)?,
+        }),
         added_as: AddedAs::Pieces,
         is_opened: true,
     })
 }
 
 /// The tokens by their texts.
-fn vocabulary(file: &Gguf) -> Result<Vocabulary<'_>> {
-    let tokens = text::tokens(file)?;
-    let mut known = HashSet::with_capacity(tokens.len());
-    match tokens.iter().find(|token| !known.insert(token.as_str())) {
-        Some(token) => Err(file.malformed(format!("the token {token:?} is there twice"))),
-        None => Ok(Vocabulary(tokens)),
+fn vocabulary(file: &Gguf) -> Result<Map<String, Value>> {
+    let mut vocabulary = Map::new();
+    for (number, token) in text::tokens(file)?.iter().enumerate() {
+        if vocabulary.insert(token.clone(), json!(number)).is_some() {
+            return Err(file.malformed(format!("the token {token:?} is there twice")));
+        }
     }
+    Ok(vocabulary)
 }
 
 /// All ways to cut a token in two tokens, by the scores of the whole.
-fn merges<'f>(file: &Gguf, tokens: &'f [String]) -> Result<Merges<'f>> {
+fn merges(file: &Gguf, tokens: &[String]) -> Result<Vec<Value>> {
     const KEY: &str = "tokenizer.ggml.scores";
     let scores = file.read(file.metadata.floats(KEY))?;
     let scores = scores.filter(|scores| scores.len() == tokens.len());
@@ -223,8 +177,8 @@ fn merges<'f>(file: &Gguf, tokens: &'f [String]) -> Result<Merges<'f>> {
         let by_score = scores[other.0].total_cmp(&scores[one.0]);
         by_score.then_with(|| one.cmp(other))
     });
-    let pair = |(_, left, right): (usize, usize, usize)| (&tokens[left][..], &tokens[right][..]);
-    Ok(Merges::Pairs(merges.into_iter().map(pair).collect()))
+    let pair = |(_, left, right): (usize, usize, usize)| json!([tokens[left], tokens[right]]);
+    Ok(merges.into_iter().map(pair).collect())
 }
 
 /// Control tokens and those that the user added.
