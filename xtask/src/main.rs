@@ -32,7 +32,7 @@ use traffic::{attack, crowd, fair, load};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`; without a --model
+  serve [ARGS]    set up, build (profile `serve`; with --dev first, as for tests), and run `lexiform serve ARGS`; without a --model
                   among them it fetches SmolLM2-135M-Instruct (93 MB), once for each user
   test            set up and run every test of the workspace, those with clients and those of Python too;
                   `test clients` and `test python` run these alone

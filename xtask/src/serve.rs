@@ -1,11 +1,14 @@
 //! `cargo xtask serve`: from an empty checkout to a running service.
 
-use crate::process::{Failure, cargo, line};
+use crate::process::{Failure, cargo, line, must_succeed};
 use crate::setup;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The package of the service, and the name of its program.
+const PACKAGE: &str = "lexiform-server";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     setup::ensure()?;
@@ -14,16 +17,22 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     {
         eprintln!("xtask: the demo model is served, because {why}");
     }
-    let mut command = cargo(["run", "--package", "lexiform-server", "--bin", "lexiform-server"]);
-    let args = match args.split_first() {
-        // What tests have built is there at once, and slower.
-        Some((first, rest)) if first == "--dev" => rest,
-        _ => {
-            command.args(["--profile", "serve"]);
-            args
-        }
+    // What tests have built is there at once, and slower.
+    let (profile, args) = match args.split_first() {
+        Some((first, rest)) if first == "--dev" => ("dev", rest),
+        _ => ("serve", args),
     };
-    command.args(["--", "serve"]).args(args);
+    // Both programs: the command line is made of the same objects, and is there when somebody wants it.
+    must_succeed(&mut cargo([
+        "build",
+        "--package",
+        PACKAGE,
+        "--bins",
+        "--profile",
+        profile,
+    ]))?;
+    let mut command = cargo(["run", "--quiet", "--package", PACKAGE, "--bin", PACKAGE]);
+    command.args(["--profile", profile, "--", "serve"]).args(args);
     eprintln!("$ {}", line(&command));
     // This process becomes cargo, and cargo becomes the service: a signal sent to it by a supervisor or a script
     // reaches the service, which no parent in between would hand on.
