@@ -48,6 +48,28 @@ pub fn distance(word: &str, known: &str) -> usize {
     strsim::osa_distance(word, known)
 }
 
+/// The [`distance`] of two plain words where it is at most one, in one run through their letters.
+pub(crate) fn slip(word: &str, known: &str) -> Option<usize> {
+    let (word, known) = (word.as_bytes(), known.as_bytes());
+    if word.len().abs_diff(known.len()) > 1 {
+        return None;
+    }
+    let alike = word
+        .iter()
+        .zip(known)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let (word, known) = (&word[alike..], &known[alike..]);
+    let ends = word.iter().rev().zip(known.iter().rev());
+    let alike = ends.take_while(|(one, other)| one == other).count();
+    match (&word[..word.len() - alike], &known[..known.len() - alike]) {
+        ([], []) => Some(0),
+        ([_], []) | ([], [_]) | ([_], [_]) => Some(1),
+        ([one, other], [first, second]) if one == second && other == first => Some(1),
+        _ => None,
+    }
+}
+
 /// A word without case and punctuation: `responseFormat` and `Response-Format` are `responseformat`.
 pub fn plain(word: &str) -> String {
     let kept = word.chars().take(COMPARED).filter(char::is_ascii_alphanumeric);
@@ -57,6 +79,14 @@ pub fn plain(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_slip_is_a_distance_of_at_most_one(word in "[ab]{0,6}", known in "[ab]{0,6}") {
+            let distance = Some(distance(&word, &known)).filter(|distance| *distance <= 1);
+            assert_eq!(slip(&word, &known), distance, "{word} {known}");
+        }
+    }
 
     #[test]
     fn the_nearest_word_wins_and_short_words_have_no_neighbours() {

@@ -4,6 +4,8 @@
 //! `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`, `divisibleBy`, and `maxLenght`
 //! are assertions to whoever wrote them, and an answer that breaks them would surprise.
 
+use std::sync::LazyLock;
+
 use crate::error::{Problem, ProblemKind};
 use crate::suggest;
 
@@ -103,18 +105,22 @@ pub fn is_unknown_format(finding: &Problem) -> bool {
 }
 
 /// The assertion that a keyword without effect was most likely meant to be.
+///
+/// Schemas have hundreds of such keywords, so nothing is allocated for each assertion, and words are compared in one run through their letters:
+/// with the distance of any two words, a remark cost as much as ten assertions that are compiled.
 pub(super) fn meant(keyword: &str) -> Option<&'static str> {
+    static PLAIN: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
+        let plain = |&assertion| (suggest::plain(assertion), assertion);
+        ASSERTIONS.iter().map(plain).collect()
+    });
     let longest = 2 * "unevaluatedProperties".len();
     if keyword.len() > longest {
         return None;
     }
     let word = suggest::plain(keyword);
-    let distance = |assertion: &str| suggest::distance(&word, &suggest::plain(assertion));
-    let near = ASSERTIONS
-        .iter()
-        .map(|&assertion| (distance(assertion), assertion));
-    let near = near.filter(|&(distance, assertion)| {
-        distance == 0 || distance == 1 && assertion.len() >= SHORTEST_MISSPELT
+    let near = PLAIN.iter().filter_map(|(plain, assertion)| {
+        let distance = suggest::slip(&word, plain)?;
+        (distance == 0 || assertion.len() >= SHORTEST_MISSPELT).then_some((distance, *assertion))
     });
     near.min().map(|(_, assertion)| assertion)
 }
