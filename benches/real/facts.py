@@ -13,10 +13,10 @@ Ten kinds of texts, written by this program from a fixed seed, each with two or 
 The table has the texts of which all facts are exactly right, in brackets the facts. Standard library only.
 """
 
-import argparse
 import json
 import random
-import urllib.request
+
+from service import arguments, ask, kept, served
 
 NAMES = ["Maria Keller", "Tom Baker", "Aisha Khan", "Jonas Weber", "Elena Rossi", "Peter Novak", "Laura Smith", "Hugo Martin", "Nina Larsen", "Omar Haddad"]
 CITIES = ["Vienna", "Paris", "Oslo", "Madrid", "Rome", "Prague", "Berlin", "Lisbon", "Dublin", "Athens"]
@@ -84,12 +84,6 @@ def kinds(dice):
     return [person, job, order, meeting, flight, book, price, weather, match, contact]
 
 
-def ask(url, body):
-    request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=600) as answer:
-        return json.load(answer)["choices"][0]["message"]["content"]
-
-
 def form(facts):
     return "{" + ", ".join(f'"{key}": {schema.get("type", "string")}' for key, schema in facts.items()) + "}"
 
@@ -103,7 +97,8 @@ def answer(url, model, way, text, facts):
         asked["response_format"] = {"type": "json_schema", "json_schema": {"name": "facts", "schema": schema}}
         if way == "schema":
             asked["schema_in_prompt"] = "never"
-    return ask(url, asked | {"messages": [{"role": "user", "content": text}]})
+    written, _ = ask(url, asked | {"messages": [{"role": "user", "content": text}]})
+    return written["choices"][0]["message"]["content"]
 
 
 def read(written):
@@ -118,23 +113,12 @@ def read(written):
     return {}
 
 
-def served(url):
-    """The model that is served."""
-    with urllib.request.urlopen(url + "/v1/models", timeout=60) as answer:
-        return json.load(answer)["data"][0]["id"]
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--url", default="http://127.0.0.1:8000")
-    parser.add_argument("--texts", type=int, default=200)
-    parser.add_argument("--keep", help="a file for every answer, a line each")
-    args = parser.parse_args()
+    args = arguments("texts", "how many texts, a tenth of each kind").parse_args()
     model = served(args.url)
     dice = random.Random(38)
     all_kinds = kinds(dice)
     each = args.texts // len(all_kinds)
-    keep = open(args.keep, "w", buffering=1) if args.keep else None
     ways = ["free", "schema", "told"]
     print("| kind | texts | " + " | ".join(ways) + " |\n|---|--:|" + "--:|" * len(ways))
     sums = {way: [0, 0] for way in ways}
@@ -151,8 +135,7 @@ def main():
                         for key, value in zip(facts, values)]
                 right[way][0] += all(good)
                 right[way][1] += sum(good)
-                if keep:
-                    keep.write(json.dumps({"kind": kind.__name__, "way": way, "text": text, "answer": written, "right": all(good)}) + "\n")
+                kept(args.keep, kind=kind.__name__, way=way, text=text, answer=written, right=all(good))
         total += each * len(values)
         cells = [f"{right[way][0]} ({right[way][1]} of {each * len(values)})" for way in ways]
         print(f"| {kind.__name__} | {each} | " + " | ".join(cells) + " |", flush=True)

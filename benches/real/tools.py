@@ -4,21 +4,15 @@
     python3 benches/real/tools.py FILE.jsonl… [--url URL] [--tasks N] [--keep FILE]
 
 The tasks are those of the Berkeley function-calling leaderboard, a line `{"question": [messages], "tools": [...]}` each, as many of each
-file. Their tools say nothing of further keys, and the dots in their names become `_`, as the leaderboard has it for this API. Each is asked with `tool_choice: required` and with its first tool named, greedy and without
-`max_tokens`. Counted are calls that end by themselves (`finish_reason: tool_calls`), that were steered shut by the budget
-(`x-lexiform-budget`), whose arguments are JSON, and whose keys are all declared. Standard library only.
+file. Their tools say nothing of further keys, and the dots in their names become `_`, as the leaderboard has it for this API. Each is asked
+with `tool_choice: required` and with its first tool named, greedy and without `max_tokens`. Counted are answers that end in calls
+(`finish_reason: tool_calls`), that were steered shut by the budget (`x-lexiform-budget`), whose arguments are JSON, and whose keys are all declared. Standard library only.
 """
 
-import argparse
 import json
 import urllib.error
-import urllib.request
 
-
-def ask(url, body):
-    request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=600) as answer:
-        return json.load(answer), answer.headers
+from service import arguments, ask, kept, served
 
 
 def declared(schema, value):
@@ -31,20 +25,10 @@ def declared(schema, value):
     return all(key in properties and declared(properties[key], inner) for key, inner in value.items())
 
 
-def served(url):
-    """The model that is served."""
-    with urllib.request.urlopen(url + "/v1/models", timeout=60) as answer:
-        return json.load(answer)["data"][0]["id"]
-
-
 def main():
-    parser = argparse.ArgumentParser()
+    parser = arguments("tasks", "how many tasks, as many of each file")
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--url", default="http://127.0.0.1:8000")
-    parser.add_argument("--tasks", type=int, default=200)
-    parser.add_argument("--keep", help="a file for every answer, a line each")
     args = parser.parse_args()
-    keep = open(args.keep, "w", buffering=1) if args.keep else None
     model = served(args.url)
     counts = {}
     lines = [line for file in args.files for line in list(open(file))[: args.tasks // len(args.files)]]
@@ -63,7 +47,7 @@ def main():
                 count["refused"] += 1
                 print(task.get("id"), way, error.read().decode()[:300])
                 continue
-            choice = answer["choices"][0]
+            choice, steered = answer["choices"][0], "x-lexiform-budget" in headers
             calls = choice["message"].get("tool_calls") or []
             schemas = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in tools}
             values = []
@@ -73,13 +57,12 @@ def main():
                 except ValueError:
                     pass
             count["ended"] += choice["finish_reason"] in ("tool_calls", "stop") and bool(calls)
-            count["steered"] += "x-lexiform-budget" in headers
+            count["steered"] += steered
             count["json"] += bool(calls) and len(values) == len(calls)
             count["declared"] += bool(calls) and all(declared(*one) for one in values)
             count["calls"] += len(calls)
             count["tokens"] = max(count["tokens"], answer["usage"]["completion_tokens"])
-            if keep:
-                keep.write(json.dumps({"id": task.get("id"), "way": way, "answer": choice, "usage": answer["usage"]}) + "\n")
+            kept(args.keep, id=task.get("id"), way=way, answer=choice, usage=answer["usage"], steered=steered)
     for way, count in counts.items():
         print(way, json.dumps(count))
 

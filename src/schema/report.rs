@@ -31,8 +31,8 @@ use super::resolve::read;
 use super::{lower, normal};
 
 /// What is said of the whole schema where white space is [as models write it](Whitespace::Indented).
-const INDENTED: &str = "white space is one space after `:` and `,`, or a line break with at most eight spaces or tabs for each open \
-    bracket";
+const INDENTED: &str = "white space is none, one space after `:` and `,`, or a line break with at most eight spaces or tabs for each \
+    open bracket (64 where values nest without end)";
 
 /// How an assertion is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -257,3 +257,74 @@ unsafe fn widen<B: Block, L: Lanes>(w: *const u8, column: usize, to: &mut [f32])
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::tests::blocks;
+    use super::super::tiles::tests::numbers;
+    use super::*;
+
+    type By = unsafe fn(Pointers<u8>, Shape, Range<usize>);
+
+    /// What processors of each kind take.
+    fn ways<B: Block>() -> Vec<By> {
+        unsafe fn plain<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
+            // SAFETY: the caller keeps the contract.
+            unsafe { by::<B, Plain, 2, 4>(all, shape, columns) }
+        }
+        let mut ways: Vec<By> = vec![plain::<B>];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx2() {
+                ways.push(by_avx2::<B>);
+            }
+            if has_avx512() {
+                ways.push(by_avx512::<B>);
+            }
+        }
+        ways
+    }
+
+    fn check<B: Block>() {
+        let (k, columns) = (2 * B::WEIGHTS, 7);
+        let w = blocks(B::FORMAT, 2 * columns, 37);
+        for rows in [1, 2, 3, 4, 5, 9, 17] {
+            let (x, shape) = (numbers(rows * k, 41), Shape { rows, k, columns });
+            let by = |by: By| {
+                let mut out = vec![f32::NAN; rows * columns];
+                let pointers = Pointers::new(x.as_ptr(), w.as_ptr(), None, out.as_mut_ptr());
+                // SAFETY: the vectors are as large as the shape says, and the processor was asked.
+                unsafe { by(pointers, shape, 0..columns) };
+                out
+            };
+            let all: Vec<Vec<f32>> = ways::<B>().into_iter().map(by).collect();
+            for found in &all {
+                for (one, other) in all[0].iter().zip(found) {
+                    let error = (one - other).abs();
+                    assert!(
+                        error <= 1e-4 * one.abs().max(1.0),
+                        "{}, {rows} rows: {one} and {other}",
+                        B::FORMAT
+                    );
+                }
+            }
+        }
+    }
+
+    /// Products are tested whole with the instructions of this processor alone.
+    #[test]
+    fn every_kind_of_lanes_gives_the_same_to_a_few_digits() {
+        check::<Q4_0>();
+        check::<Q4_1>();
+        check::<Q5_0>();
+        check::<Q5_1>();
+        check::<Q8_0>();
+        check::<Q2K>();
+        check::<Q3K>();
+        check::<Q4K>();
+        check::<Q5K>();
+        check::<Q6K>();
+        check::<Iq4Nl>();
+        check::<Iq4Xs>();
+    }
+}

@@ -343,7 +343,7 @@ mod tests {
                     let size: f64 = terms.iter().map(|term| term.abs()).sum();
                     assert!(error <= 1e-5 * size, "{matrix:?}: {error} of {size}");
                 }
-                for rows in [1, 2, 3, 4, 5, 9] {
+                for rows in [1, 2, 3, 4, 5, 8, 9, 16, 17] {
                     let few = tensor(&x[..rows * k], k);
                     let few = values(&product(&Crew::new(1), &few, &matrix).unwrap());
                     assert_eq!(few, all[..rows * columns], "{rows} rows of {matrix:?}");
