@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
-use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
-use crate::grammar::Cfg;
-use crate::limits::Limits;
-use crate::mask::Tables;
-use crate::matcher::Grammar;
-use crate::regex;
-use crate::schema;
-use crate::syntax::{choice, ebnf};
-use crate::tags::{self, ContentKind};
-use crate::vocab::Vocabulary;
+use lexiform_automata::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::limits::Limits;
+use lexiform_automata::mask::Tables;
+use lexiform_automata::matcher::Grammar;
+use lexiform_automata::vocab::Vocabulary;
+use lexiform_syntax::notation::{choice, ebnf};
+use lexiform_syntax::regex;
+use lexiform_syntax::schema;
+use lexiform_syntax::tags::{self, ContentKind};
 
 /// What a grammar is made from. Sources are texts, so that errors can name a place in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,14 +25,14 @@ pub enum Source<'a> {
     JsonSchema(&'a str),
     /// A regular expression, which must match the whole text, in the dialect that the options name.
     Regex(&'a str),
-    /// A grammar in EBNF; see [`syntax::ebnf`](crate::syntax::ebnf) for the notation.
+    /// A grammar in EBNF; see [`syntax::ebnf`](lexiform_syntax::notation::ebnf) for the notation.
     Ebnf(&'a str),
     /// A structural tag in JSON; see [`tags`] for what it may hold.
     StructuralTag(&'a str),
     /// A list of texts, one of which is the whole text.
     Choice(&'a [String]),
     /// Whatever the model can write: any bytes, and special tokens between them. With [`Options::prefix`] this is what may
-    /// follow a prompt that was [healed](crate::vocab::Vocabulary::heal).
+    /// follow a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal).
     Any,
 }
 
@@ -60,7 +60,7 @@ pub struct Options {
     pub regex: regex::Dialect,
     /// Bytes that stand in front of every text of the source. Empty for none.
     ///
-    /// Where a prompt was [healed](crate::vocab::Vocabulary::heal), these are the bytes that were removed from it. Masks, budgets,
+    /// Where a prompt was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that were removed from it. Masks, budgets,
     /// forced text and drafts are then about texts that begin with them: tokens may end inside of them, at their end, or behind
     /// it. Laws condition on them as on the rest of the grammar.
     pub prefix: Vec<u8>,
@@ -348,7 +348,7 @@ fn ask_along(grammar: &Grammar, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocab::TokenKind;
+    use lexiform_automata::vocab::TokenKind;
 
     fn vocabulary() -> Arc<Vocabulary> {
         let tokens = ["<end>", "a", "b", "1"].map(|text| (TokenKind::Text, text));

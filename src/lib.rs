@@ -12,42 +12,25 @@
 
 #![forbid(unsafe_code)]
 
-mod budget;
 pub mod compile;
-
-pub mod draft;
-pub mod error;
-pub mod grammar;
-mod idna;
-mod language;
-pub mod law;
-pub mod limits;
-pub mod mask;
-pub mod matcher;
-pub mod monitor;
-mod pushdown;
-pub mod regex;
 pub mod repair;
-pub mod schema;
-pub mod suggest;
-pub mod syntax;
-pub mod tags;
-pub mod verify;
-pub mod vocab;
-mod work;
+
+pub use lexiform_automata::{error, grammar, limits, mask, matcher, vocab};
+pub use lexiform_law::{draft, law, monitor, verify};
+pub use lexiform_syntax::{notation, regex, schema, suggest, tags};
 
 /// What a grammar becomes: a machine over bytes, and the regular languages in it.
 pub mod machine {
-    pub use crate::language::{Automata, Cursor, Terminal, TerminalError};
-    pub use crate::pushdown::{Expected, Machine, TerminalSource, Way};
+    pub use lexiform_automata::language::{Automata, Cursor, Terminal, TerminalError};
+    pub use lexiform_automata::pushdown::{Expected, Machine, TerminalSource, Way};
 }
 
 pub use compile::{Compiler, Options, Source, compile};
-pub use error::{CompileError, Diagnostics, Exhausted};
-pub use mask::Mask;
-pub use matcher::{Ends, Grammar, Pool, Session, State};
+pub use lexiform_automata::error::{CompileError, Diagnostics, Exhausted};
+pub use lexiform_automata::mask::Mask;
+pub use lexiform_automata::matcher::{Ends, Grammar, Pool, Session, State};
+pub use lexiform_automata::work::briefly;
 pub use repair::{Repair, RepairError};
-pub use work::briefly;
 
 // The example of the README is a test like any other.
 #[cfg(doctest)]

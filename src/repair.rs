@@ -11,7 +11,7 @@
 //! to the end of the grammar says how many characters must be inserted at least. For context-free languages the problem goes back to Aho &
 //! Peterson 1972.
 //!
-//! Where the texts of a grammar are JSON, [`Grammar::repair_json`] keeps values whole instead of as many characters as it can.
+//! Where the texts of a grammar are JSON, [`Repair::of_json`] keeps values whole instead of as many characters as it can.
 //!
 //! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the same edits.
 //!
@@ -28,7 +28,7 @@ mod search;
 mod task;
 mod weights;
 
-use crate::matcher::Grammar;
+use lexiform_automata::matcher::Grammar;
 
 use between::cheapest;
 pub use edits::Edit;
@@ -63,9 +63,6 @@ impl Repair {
         Task::new(to, costs, limits)?;
         cheapest(&Task::new(from, costs, limits)?, to)
     }
-}
-
-impl Grammar {
     /// The valid text at the least cost from this one. Of several, always the same one.
     ///
     /// What the search finds out is dropped with it: the grammar does not grow.
@@ -73,13 +70,13 @@ impl Grammar {
     /// ```
     /// # use std::sync::Arc;
     /// # use lexiform::{Options, Source, compile};
-    /// # use lexiform::repair::{Costs, RepairLimits};
+    /// # use lexiform::repair::{Costs, Repair, RepairLimits};
     /// # use lexiform::vocab::{TokenKind, Vocabulary};
     /// # let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0])?);
     /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     ///                  "required": ["name", "age"], "additionalProperties": false}"#;
     /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
-    /// let repair = grammar.repair(r#"{"name": "Bob", "age": 3]"#, &Costs::default(), &RepairLimits::default())?;
+    /// let repair = Repair::of_text(&grammar, r#"{"name": "Bob", "age": 3]"#, &Costs::default(), &RepairLimits::default())?;
     /// assert_eq!((&repair.text[..], repair.cost), (r#"{"name": "Bob", "age": 3}"#, 1));
     /// assert_eq!((repair.edits[0].offset, &repair.edits[0].removed[..], &repair.edits[0].inserted[..]), (24, "]", "}"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -87,9 +84,14 @@ impl Grammar {
     ///
     /// # Errors
     /// When a limit is reached, which the error names, or no text can be valid.
-    pub fn repair(&self, text: &str, costs: &Costs, limits: &RepairLimits) -> Result<Repair, RepairError> {
+    pub fn of_text(
+        grammar: &Grammar,
+        text: &str,
+        costs: &Costs,
+        limits: &RepairLimits,
+    ) -> Result<Repair, RepairError> {
         let task = Task::new(text, costs, limits)?;
-        nearest_with_keys(self, &task)
+        nearest_with_keys(grammar, &task)
     }
 
     /// The valid text that holds the JSON values of this one, for a grammar whose texts are JSON.
@@ -99,42 +101,42 @@ impl Grammar {
     /// and string is kept as a whole where the grammar allows it, and dropped as a whole elsewhere; nothing is renamed. What the grammar
     /// demands beyond that is added in the shortest way. [`Repair::changes`] says what was done.
     ///
-    /// A text of which no value can be kept is repaired by its characters, as [`repair`](Grammar::repair) does.
+    /// A text of which no value can be kept is repaired by its characters, as [`of_text`](Repair::of_text) does.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use lexiform::{Options, Source, compile};
-    /// # use lexiform::repair::{ChangeKind, Costs, RepairLimits};
+    /// # use lexiform::repair::{ChangeKind, Costs, Repair, RepairLimits};
     /// # use lexiform::vocab::{TokenKind, Vocabulary};
     /// # let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0])?);
     /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     ///                  "required": ["name", "age"], "additionalProperties": false}"#;
     /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
     /// let text = "Here it is: {age: 3, 'name': 'Bob'}";
-    /// let repair = grammar.repair_json(text, &Costs::default(), &RepairLimits::default())?;
+    /// let repair = Repair::of_json(&grammar, text, &Costs::default(), &RepairLimits::default())?;
     /// assert_eq!(repair.text, r#"{"name": "Bob", "age": 3}"#);
     /// assert_eq!(repair.changes[0].kind, ChangeKind::Reordered);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`repair`](Grammar::repair).
-    pub fn repair_json(
-        &self,
+    /// Those of [`of_text`](Repair::of_text).
+    pub fn of_json(
+        grammar: &Grammar,
         text: &str,
         costs: &Costs,
         limits: &RepairLimits,
     ) -> Result<Repair, RepairError> {
         let task = Task::new(text, costs, limits)?;
-        let is_valid = is_valid(&self.fresh(), text).unwrap_or(false);
+        let is_valid = is_valid(&grammar.fresh(), text).unwrap_or(false);
         let repaired = if is_valid {
             None
         } else {
-            json::repaired(self, &task)?
+            json::repaired(grammar, &task)?
         };
         match repaired {
             Some(repair) => Ok(repair),
-            None => nearest_with_keys(self, &task),
+            None => nearest_with_keys(grammar, &task),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, RuleId};
 use lexiform::limits::Limits;
-use lexiform::syntax::ebnf;
+use lexiform::notation::ebnf;
 use proptest::prelude::*;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 

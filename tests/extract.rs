@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lexiform::Grammar;
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
-use lexiform::syntax::extract::{Boundary, is_span, lower};
+use lexiform::notation::extract::{Boundary, is_span, lower};
 use lexiform::vocab::{TokenKind, Vocabulary};
 
 fn grammar(text: &str, boundary: Boundary, tokens: &[&str]) -> Grammar {

@@ -15,7 +15,7 @@ use lexiform::Grammar;
 use lexiform::grammar::{Cfg, Expr};
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
-use lexiform::syntax::ebnf;
+use lexiform::notation::ebnf;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use ratchet::Ratchet;
 use serde_json::Value;

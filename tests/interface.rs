@@ -2,7 +2,8 @@
 //!
 //! Whoever changes what others may name sees it in the diff of that file, and in a commit that says so: `GOLDEN=write cargo test --test
 //! interface` writes it anew. The interface is read from the source: each public item under the path by which it is reached, without bodies, docs
-//! and private fields, with the methods and traits of its types. Items that macros write are not seen; the library has no public ones.
+//! and private fields, with the methods and traits of its types. What is hidden in the docs is for the other crates of this workspace, and no part of
+//! it. Items that macros write are not seen; the library has no public ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -235,7 +236,13 @@ fn below<'m>(root: &'m Module, path: &[String]) -> Option<&'m Module> {
 fn resolved(at: &[String], segments: &[String]) -> (Vec<String>, String) {
     let (last, segments) = segments.split_last().expect("a path");
     let mut target = match segments.first().map(String::as_str) {
-        Some("crate") => Vec::new(),
+        Some("crate") => at
+            .first()
+            .filter(|name| is_crate(name))
+            .cloned()
+            .into_iter()
+            .collect(),
+        Some(name) if is_crate(name) => Vec::new(),
         _ => at.to_vec(),
     };
     for segment in segments {
@@ -248,6 +255,17 @@ fn resolved(at: &[String], segments: &[String]) -> (Vec<String>, String) {
     (target, last.clone())
 }
 
+/// The crates whose items the library re-exports, and their folders. They are read as modules of it that are not public.
+const CRATES: [(&str, &str); 3] = [
+    ("lexiform_automata", "automata/src"),
+    ("lexiform_law", "law/src"),
+    ("lexiform_syntax", "syntax/src"),
+];
+
+fn is_crate(name: &str) -> bool {
+    CRATES.iter().any(|(known, _)| *known == name)
+}
+
 fn leaves(tree: &UseTree, before: &[String]) -> Vec<(Vec<String>, String)> {
     let with = |name: String| [before, &[name]].concat();
     match tree {
@@ -257,6 +275,16 @@ fn leaves(tree: &UseTree, before: &[String]) -> Vec<(Vec<String>, String)> {
         UseTree::Group(group) => group.items.iter().flat_map(|tree| leaves(tree, before)).collect(),
         UseTree::Glob(_) => panic!("the library re-exports items by their names"),
     }
+}
+
+/// Whether an item is kept out of the docs.
+fn is_hidden(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("doc")
+            && attribute
+                .parse_args::<syn::Ident>()
+                .is_ok_and(|name| name == "hidden")
+    })
 }
 
 fn is_public(visibility: &Visibility) -> bool {
@@ -309,6 +337,9 @@ fn seen_fields(fields: &mut Fields) {
 
 /// A public item without what is behind it.
 fn stripped(item: &Item) -> Option<Item> {
+    if matches!(item, Item::Fn(inner) if is_hidden(&inner.attrs)) {
+        return None;
+    }
     let mut item = item.clone();
     match &mut item {
         Item::Struct(inner) if is_public(&inner.vis) => {
@@ -356,11 +387,15 @@ fn kept(found: &ItemImpl) -> Option<ItemImpl> {
         found.items.retain(|item| matches!(item, ImplItem::Type(_)));
         return Some(found);
     }
+    if is_hidden(&found.attrs) {
+        return None;
+    }
     found.items.retain_mut(|item| match item {
         ImplItem::Fn(inner) => {
+            let is_hidden = is_hidden(&inner.attrs);
             seen(&mut inner.attrs);
             inner.block = parse_quote!({});
-            is_public(&inner.vis)
+            is_public(&inner.vis) && !is_hidden
         }
         ImplItem::Const(inner) => {
             seen(&mut inner.attrs);
@@ -373,8 +408,15 @@ fn kept(found: &ItemImpl) -> Option<ItemImpl> {
 
 #[test]
 fn the_public_interface_is_that_of_the_file() {
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
-    let root = module(parse(&source.join("lib.rs")), &source);
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let read = |source: &str| {
+        let source = folder.join(source);
+        module(parse(&source.join("lib.rs")), &source)
+    };
+    let mut root = read("src");
+    for (name, source) in CRATES {
+        root.modules.insert(name.to_owned(), read(source));
+    }
     let mut interface = Interface::default();
     interface.module(&root, &[], "lexiform");
     interface.implementations(&root, &[]);
@@ -387,7 +429,7 @@ fn the_public_interface_is_that_of_the_file() {
         };
         found += &format!("// {path}\n\n{}\n", prettyplease::unparse(&file));
     }
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(INTERFACE);
+    let file = folder.join(INTERFACE);
     if std::env::var_os("GOLDEN").is_some_and(|value| value == "write") {
         fs::write(&file, &found).expect("the file can be written");
     }

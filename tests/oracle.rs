@@ -203,7 +203,7 @@ proptest! {
         let grammar = lower::compile(&cfg, &bytes).expect("no pattern is empty");
         check_everywhere(&grammar, &Memo::new(pattern.language()), &FEW)?;
         let source = rules.source();
-        let cfg = lexiform::syntax::ebnf::lower(&source, &Limits::default());
+        let cfg = lexiform::notation::ebnf::lower(&source, &Limits::default());
         let cfg = cfg.map_err(|error| TestCaseError::fail(format!("{error} in\n{source}")))?;
         if let Ok(grammar) = lower::compile(&cfg, &letters) {
             check_everywhere(&grammar, &Memo::new(rules.productions()), &FEW)?;
@@ -219,8 +219,8 @@ proptest! {
     ) {
         let source = rules.source();
         let limits = Limits::default();
-        let laid = lexiform::syntax::ebnf::lower(&source, &limits).expect("a grammar");
-        let written = lexiform::syntax::ebnf::as_written(&source, &limits).expect("a grammar");
+        let laid = lexiform::notation::ebnf::lower(&source, &limits).expect("a grammar");
+        let written = lexiform::notation::ebnf::as_written(&source, &limits).expect("a grammar");
         match (lower::compile(&laid, &letters), lower::compile(&written, &letters)) {
             (Ok(laid), Ok(written)) => check_same(&laid, &written)?,
             (Err(laid), Err(written)) => prop_assert_eq!(laid.to_string(), written.to_string()),

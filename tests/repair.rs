@@ -94,9 +94,8 @@ fn check(source: Source<'_>, alphabet: &str, (longest, most): (usize, usize)) {
                 delete,
                 substitute,
             };
-            let repair = grammar
-                .repair(&text, &costs, &RepairLimits::default())
-                .expect("a repair");
+            let repair =
+                Repair::of_text(&grammar, &text, &costs, &RepairLimits::default()).expect("a repair");
             let nearest = valid.iter().map(|other| distance(&text, other, &costs)).min();
             assert_eq!(
                 Some(repair.cost),
@@ -239,9 +238,8 @@ fn what_models_write_is_repaired_as_a_reader_would() {
         // One key, with quotation marks in it.
         (r#"{'a':1,'a':2}"#, 2, None),
     ] {
-        let repair = grammar
-            .repair(text, &Costs::default(), &RepairLimits::default())
-            .expect("a repair");
+        let repair =
+            Repair::of_text(&grammar, text, &Costs::default(), &RepairLimits::default()).expect("a repair");
         assert_eq!(repair.cost, cost, "{text} {repair:?}");
         assert!(is_valid(&grammar, &repair.text));
         if let Some(repaired) = repaired {
@@ -263,9 +261,8 @@ fn grammar_of(schema: &str) -> Grammar {
 
 /// What a text becomes as JSON, and what was done with it: the kinds of changes with their pointers.
 fn as_json(grammar: &Grammar, text: &str) -> (String, Vec<String>) {
-    let repair = grammar
-        .repair_json(text, &Costs::default(), &RepairLimits::default())
-        .expect("a repair");
+    let repair =
+        Repair::of_json(&grammar, text, &Costs::default(), &RepairLimits::default()).expect("a repair");
     assert!(is_valid(grammar, &repair.text), "{text} {repair:?}");
     assert_eq!(edited(text, &repair), repair.text);
     assert_eq!(
@@ -455,7 +452,7 @@ fn hostile_texts_end_within_the_limits() {
         "\"".repeat(100_000),
         "{\"".repeat(60_000),
     ] {
-        match grammar.repair_json(&text, &Costs::default(), &limits) {
+        match Repair::of_json(&grammar, &text, &Costs::default(), &limits) {
             Ok(repair) => assert!(is_valid(&grammar, &repair.text)),
             Err(error) => assert!(
                 matches!(error, RepairError::TooFar { .. } | RepairError::Exhausted(_)),
@@ -469,7 +466,7 @@ fn hostile_texts_end_within_the_limits() {
     };
     let long = format!("{{{many_keys}");
     assert_eq!(
-        grammar.repair_json(&long, &Costs::default(), &cancelled),
+        Repair::of_json(&grammar, &long, &Costs::default(), &cancelled),
         Err(RepairError::Cancelled)
     );
 }
@@ -477,14 +474,17 @@ fn hostile_texts_end_within_the_limits() {
 #[test]
 fn of_equal_repairs_the_one_that_keeps_more_is_taken() {
     let words = grammar(Source::Regex("\"[a-z ]*\""));
-    let repair = words
-        .repair("maria keller", &Costs::default(), &RepairLimits::default())
-        .expect("a repair");
+    let repair = Repair::of_text(
+        &words,
+        "maria keller",
+        &Costs::default(),
+        &RepairLimits::default(),
+    )
+    .expect("a repair");
     assert_eq!((&repair.text[..], repair.cost), ("\"maria keller\"", 2));
     let month = grammar(Source::Regex("[0-9]{4}-[0-9]{2}"));
-    let repair = month
-        .repair("2026/7", &Costs::default(), &RepairLimits::default())
-        .expect("a repair");
+    let repair =
+        Repair::of_text(&month, "2026/7", &Costs::default(), &RepairLimits::default()).expect("a repair");
     assert_eq!((&repair.text[..], repair.cost), ("2026-07", 2));
 }
 
@@ -502,7 +502,12 @@ fn what_is_cut_off_is_completed_however_much_is_missing() {
         names.join(",")
     );
     let grammar = grammar(Source::JsonSchema(&schema));
-    let repair = grammar.repair(r#"{"property_0":12"#, &Costs::default(), &RepairLimits::default());
+    let repair = Repair::of_text(
+        &grammar,
+        r#"{"property_0":12"#,
+        &Costs::default(),
+        &RepairLimits::default(),
+    );
     let repair = repair.expect("a repair");
     assert!(
         repair.cost > 250 && is_valid(&grammar, &repair.text),
@@ -519,7 +524,7 @@ fn limits_are_named() {
         ..RepairLimits::default()
     };
     let refused = |text: &str, costs: &Costs, limits: &RepairLimits| {
-        grammar.repair(text, costs, limits).expect_err("refused")
+        Repair::of_text(&grammar, text, costs, limits).expect_err("refused")
     };
     let unit = Costs::default();
     assert_eq!(
@@ -548,8 +553,6 @@ fn limits_are_named() {
 fn the_grammar_does_not_grow() {
     let grammar = grammar(Source::JsonSchema("true"));
     let before = grammar.bytes();
-    grammar
-        .repair("{[}]", &Costs::default(), &RepairLimits::default())
-        .expect("a repair");
+    Repair::of_text(&grammar, "{[}]", &Costs::default(), &RepairLimits::default()).expect("a repair");
     assert_eq!(grammar.bytes(), before);
 }

@@ -11,6 +11,7 @@ use lexiform::compile::{Compiler, Options, Source};
 use lexiform::draft::Constraint;
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 use lexiform::{Grammar, State};
+use lexiform_automata::work::within;
 
 /// Tokens by which masks may differ of which one knows a key that was written.
 const FEW: u32 = 4;
@@ -276,7 +277,7 @@ fn free_keys_that_were_written_are_left_out_and_nothing_else() {
 }
 
 /// Rows are kept under these keys. Where they change, raise the number in the name under which `StateKeyed` keeps them
-/// (`src/draft/predict/keyed.rs`): what was kept is then left out with a message, in the place of never being found.
+/// (`law/src/draft/predict/keyed.rs`): what was kept is then left out with a message, in the place of never being found.
 #[test]
 fn keys_are_those_of_the_record() {
     let schema = r#"{"properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}}, "required": ["name"]}"#;
@@ -296,4 +297,70 @@ fn keys_are_those_of_the_record() {
         "77f988ca52090246",
     ];
     assert_eq!(found.map(|key| format!("{key:016x}")), recorded);
+}
+
+/// A grammar over single bytes.
+fn of_bytes(source: Source<'_>) -> Grammar {
+    let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+    tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+    let compiled = lexiform::compile(source, &vocabulary, &Options::default());
+    compiled.expect("it compiles").0
+}
+
+/// The rounds that a name costs, up to some thousands.
+fn rounds(grammar: &Grammar, state: State) -> usize {
+    let stacks = grammar.machine().stacks();
+    let costs = |rounds: usize| within(("rounds", rounds), || stacks.name(state.to_u32())).is_ok();
+    (0..5000).find(|&rounds| costs(rounds)).unwrap_or(usize::MAX)
+}
+
+/// A name is found once and its callers have theirs, so that in a text that goes on it costs the same at any depth, and then nothing.
+#[test]
+fn a_name_costs_a_few_rounds_at_any_depth_and_then_none() {
+    for (source, piece) in [
+        (Source::JsonSchema("true"), r#"[{"a":"#),
+        (Source::Ebnf(r#"root ::= "(" root ")" root | "x""#), "("),
+        (
+            Source::JsonSchema(r#"{"additionalProperties": {"type": "integer"}}"#),
+            "",
+        ),
+    ] {
+        let grammar = of_bytes(source);
+        let mut state = grammar.start();
+        rounds(&grammar, state);
+        let (mut most, mut all) = (0, 0);
+        for number in 0..400 {
+            let piece = match piece {
+                "" => format!(
+                    r#"{}"key {number}":{number}"#,
+                    if number == 0 { "{" } else { "," }
+                ),
+                piece => piece.to_owned(),
+            };
+            state = grammar.step_bytes(state, piece.as_bytes()).expect("it goes on");
+            let cost = rounds(&grammar, state);
+            (most, all) = (most.max(cost), all + cost);
+            assert_eq!(rounds(&grammar, state), 0);
+        }
+        assert!(
+            most <= 40 && all <= 400 * 20,
+            "{source:?}: {most} at most, {all} in all"
+        );
+    }
+}
+
+/// Who asks for the first time deep in a text pays for what lies below once.
+#[test]
+fn a_deep_text_is_named_from_the_bottom_without_recursion() {
+    let grammar = of_bytes(Source::Ebnf(r#"root ::= "(" root ")" root | "x""#));
+    let deep = "(".repeat(100_000);
+    let mut state = grammar.start();
+    for piece in deep.as_bytes().chunks(64) {
+        state = grammar.step_bytes(state, piece).expect("it goes on");
+    }
+    let stacks = grammar.machine().stacks();
+    let name = stacks.name(state.to_u32());
+    assert_eq!(within(("rounds", 0), || stacks.name(state.to_u32())), Ok(name));
+    assert!(stacks.len() > 100_000, "{}", stacks.len());
 }

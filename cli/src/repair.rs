@@ -82,8 +82,8 @@ pub fn run(args: Args) -> Outcome {
     };
     let repaired = texts.into_iter().map(|text| {
         Repaired::of(text, |text| match source.is_schema() {
-            true => grammar.repair_json(text, &costs, &limits),
-            false => grammar.repair(text, &costs, &limits),
+            true => Repair::of_json(&grammar, text, &costs, &limits),
+            false => Repair::of_text(&grammar, text, &costs, &limits),
         })
     });
     let repaired: Vec<Repaired> = repaired.collect();

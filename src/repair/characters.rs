@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::pushdown::{ConfigId, Stacks, more_bytes, second_bytes};
+use lexiform_automata::pushdown::{ConfigId, Stacks, more_bytes, second_bytes};
 
 /// The places that are one character away.
 pub(super) type Ways = Rc<[(ConfigId, char)]>;

@@ -1,6 +1,6 @@
 //! The edits between two texts, as they are told.
 
-use crate::error::Place;
+use lexiform_automata::error::Place;
 
 /// A place where a text was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,8 +22,8 @@ use super::between::cheapest;
 use super::edits::Edit;
 use super::task::{Change, ChangeKind, Repair, RepairError, Task};
 use super::weights::Weights;
-use crate::error::Place;
-use crate::matcher::Grammar;
+use lexiform_automata::error::Place;
+use lexiform_automata::matcher::Grammar;
 use read::Read;
 use write::Writer;
 

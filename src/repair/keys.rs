@@ -14,7 +14,7 @@ use super::characters::ascii;
 use super::remaining::Remaining;
 use super::search::nearest;
 use super::task::{Repair, RepairError, Task};
-use crate::matcher::Grammar;
+use lexiform_automata::matcher::Grammar;
 
 /// ASCII characters that lead to the same place as any other one. There are so many in JSON strings.
 const ALTERNATIVES: usize = 90;

@@ -4,8 +4,8 @@
 //! longer, and substitutions leave its length. `D` comes from the distances of the grammar, which count bytes. They count characters as
 //! well where every character may be written in ASCII; elsewhere a character may take four bytes.
 
-use crate::language::{ByteSet, NEVER};
-use crate::pushdown::{ConfigId, Distances, Machine};
+use lexiform_automata::language::{ByteSet, NEVER};
+use lexiform_automata::pushdown::{ConfigId, Distances, Machine};
 
 /// The bytes of the longest character.
 const LONGEST: u64 = 4;

@@ -21,8 +21,8 @@ use super::edits::{Step, apply};
 use super::remaining::Remaining;
 use super::task::{Repair, RepairError, RepairLimits, Task};
 use super::weights::{Weights, cost_of};
-use crate::matcher::Grammar;
-use crate::pushdown::ConfigId;
+use lexiform_automata::matcher::Grammar;
+use lexiform_automata::pushdown::ConfigId;
 
 /// Nodes between two looks at whether the search is called off.
 const LOOK_EVERY: usize = 256;

@@ -1,8 +1,8 @@
 //! What is asked of a repair, and what it answers.
 
 use super::edits::Edit;
-use crate::error::Exhausted;
-use crate::limits::Cancel;
+use lexiform_automata::error::Exhausted;
+use lexiform_automata::limits::Cancel;
 
 /// What edits cost; each at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ pub struct Repair {
     pub cost: u64,
     /// What was changed, in the order of the text. Edits that touch are one.
     pub edits: Vec<Edit>,
-    /// What was done with the values of a text that was [repaired as JSON](crate::Grammar::repair_json), at most 256 of them; empty where
+    /// What was done with the values of a text that was [repaired as JSON](Repair::of_json), at most 256 of them; empty where
     /// a text was repaired by its characters.
     pub changes: Vec<Change>,
 }

@@ -33,7 +33,8 @@ pub(crate) fn all_sources() -> impl Iterator<Item = SourceFile> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
     for folder in [
-        "src", "bindings", "cli", "engine", "server", "training", "xtask", "fuzz", "tests", "benches",
+        "src", "automata", "syntax", "law", "bindings", "cli", "engine", "server", "training", "xtask",
+        "fuzz", "tests", "benches",
     ] {
         collect(&root.join(folder), &mut paths);
     }
@@ -96,25 +97,55 @@ impl SourceFile {
 
     /// The top-level module of the library that a file belongs to; none for `lib.rs` and for files of tests alone.
     pub(crate) fn library_module(&self) -> Option<String> {
-        let inside = self.path.strip_prefix("src/")?.trim_end_matches(".rs");
+        let folders = ["src/", "automata/src/", "syntax/src/", "law/src/"];
+        let inside = folders.iter().find_map(|folder| self.path.strip_prefix(folder))?;
+        let inside = inside.trim_end_matches(".rs");
         let module = inside.split('/').next()?;
         (self.is_product() && module != "lib").then(|| module.to_owned())
     }
 
-    /// The first names of all paths that start at the root of the crate, each with its line.
-    pub(crate) fn crate_paths(&self) -> Vec<(usize, String)> {
+    /// The first names of all paths that start at the root of a crate of the library, each with its line.
+    pub(crate) fn library_paths(&self) -> Vec<(usize, String)> {
+        let roots = [
+            "crate::",
+            "lexiform_automata::",
+            "lexiform_syntax::",
+            "lexiform_law::",
+        ];
         let mut found = Vec::new();
-        for (at, _) in self.product.match_indices("crate::") {
-            let starts_a_word =
-                !self.product[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_' || it == '$');
-            if starts_a_word {
-                let line = 1 + self.product[..at].matches('\n').count();
-                first_names(&self.product[at + "crate::".len()..], &mut |name| {
+        for root in roots {
+            for at in self.words(root) {
+                let line = self.line(at);
+                first_names(&self.product[at + root.len()..], &mut |name| {
                     found.push((line, name))
                 });
             }
         }
         found
+    }
+
+    /// The crates of this workspace that are named, each with its line.
+    pub(crate) fn crates_named(&self) -> Vec<(usize, String)> {
+        let name = |at: usize| {
+            let rest = self.product[at..].chars();
+            rest.take_while(|it| it.is_alphanumeric() || *it == '_')
+                .collect::<String>()
+        };
+        let starts = self.words("lexiform_").into_iter();
+        starts.map(|at| (self.line(at), name(at))).collect()
+    }
+
+    /// The places in product code where a word begins with this.
+    fn words(&self, begins: &str) -> Vec<usize> {
+        let found = self.product.match_indices(begins).map(|(at, _)| at);
+        let starts_a_word = |at: &usize| {
+            !self.product[..*at].ends_with(|it: char| it.is_alphanumeric() || it == '_' || it == '$')
+        };
+        found.filter(starts_a_word).collect()
+    }
+
+    fn line(&self, at: usize) -> usize {
+        1 + self.product[..at].matches('\n').count()
     }
 
     /// The places where product code holds one of `words`.
@@ -383,9 +414,9 @@ fn the_scanner_sees_through_comments_strings_and_tests() {
     let text = "//! doc\nuse crate::{grammar::Cfg, vocab as v};\n// crate::mask\nconst A: &str = \"crate::law {\";\n\
                 const B: &str = r#\"crate::draft \"quoted\"\"#;\nfn f<'a>(x: &'a str) -> char { crate::regex::g('{') }\n\
                 #[cfg(test)]\nmod tests { use crate::compile; }\n";
-    let file = SourceFile::new("src/schema/x.rs".to_owned(), text.to_owned());
+    let file = SourceFile::new("syntax/src/schema/x.rs".to_owned(), text.to_owned());
     let named: Vec<_> = file
-        .crate_paths()
+        .library_paths()
         .into_iter()
         .map(|(line, name)| format!("{line} {name}"))
         .collect();

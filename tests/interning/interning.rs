@@ -1,4 +1,4 @@
-//! The tables in which the library numbers values (`src/pushdown/intern/`), under all interleavings of their threads.
+//! The tables in which the library numbers values (`automata/src/pushdown/intern/`), under all interleavings of their threads.
 //!
 //! Run by `cargo xtask loom`, which sets `--cfg loom`. The files of the library are compiled here with the atomics, locks
 //! and threads of [loom](https://docs.rs/loom), and so is `boxcar`, which holds the values. A model is a small program:
@@ -19,11 +19,11 @@
 #[cfg(loom)]
 mod atomics;
 #[cfg(loom)]
-#[path = "../../src/pushdown/intern/index.rs"]
+#[path = "../../automata/src/pushdown/intern/index.rs"]
 #[allow(dead_code, reason = "its unit tests run in the library")]
 mod index;
 #[cfg(loom)]
-#[path = "../../src/pushdown/intern/interner.rs"]
+#[path = "../../automata/src/pushdown/intern/interner.rs"]
 #[allow(dead_code, reason = "the library uses all of it")]
 mod interner;
 #[cfg(loom)]

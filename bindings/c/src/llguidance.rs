@@ -12,7 +12,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 
 use lexiform::Session;
 use lexiform::compile::{Compiler, Options, Source};
-use lexiform::syntax::lark;
+use lexiform::notation::lark;
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 
 use crate::boundary::{free, guarded, handle, slice, value};

@@ -103,8 +103,8 @@ pub(crate) fn nearest(
     };
     let _inside = fork::enter(py);
     let repaired = py.detach(|| match reading {
-        Reading::Json => grammar.repair_json(text, costs, &limits),
-        Reading::Characters => grammar.repair(text, costs, &limits),
+        Reading::Json => repair::Repair::of_json(&grammar, text, costs, &limits),
+        Reading::Characters => repair::Repair::of_text(&grammar, text, costs, &limits),
     });
     match (repaired, watch.reason()) {
         (_, Some(reason)) => Err(reason),

@@ -15,7 +15,7 @@ use lexiform::compile::{self, Compiler, Source};
 use lexiform::error::{CompileError, Diagnostics};
 use lexiform::regex::{self, Escapes};
 use lexiform::vocab::Vocabulary;
-use lexiform::{Grammar, schema, syntax};
+use lexiform::{Grammar, notation, schema};
 
 use crate::failure::{Failure, read_text};
 use crate::input::folder::{Case, Folder};
@@ -353,7 +353,7 @@ impl Loaded {
         match self.kind {
             Kind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
             Kind::Regex => regex::lower_as(&self.text, self.dialect.into(), limits).map(|_| ()),
-            Kind::Grammar => syntax::ebnf::lower(&self.text, limits).map(|_| ()),
+            Kind::Grammar => notation::ebnf::lower(&self.text, limits).map(|_| ()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lexiform::grammar::Expr;
 use lexiform::limits::Limits;
-use lexiform::syntax;
+use lexiform::notation;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
 /// # Errors
 /// Never in practice: a grammar names a token once or in vain.
 pub fn bytes_and_specials_of(grammar: &str) -> Result<Arc<Vocabulary>, Failure> {
-    let lowered = syntax::ebnf::lower(grammar, &Limits::default());
+    let lowered = notation::ebnf::lower(grammar, &Limits::default());
     let exprs = lowered.map_or_else(|_| Vec::new(), |cfg| cfg.exprs);
     let names: BTreeSet<&str> = exprs
         .iter()

@@ -5,8 +5,8 @@
 
 mod validation_cost;
 
+use lexiform::notation::extract::{Boundary, is_span};
 use lexiform::regex::Dialect;
-use lexiform::syntax::extract::{Boundary, is_span};
 use lexiform_engine::Grammar;
 use serde_json::{Value, json};
 

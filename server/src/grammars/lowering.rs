@@ -9,7 +9,7 @@ use lexiform::error::{CompileError, Diagnostics};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
-use lexiform::{regex, schema, syntax, tags};
+use lexiform::{notation, regex, schema, tags};
 
 use super::language::{END_THINK, Finding, Language, Rejected, THINK, Thought};
 use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};
@@ -54,12 +54,12 @@ pub fn lower(
         Source::Regex(text) => {
             regex::lower_as(text, constraint.dialect, limits).map(|cfg| (cfg, Diagnostics::default()))
         }
-        Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Ebnf(text) => notation::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => {
-            syntax::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))
+            notation::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))
         }
         Source::Extract(text, boundary) => {
-            syntax::extract::lower(text, *boundary, limits).map(|cfg| (cfg, Diagnostics::default()))
+            notation::extract::lower(text, *boundary, limits).map(|cfg| (cfg, Diagnostics::default()))
         }
         Source::Tags(form) => return tagged(form, constraint, vocabulary, limits),
     };

@@ -1,7 +1,7 @@
 //! Texts that the model writes anew: what it is told of the given text, and what it is likely to repeat of it.
 
 use lexiform::limits::Cancel;
-use lexiform::repair::{Costs, RepairLimits};
+use lexiform::repair::{Costs, Repair, RepairLimits};
 use lexiform_engine::Grammar;
 
 use crate::grammars::interest::Interest;
@@ -79,7 +79,7 @@ pub fn likely(
             move || interest.is_lost()
         }),
     };
-    let nearest = grammar.repair(text, costs, &limits).ok();
+    let nearest = Repair::of_text(grammar, text, costs, &limits).ok();
     let likely = nearest.as_ref().map_or(text, |nearest| &nearest.text);
     let mut cutting = PromptTokenizer::of_prediction(served, interest);
     let cut = cutting.text(likely, TextKind::Exact);

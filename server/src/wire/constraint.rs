@@ -5,9 +5,9 @@ pub mod monitors;
 mod tags;
 pub mod writing;
 
+use lexiform::notation::extract::Boundary;
 use lexiform::regex::Dialect;
 use lexiform::schema::{self, AdditionalProperties, Numbers};
-use lexiform::syntax::extract::Boundary;
 use serde_json::Value;
 
 use super::fields::{Fields, Problems, type_name};

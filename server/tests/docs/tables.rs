@@ -77,7 +77,7 @@ fn every_code_of_an_error_has_a_line() {
 
 #[test]
 fn every_limit_of_a_compile_has_a_line() {
-    let text = read(&root().join("src/limits.rs"));
+    let text = read(&root().join("automata/src/limits.rs"));
     let (_, fields) = text.split_once("pub struct Limits {").expect("the limits");
     let (fields, _) = fields.split_once("\n}").expect("their end");
     let field = Regex::new(r"(?m)^    pub ([a-z_]+):").expect("a pattern");

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use super::read::{Member, Read, Value};
 use super::scalar::{Spelling, quoted_spellings, spellings};
-use crate::matcher::Grammar;
-use crate::pushdown::ConfigId;
 use crate::repair::characters::ascii;
 use crate::repair::remaining::Remaining;
 use crate::repair::task::{Change, ChangeKind, RepairError, Task};
+use lexiform_automata::matcher::Grammar;
+use lexiform_automata::pushdown::ConfigId;
 
 /// Members or items that are completed in one place.
 const MOST_COMPLETED: usize = 256;

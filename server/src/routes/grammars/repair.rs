@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use lexiform::limits::Cancel;
-use lexiform::repair::{RepairError, RepairLimits};
+use lexiform::repair::{Repair, RepairError, RepairLimits};
 use serde_json::Value;
 
 use super::compiled;
@@ -57,8 +57,8 @@ fn nearest(served: &ServedModel, asked: &RepairRequest, interest: &Interest) -> 
         }),
     };
     let repaired = match constraint.source {
-        Source::Schema(_) => compiled.grammar.repair_json(&asked.text, &asked.costs, &limits),
-        _ => compiled.grammar.repair(&asked.text, &asked.costs, &limits),
+        Source::Schema(_) => Repair::of_json(&compiled.grammar, &asked.text, &asked.costs, &limits),
+        _ => Repair::of_text(&compiled.grammar, &asked.text, &asked.costs, &limits),
     };
     match repaired {
         Ok(repair) => Ok(told(&compiled.id, &repair)),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use lexiform::syntax::extract::{Boundary, pieces};
+use lexiform::notation::extract::{Boundary, pieces};
 
 use crate::wire::constraint::boundary;
 use crate::wire::fields::{Fields, Problems};

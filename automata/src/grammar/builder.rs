@@ -1,0 +1,380 @@
+//! The builder of grammars: it stores equal parts once and simplifies on the way.
+
+use std::hash::BuildHasher;
+
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use regex_syntax::hir::Hir;
+use rustc_hash::FxHashSet;
+
+use super::cfg::{Cfg, Expr, Judged, Rule};
+use super::ids::{ExprId, RegularId, RuleId, SeriesId};
+use super::judge::Judge;
+use super::regular::{Part, Regular};
+use super::series::Series;
+use super::shift::Shift;
+use crate::limits::Account;
+
+/// The expressions for which there is room at first.
+const ROOM: usize = 448;
+
+/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made
+/// on the way.
+#[derive(Debug, Default)]
+pub struct CfgBuilder {
+    exprs: Vec<Expr>,
+    /// The numbers of all expressions, by what they are.
+    known: HashTable<ExprId>,
+    hasher: RandomState,
+    rules: Vec<Rule>,
+    regulars: Vec<Regular>,
+    known_regulars: HashMap<u64, Vec<RegularId>>,
+    series: Vec<Series>,
+    /// The numbers of all series that were built here, by what they are.
+    known_series: HashTable<SeriesId>,
+    /// The bytes of all this.
+    held: Account,
+}
+
+impl CfgBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        // Even a small schema has some hundred expressions.
+        CfgBuilder {
+            exprs: Vec::with_capacity(ROOM),
+            known: HashTable::with_capacity(ROOM),
+            ..CfgBuilder::default()
+        }
+    }
+
+    /// An empty builder that reports what it holds.
+    #[doc(hidden)]
+    pub fn within(held: Account) -> Self {
+        CfgBuilder {
+            held,
+            ..CfgBuilder::new()
+        }
+    }
+
+    fn intern(&mut self, expr: Expr) -> ExprId {
+        let hash = self.hasher.hash_one(&expr);
+        let same = |id: &ExprId| self.exprs[id.index()] == expr;
+        if let Some(&id) = self.known.find(hash, same) {
+            return id;
+        }
+        let id = ExprId(self.exprs.len() as u32);
+        self.held.grow(expr.bytes());
+        self.exprs.push(expr);
+        let hash_of = |id: &ExprId| self.hasher.hash_one(&self.exprs[id.index()]);
+        self.known.insert_unique(hash, id, hash_of);
+        id
+    }
+
+    /// The expression with this number.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+
+    /// The number of expressions so far; front ends bound it.
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Whether nothing was built yet.
+    pub fn is_empty(&self) -> bool {
+        self.exprs.is_empty()
+    }
+
+    /// The empty language.
+    pub fn never(&mut self) -> ExprId {
+        self.intern(Expr::Never)
+    }
+
+    /// The empty string.
+    pub fn empty(&mut self) -> ExprId {
+        self.intern(Expr::Empty)
+    }
+
+    /// Exactly these bytes.
+    pub fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> ExprId {
+        let bytes = bytes.as_ref();
+        if bytes.is_empty() {
+            self.empty()
+        } else {
+            self.intern(Expr::Bytes(bytes.into()))
+        }
+    }
+
+    /// The parts one after the other; neighbouring literals are joined.
+    pub fn seq(&mut self, parts: impl IntoIterator<Item = ExprId>) -> ExprId {
+        let mut flat: Vec<ExprId> = Vec::new();
+        for part in parts {
+            match self.expr(part) {
+                Expr::Never => return part,
+                Expr::Empty => {}
+                Expr::Seq(inner) => flat.extend(inner),
+                _ => flat.push(part),
+            }
+        }
+        self.join_literals(&mut flat);
+        match flat.len() {
+            0 => self.empty(),
+            1 => flat[0],
+            _ => self.intern(Expr::Seq(flat.into())),
+        }
+    }
+
+    /// Makes one literal of each run of them.
+    fn join_literals(&mut self, parts: &mut Vec<ExprId>) {
+        let is_literal = |builder: &Self, part: ExprId| matches!(builder.expr(part), Expr::Bytes(_));
+        let (mut kept, mut at) = (0, 0);
+        while at < parts.len() {
+            let literals = parts[at..].iter().take_while(|&&part| is_literal(self, part));
+            let run = literals.count().max(1);
+            let joined = match run {
+                1 => parts[at],
+                _ => {
+                    let bytes = parts[at..at + run].iter().map(|&part| match self.expr(part) {
+                        Expr::Bytes(bytes) => &bytes[..],
+                        _ => &[],
+                    });
+                    let bytes: Vec<u8> = bytes.flatten().copied().collect();
+                    self.intern(Expr::Bytes(bytes.into()))
+                }
+            };
+            parts[kept] = joined;
+            kept += 1;
+            at += run;
+        }
+        parts.truncate(kept);
+    }
+
+    /// Any one of the alternatives; duplicates and empty languages are dropped.
+    pub fn choice(&mut self, alternatives: impl IntoIterator<Item = ExprId>) -> ExprId {
+        let mut flat: Vec<ExprId> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for alternative in alternatives {
+            match self.expr(alternative) {
+                Expr::Never => {}
+                Expr::Choice(inner) => flat.extend(inner.iter().copied().filter(|&id| seen.insert(id))),
+                _ if seen.insert(alternative) => flat.push(alternative),
+                _ => {}
+            }
+        }
+        match flat.len() {
+            0 => self.never(),
+            1 => flat[0],
+            _ => self.intern(Expr::Choice(flat.into())),
+        }
+    }
+
+    /// The body or nothing.
+    pub fn optional(&mut self, body: ExprId) -> ExprId {
+        let empty = self.empty();
+        self.choice([body, empty])
+    }
+
+    /// The body between `min` and `max` times.
+    pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        // A repetition of a repetition is one: written out, each level would double what is inside.
+        if let &Expr::Repeat {
+            body: inside,
+            min: 0 | 1,
+            max: None,
+        } = self.expr(body)
+        {
+            match (min, max) {
+                (0, Some(1) | None) => return self.repeat(inside, 0, None),
+                (1, None) => return body,
+                _ => {}
+            }
+        }
+        match (self.expr(body), min, max) {
+            (_, _, Some(0)) | (Expr::Empty, _, _) => self.empty(),
+            (_, min, Some(max)) if min > max => self.never(),
+            (Expr::Never, 0, _) => self.empty(),
+            (Expr::Never, _, _) | (_, 1, Some(1)) => body,
+            (_, 0, Some(1)) => self.optional(body),
+            _ => self.intern(Expr::Repeat { body, min, max }),
+        }
+    }
+
+    /// A reference to a rule.
+    pub fn rule(&mut self, rule: RuleId) -> ExprId {
+        self.intern(Expr::Rule(rule))
+    }
+
+    /// A word of a regular language.
+    pub fn regular(&mut self, regular: RegularId) -> ExprId {
+        self.intern(Expr::Regular(regular))
+    }
+
+    /// A regular language made of one expression, anchored at both ends.
+    pub fn hir(&mut self, hir: Hir) -> ExprId {
+        let id = self.add_regular(Regular {
+            parts: vec![Part::Match(hir.into())],
+        });
+        self.regular(id)
+    }
+
+    /// A word of a language that a judge tells.
+    pub fn judged(&mut self, judge: Judge) -> ExprId {
+        let beginnings = self.add_regular(judge.beginnings());
+        self.intern(Expr::Judged(Judged { judge, beginnings }))
+    }
+
+    /// Adds a regular language; an equal one is found again.
+    pub fn add_regular(&mut self, regular: Regular) -> RegularId {
+        let same_hash = self.known_regulars.entry(regular.structure_hash()).or_default();
+        if let Some(&known) = same_hash.iter().find(|id| self.regulars[id.index()] == regular) {
+            return known;
+        }
+        let id = RegularId(self.regulars.len() as u32);
+        same_hash.push(id);
+        self.held.grow(regular.bytes());
+        self.regulars.push(regular);
+        id
+    }
+
+    /// The parts of a regular language that was added.
+    pub fn regular_parts(&self, id: RegularId) -> &Regular {
+        &self.regulars[id.index()]
+    }
+
+    /// A list of items; an equal one is found again.
+    pub fn series(&mut self, series: Series) -> ExprId {
+        let hash = self.hasher.hash_one(&series);
+        let same = |id: &SeriesId| self.series[id.index()] == series;
+        if let Some(&id) = self.known_series.find(hash, same) {
+            return self.intern(Expr::Series(id));
+        }
+        let id = SeriesId(self.series.len() as u32);
+        self.held.grow(series.bytes());
+        self.series.push(series);
+        let hash_of = |id: &SeriesId| self.hasher.hash_one(&self.series[id.index()]);
+        self.known_series.insert_unique(hash, id, hash_of);
+        self.intern(Expr::Series(id))
+    }
+
+    /// Takes over a whole grammar, and refers to its start.
+    ///
+    /// ```
+    /// use lexiform::{grammar::CfgBuilder, limits::Limits, notation::ebnf};
+    /// let mut builder = CfgBuilder::new();
+    /// let digit = builder.import(ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap());
+    /// let hash = builder.bytes("#");
+    /// let start = builder.declare("start");
+    /// let body = builder.seq([hash, digit]);
+    /// builder.define(start, body);
+    /// assert_eq!(builder.finish(start).rules.len(), 2);
+    /// ```
+    pub fn import(&mut self, cfg: Cfg) -> ExprId {
+        let start = cfg.start;
+        let shift = self.append(cfg);
+        self.rule(shift.rule(start))
+    }
+
+    /// Puts all of another grammar after what is here; how far its indices moved.
+    fn append(&mut self, cfg: Cfg) -> Shift {
+        let shift = Shift {
+            exprs: self.exprs.len() as u32,
+            rules: self.rules.len() as u32,
+            regulars: self.regulars.len() as u32,
+            series: self.series.len() as u32,
+        };
+        self.exprs
+            .extend(cfg.exprs.into_iter().map(|expr| shift.expr(expr)));
+        self.rules.extend(cfg.rules.into_iter().map(|rule| Rule {
+            name: rule.name,
+            body: shift.id(rule.body),
+        }));
+        self.regulars.extend(cfg.regulars);
+        self.series
+            .extend(cfg.series.into_iter().map(|series| shift.series(series)));
+        shift
+    }
+
+    /// A special token by its name.
+    pub fn special(&mut self, name: &str) -> ExprId {
+        self.intern(Expr::Special(name.into()))
+    }
+
+    /// Declares a rule, to be defined by [`define`](Self::define).
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        let body = self.never();
+        let name = name.into();
+        self.held.grow(2 * size_of::<Rule>() + name.len());
+        self.rules.push(Rule { name, body });
+        RuleId(self.rules.len() as u32 - 1)
+    }
+
+    /// Gives a declared rule its body.
+    pub fn define(&mut self, rule: RuleId, body: ExprId) {
+        self.rules[rule.index()].body = body;
+    }
+
+    /// The finished grammar.
+    pub fn finish(self, start: RuleId) -> Cfg {
+        Cfg {
+            exprs: self.exprs,
+            rules: self.rules,
+            regulars: self.regulars,
+            series: self.series,
+            start,
+        }
+    }
+}
+
+impl Cfg {
+    /// The same texts, each behind these bytes.
+    ///
+    /// ```
+    /// use lexiform::{limits::Limits, notation::ebnf};
+    /// let digit = ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap();
+    /// assert_eq!(digit.clone().behind(b"").rules.len(), 1);
+    /// assert_eq!(digit.behind(b"#").rules.len(), 2);
+    /// ```
+    pub fn behind(self, prefix: &[u8]) -> Cfg {
+        if prefix.is_empty() {
+            return self;
+        }
+        let mut builder = CfgBuilder::new();
+        let texts = builder.import(self);
+        let prefix = builder.bytes(prefix);
+        // Without a name: nobody wrote this rule, so no message and no place may name it.
+        let start = builder.declare("");
+        let body = builder.seq([prefix, texts]);
+        builder.define(start, body);
+        builder.finish(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{Keys, Member, SeriesOrder};
+
+    #[test]
+    fn equal_series_are_stored_once() {
+        let mut builder = CfgBuilder::new();
+        let mut series = |min| {
+            let (item, separator) = (builder.bytes("a"), builder.bytes(","));
+            builder.series(Series {
+                members: vec![Member::new(item, true)],
+                rest: Vec::new(),
+                taken: Vec::new(),
+                keys: Keys::Differ,
+                separator,
+                order: SeriesOrder::Any,
+                min,
+                max: None,
+                demands: Vec::new(),
+            })
+        };
+        let (one, other, same) = (series(0), series(1), series(0));
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        assert_eq!(builder.series.len(), 2);
+    }
+}

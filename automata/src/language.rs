@@ -1,0 +1,42 @@
+//! Everything regular: a regular expression becomes a minimal byte automaton with an identity that grammars share.
+//!
+//! ```text
+//!   Regular ─► characters   each part determinised, over characters where it can be and over bytes where it must
+//!           ─► product      intersection and complement, explored and trimmed
+//!           ─► build        written out in bytes, one table for all bounds of a count
+//!           ─► counter      which counts of a counted part can still be completed
+//!           ─► terminal     a cursor that reads one byte with one look-up
+//!              minimise     states of the same language
+//!              identity     … and a name for it, equal across automata
+//!              attributes   what else is asked of a state, found when it is
+//! ```
+//!
+//! Nothing here knows of rules or stacks.
+
+mod attributes;
+mod build;
+mod byte_set;
+mod cache;
+mod characters;
+mod components;
+mod counter;
+mod error;
+mod graph;
+mod identity;
+mod minimise;
+mod product;
+mod table;
+mod terminal;
+
+pub use attributes::lengths::NEVER;
+pub(crate) use attributes::lengths::{Lengths, plus};
+pub(crate) use attributes::shortest_words::{length_of_many, lengths_over};
+pub use byte_set::ByteSet;
+pub use cache::Automata;
+pub use characters::{Alphabet, Automaton, Letters, Room};
+pub(crate) use components::components;
+pub use counter::Cursor;
+pub use error::TerminalError;
+pub(crate) use identity::LanguageId;
+pub(crate) use terminal::Identity;
+pub use terminal::Terminal;

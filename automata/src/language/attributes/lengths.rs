@@ -1,0 +1,147 @@
+//! The shortest words of a regular language from each of its states.
+//!
+//! Without a counter that is one number a state. With one it depends on how many units are missing, so there is a
+//! *layer* of numbers for each count:
+//!
+//! ```text
+//!   layer[m][s]   the fewest bytes that lead from s to a word and complete exactly m units on the way
+//! ```
+//!
+//! A layer follows from the one before by the same linear rule (over minimum and plus), so as soon as a layer is the
+//! one before plus a constant, all later ones are too, and nothing more is stored: a bound of 10⁹ costs two layers.
+
+use crate::language::counter::Cursor;
+
+/// There is no way, or none is known.
+pub const NEVER: u64 = u64::MAX;
+
+/// The sum of two lengths; a sum with [`NEVER`] is that.
+pub(crate) fn plus(a: u64, b: u64) -> u64 {
+    a.saturating_add(b)
+}
+
+/// No more layers than this are stored; what lies beyond is bounded, not known.
+pub(super) const LAYERS: usize = 1 << 12;
+
+/// The lengths of one terminal.
+#[derive(Debug)]
+pub(crate) struct Lengths {
+    /// One layer without a counter.
+    layers: Vec<Vec<u64>>,
+    /// What each layer beyond the last adds to it, where that is known.
+    slope: Option<u64>,
+    /// The greatest finite number of each layer and those before it.
+    peaks: Vec<u64>,
+    /// Whether every state can complete any number of units from one on, but for those after the last.
+    even: bool,
+    bounds: Option<(u64, Option<u64>)>,
+}
+
+impl Lengths {
+    /// Of these layers, the slope beyond them, and the bounds of the count.
+    pub(super) fn new(
+        layers: Vec<Vec<u64>>,
+        slope: Option<u64>,
+        bounds: Option<(u64, Option<u64>)>,
+    ) -> Lengths {
+        Lengths {
+            peaks: peaks(&layers),
+            even: is_even(&layers),
+            layers,
+            slope,
+            bounds,
+        }
+    }
+
+    /// The fewest steps from the cursor to the end of a word; with `achievable` never too few, else never too many.
+    pub(crate) fn shortest(&self, cursor: Cursor, achievable: bool) -> u64 {
+        let state = cursor.state as usize;
+        let Some((min, max)) = self.bounds else {
+            return self.layers[0][state];
+        };
+        let missing = min.saturating_sub(cursor.count);
+        let left = max.map_or(u64::MAX, |max| max.saturating_sub(cursor.count));
+        let mut best = NEVER;
+        let mut units = missing;
+        // A unit has at least one byte, so that more units than the best has bytes cannot be better.
+        while units <= left && units < best {
+            if units - missing > LAYERS as u64 {
+                return if achievable { best } else { best.min(units) };
+            }
+            let exact = self.at(units, state);
+            if exact.is_none() && !achievable {
+                return best.min(units);
+            }
+            best = best.min(exact.unwrap_or(NEVER));
+            units += 1;
+        }
+        best
+    }
+
+    /// No cursor that is reached from this one within the terminal is further from a word than this.
+    pub(crate) fn peak(&self, cursor: Cursor) -> u64 {
+        let Some((min, _)) = self.bounds else {
+            return self.peaks[0];
+        };
+        if !self.even {
+            return NEVER;
+        }
+        let missing = min.saturating_sub(cursor.count).max(1);
+        let last = self.layers.len() as u64 - 1;
+        match (missing <= last, self.slope) {
+            (true, _) => self.peaks[missing as usize],
+            (false, Some(slope)) => plus(self.peaks[last as usize], slope.saturating_mul(missing - last)),
+            (false, None) => NEVER,
+        }
+    }
+
+    fn at(&self, units: u64, state: usize) -> Option<u64> {
+        let last = self.layers.len() as u64 - 1;
+        if units <= last {
+            return Some(self.layers[units as usize][state]);
+        }
+        let slope = self.slope?;
+        Some(plus(
+            self.layers[last as usize][state],
+            slope.saturating_mul(units - last),
+        ))
+    }
+}
+
+/// What the second layer adds to the first, if that is the same everywhere.
+pub(super) fn constant_between(first: &[u64], second: &[u64]) -> Option<u64> {
+    let mut slope = None;
+    for (&a, &b) in first.iter().zip(second) {
+        match (a, b) {
+            (NEVER, NEVER) => {}
+            (NEVER, _) | (_, NEVER) => return None,
+            _ if b < a || slope.is_some_and(|slope| slope != b - a) => return None,
+            _ => slope = Some(b - a),
+        }
+    }
+    slope
+}
+
+fn peaks(layers: &[Vec<u64>]) -> Vec<u64> {
+    let mut peak = 0;
+    let greatest = |layer: &Vec<u64>| layer.iter().copied().filter(|&length| length != NEVER).max();
+    if let [only] = layers {
+        // A state without any way to a word over these bytes leaves no bound.
+        return vec![only.iter().copied().max().unwrap_or(NEVER)];
+    }
+    layers
+        .iter()
+        .map(|layer| {
+            peak = peak.max(greatest(layer).unwrap_or(0));
+            peak
+        })
+        .collect()
+}
+
+/// Whether every state can complete any number of units from one on, but for states after the last unit.
+fn is_even(layers: &[Vec<u64>]) -> bool {
+    let any = |state: usize| layers[1..].iter().all(|layer| layer[state] != NEVER);
+    let none =
+        |state: usize| layers[0][state] != NEVER && layers[1..].iter().all(|layer| layer[state] == NEVER);
+    (0..layers[0].len()).all(|state| any(state) || none(state))
+}

@@ -1,0 +1,127 @@
+//! How the memory of a grammar stays bounded while texts go on.
+//!
+//! A state is a number that stays valid, so nothing can be evicted from under it. A grammar whose states have outgrown
+//! their share of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes) is replaced as a whole, and sequences
+//! take along what they need: the frames that are open, and the keys that these must remember.
+//!
+//! ```text
+//!   grammar      ██████████▌  outgrown ── renewed ──►  ▌           the same one for all who ask
+//!   state 81,204                       ── adopt ────►  state 7     the same future
+//! ```
+//!
+//! What a sequence brings along is not held against the new grammar: twice of that may be used up before it is
+//! outgrown itself, so that a text of a million different keys is copied a number of times that is logarithmic in its
+//! length, and not with every step.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use super::masks::Masks;
+use super::{Grammar, Inner, State};
+use crate::pushdown::Machine;
+
+impl Grammar {
+    /// The same grammar with nothing found yet. O(1).
+    ///
+    /// States belong to the grammar that handed them out; [`adopt`](Grammar::adopt) takes them over.
+    pub fn fresh(&self) -> Grammar {
+        self.over(self.inner.machine.fresh())
+    }
+
+    /// A grammar over a machine that is about this one's, with nothing found yet. O(1).
+    #[doc(hidden)]
+    pub fn over(&self, machine: Machine) -> Grammar {
+        let old = &self.inner;
+        Grammar {
+            inner: Arc::new(Inner {
+                machine,
+                tables: old.tables.clone(),
+                masks: Masks::new(old.shares.masks),
+                specials: old.specials.clone(),
+                budget: OnceLock::new(),
+                shares: old.shares,
+                allowances: old.allowances,
+                brought: AtomicUsize::new(0),
+                lineage: old.lineage.clone(),
+            }),
+        }
+    }
+
+    /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of it that are
+    /// still needed. Whether it has. O(1) while it has not; see [`renewed`](Grammar::renewed). Where one of the states is
+    /// too large to be taken over, nothing changes.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let tokens = ["<eos>", "a", "b", ","].map(|text| (TokenKind::Text, text));
+    /// # let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+    /// let mut options = Options::default();
+    /// options.limits.grammar_bytes = 1 << 17;
+    /// let (mut grammar, _) = compile(Source::Regex("((a|b){1,500},)*"), &vocab, &options)?;
+    /// let mut state = grammar.start();
+    /// for _ in 0..100 {
+    ///     state = grammar.step_bytes(state, b"abba").expect("a word is as long as that");
+    ///     grammar.renew(std::slice::from_mut(&mut state));
+    ///     assert!(grammar.bytes() < 1 << 17 && grammar.mask(state).contains(3));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn renew(&mut self, states: &mut [State]) -> bool {
+        let Some(renewed) = self.renewed() else {
+            return false;
+        };
+        let adopted: Option<Vec<State>> = states.iter().map(|&state| renewed.adopt(self, state)).collect();
+        let Some(adopted) = adopted else {
+            return false;
+        };
+        states.copy_from_slice(&adopted);
+        *self = renewed;
+        true
+    }
+
+    /// The grammar that takes the place of this one, if the states of the texts that it read have outgrown their quarter
+    /// of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes); `None` while they have not. O(1).
+    ///
+    /// Masks are dropped and found again within their own share, but a [`State`] stays valid for ever. Who reads long
+    /// texts, or many, asks here now and then, and goes on with what [`adopt`](Grammar::adopt) says; when nobody uses the
+    /// old grammar any more, its memory is free. All who ask a grammar, or one that came before it, get the same one.
+    pub fn renewed(&self) -> Option<Grammar> {
+        if !self.has_outgrown() {
+            return None;
+        }
+        let latest = self.inner.lineage.latest.lock();
+        let mut latest = latest.unwrap_or_else(PoisonError::into_inner);
+        let known = latest.upgrade().map(|inner| Grammar { inner });
+        let renewed = known.filter(|known| !known.has_outgrown());
+        Some(renewed.unwrap_or_else(|| {
+            let fresh = self.fresh();
+            *latest = Arc::downgrade(&fresh.inner);
+            fresh
+        }))
+    }
+
+    /// What a state of another grammar is called here: the same texts may follow, and the same masks are found. `None` if
+    /// the other was not compiled together with this one, or if the state is too large to be copied within
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work). O(what is open in the state, and what that must remember).
+    pub fn adopt(&self, other: &Grammar, state: State) -> Option<State> {
+        if !Arc::ptr_eq(&self.inner.lineage, &other.inner.lineage) {
+            return None;
+        }
+        if self.is(other) {
+            return Some(state);
+        }
+        let machine = &self.inner.machine;
+        let before = machine.bytes();
+        let adopted = self.ask(|| machine.adopt(&other.inner.machine, state.0)).ok()?;
+        let brought = machine.bytes().saturating_sub(before);
+        self.inner.brought.fetch_add(brought, Ordering::Relaxed);
+        Some(State(adopted))
+    }
+
+    fn has_outgrown(&self) -> bool {
+        let brought = self.inner.brought.load(Ordering::Relaxed);
+        self.inner.machine.bytes() > self.inner.shares.states.max(brought.saturating_mul(3))
+    }
+}

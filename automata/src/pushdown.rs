@@ -1,0 +1,261 @@
+//! The lazily determinised byte machine that every grammar becomes.
+//!
+//! ```text
+//!   Cfg ─► plan          rules as automata over bytes and calls; nullable, productive (the rest is cut away), left-recursive
+//!       ─► frame         determinised states within one rule, terminal or list; those of lists stand in object
+//!       ─► stack         configurations: interned sets of stacks of frames; a step is a table look-up
+//!          lookahead     the same for texts that are only tried: nothing that a mask tries is kept
+//!          equivalence   which configurations no token can tell apart, and what each is called in every process
+//!          distance      how far it is to the end
+//! ```
+//!
+//! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the first
+//! step, so a configuration that exists can be completed. *History does not matter*: a configuration is a value,
+//! interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a tail call does
+//! not push, and all walks are over explicit lists.
+
+mod ascii;
+mod copy;
+mod describe;
+mod distance;
+mod equivalence;
+mod frame;
+mod intern;
+mod lookahead;
+mod merge;
+mod multibyte_step;
+mod object;
+mod plan;
+mod rule_frame;
+mod stack;
+mod validator_frame;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustc_hash::FxHashSet;
+
+pub use ascii::{more_bytes, second_bytes};
+pub use describe::{Expected, Way};
+pub use distance::Distances;
+pub(crate) use distance::OvershootBound;
+pub(crate) use equivalence::TokenFacts;
+use equivalence::{Classes, Equivalence};
+pub(crate) use frame::{FrameId, View};
+pub(crate) use lookahead::{HangingSets, Head, Local, Lookahead, SetLengths};
+pub(crate) use object::key_set::KeySet;
+pub(crate) use stack::FINISHED;
+use stack::{CONFIG_BYTES, END};
+pub use stack::{ConfigId, Stacks};
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
+use crate::language::{Terminal, TerminalError};
+use crate::limits::{Account, Limits};
+
+/// Where compiled regular languages come from, so that grammars with equal ones share them.
+pub trait TerminalSource {
+    /// The compiled language.
+    fn terminal(&self, regular: &Regular, limits: &Limits) -> Result<Arc<Terminal>, TerminalError>;
+}
+
+/// One grammar as a machine over bytes. Immutable to the outside; its tables fill lazily and concurrently.
+#[derive(Debug)]
+pub struct Machine {
+    stacks: stack::Stacks,
+    start: ConfigId,
+    classes: Classes,
+}
+
+impl Machine {
+    /// Builds the machine of a grammar.
+    ///
+    /// # Errors
+    /// When no text belongs to the language, or a limit is reached.
+    pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
+        let cancel = &limits.cancel;
+        let mut held = cancel.account();
+        held.grow(cfg.bytes());
+        let terminals = cancel.unless(compile_terminals(cfg, source, limits, &mut held))?;
+        let mut nfa = cancel.unless(plan::nfa::build(cfg, limits, &mut held))?;
+        let analysis = cancel.unless(plan::analysis::analyse(&mut nfa, &terminals, cancel))?;
+        let frames = frame::Frames::new(nfa, analysis, terminals);
+        let classes = Classes::new(&frames);
+        Ok(Machine::over(
+            frames,
+            classes,
+            limits.grammar_bytes.saturating_mul(AT_ONCE).max(LEAST_BYTES),
+        ))
+    }
+
+    fn over(frames: frame::Frames, classes: Classes, most_bytes: usize) -> Machine {
+        let start_rule = plan::nfa::Callee::Rule(frames.nfa.start);
+        let may_be_empty = frames.analysis.is_nullable(start_rule);
+        let stacks = stack::Stacks::new(frames, most_bytes);
+        let mut pairs = vec![(stacks.frames.start(start_rule), END)];
+        if may_be_empty {
+            pairs.push((frame::RETURN, END));
+        }
+        let start = stacks.intern(pairs);
+        Machine {
+            stacks,
+            start,
+            classes,
+        }
+    }
+
+    /// The same grammar with nothing found yet. O(1).
+    pub(crate) fn fresh(&self) -> Machine {
+        Machine::over(
+            self.stacks.frames.fresh(),
+            self.classes.fresh(),
+            self.stacks.most_bytes,
+        )
+    }
+
+    /// A machine in which the keys of an object need not differ, which reads all texts of this one. It forgets what was
+    /// written, so that texts which differ in their keys lead to the same configuration. O(1).
+    pub fn forgetting_keys(&self) -> Machine {
+        let mut frames = self.stacks.frames.fresh();
+        frames.forgets_keys = true;
+        frames.content = Arc::default();
+        Machine::over(frames, self.classes.fresh(), self.stacks.most_bytes)
+    }
+
+    /// What a configuration of another machine of the same grammar is here.
+    pub(crate) fn adopt(&self, other: &Machine, config: ConfigId) -> ConfigId {
+        self.stacks.adopt(&other.stacks, config)
+    }
+
+    /// About how much memory the frames and configurations take that were found so far, in bytes, with the unions of these.
+    pub(crate) fn bytes(&self) -> usize {
+        let (frames, configurations) = self.size();
+        let configurations = configurations + self.stacks.unions.len();
+        let remembered = self.stacks.frames.remembered();
+        let lists = self.stacks.list_bytes.load(Ordering::Relaxed);
+        frames * FRAME_BYTES + configurations * CONFIG_BYTES + remembered * VALUE_BYTES + lists
+    }
+
+    /// The configuration before the first byte.
+    pub fn start(&self) -> ConfigId {
+        self.start
+    }
+
+    /// A configuration after which the same tokens may come, and the same one for many.
+    pub(crate) fn representative(&self, config: ConfigId, facts: &impl TokenFacts) -> ConfigId {
+        Equivalence::new(&self.stacks, &self.classes, facts).representative(config)
+    }
+
+    /// The configurations of this machine.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// The names of the special tokens that the grammar uses, by their number.
+    pub(crate) fn specials(&self) -> &[Box<str>] {
+        &self.stacks.frames.nfa.specials
+    }
+
+    /// How many frames and configurations have been found so far.
+    pub fn size(&self) -> (usize, usize) {
+        (self.stacks.frames.len(), self.stacks.len())
+    }
+}
+
+/// A frame with its key in the table that finds it, its edges and its calls.
+const FRAME_BYTES: usize = 400;
+
+/// How many times its bytes the configurations of a grammar may take, until sequences go on elsewhere.
+const AT_ONCE: usize = 2;
+
+/// The bytes that configurations may always take, so that a sequence can go on in a grammar that is replaced at once.
+const LEAST_BYTES: usize = 32 << 20;
+
+/// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.
+const VALUE_BYTES: usize = 40;
+
+/// How many times the bytes of one automaton all automata of a grammar may take.
+const TOGETHER: usize = 2;
+
+/// The first rule that names a regular language.
+fn place_of(cfg: &Cfg, regular: usize) -> Place {
+    let wanted = |id: RegularId| id.index() == regular;
+    let names = |rule: &&Rule| {
+        let (mut open, mut seen) = (vec![rule.body], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match cfg.expr(id) {
+                Expr::Regular(id) if wanted(*id) => return true,
+                Expr::Judged(judged) if wanted(judged.beginnings()) => return true,
+                Expr::Seq(parts) | Expr::Choice(parts) => open.extend(parts),
+                Expr::Repeat { body, .. } => open.push(*body),
+                Expr::Series(series) => {
+                    let series = &cfg.series[series.index()];
+                    if series.rest.iter().filter_map(|rest| rest.key).any(wanted) {
+                        return true;
+                    }
+                    let ways = series.members.iter().flat_map(|member| &member.ways);
+                    open.extend(
+                        ways.map(|way| way.item)
+                            .chain(series.rest.iter().map(|rest| rest.item)),
+                    );
+                    open.push(series.separator);
+                }
+                _ => {}
+            }
+        }
+        false
+    };
+    let rule = cfg.rules.iter().find(names).filter(|rule| !rule.name.is_empty());
+    rule.map_or(Place::Whole, |rule| Place::Rule(rule.name.clone()))
+}
+
+fn compile_terminals(
+    cfg: &Cfg,
+    source: &dyn TerminalSource,
+    limits: &Limits,
+    held: &mut Account,
+) -> Result<Vec<Option<Arc<Terminal>>>, CompileError> {
+    let mut problems = Vec::new();
+    let mut terminals = Vec::with_capacity(cfg.regulars.len());
+    let mut bytes = 0usize;
+    for (index, regular) in cfg.regulars.iter().enumerate() {
+        match source.terminal(regular, limits) {
+            Ok(terminal) => {
+                bytes += terminal.bytes();
+                if !held.grow(terminal.bytes()) {
+                    limits.cancel.note_place(|| place_of(cfg, index));
+                }
+                terminals.push(Some(terminal));
+            }
+            Err(TerminalError::Empty) => terminals.push(None),
+            Err(error) => {
+                limits.cancel.note_place(|| place_of(cfg, index));
+                let kind = match error {
+                    TerminalError::Limit { .. } => ProblemKind::Limit,
+                    _ => ProblemKind::Unsupported,
+                };
+                problems.push(Problem::new(kind, place_of(cfg, index), error.to_string()));
+            }
+        }
+        let most = limits.regular_bytes.saturating_mul(TOGETHER);
+        if bytes > most {
+            let message = format!(
+                "the regular expressions up to here need more than {most} bytes of automata together"
+            );
+            problems.push(Problem::new(ProblemKind::Limit, place_of(cfg, index), message));
+        }
+        let limited = problems.iter().any(|problem| problem.kind == ProblemKind::Limit);
+        if limited || limits.cancel.is_asked() {
+            // Each of the others might cost as much as this one did.
+            break;
+        }
+    }
+    if problems.is_empty() {
+        Ok(terminals)
+    } else {
+        Err(CompileError { problems })
+    }
+}

@@ -1,0 +1,390 @@
+//! How far it is to the end: the fewest steps that complete a frame, a configuration, a head.
+//!
+//! A step is a byte or a special token. The distances of rules and series are one fixed point (Knuth's
+//! generalisation of Dijkstra's algorithm to grammars, 1977), found when they are first asked for:
+//!
+//! ```text
+//!   node      min over edges:  bytes 1 + to     call  shortest(callee) + to     accept 0
+//!   rule      its first node                    series   required items, the cheapest others, separators
+//!   frame     from the above and its progress   configuration   min over pairs:  frame + callers
+//! ```
+//!
+//! Two tables are kept apart where they differ. *At least*: over all bytes, never too many. *Achievable*: over the
+//! bytes that the vocabulary has a token for, never too few, and consistent: where it says n > 0, some usable byte or
+//! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
+//! following it leads to an end.
+
+mod bare;
+mod calls;
+mod free;
+mod key;
+mod list;
+mod overshoot;
+mod remembered;
+mod repeat;
+mod solve;
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::frame::{FrameId, FrameKey, Frames};
+use super::lookahead::At;
+use super::stack::{ConfigId, Stacks};
+use crate::grammar::Judge;
+use crate::language::{ByteSet, Cursor, Lengths, NEVER, Terminal, length_of_many, plus};
+use crate::pushdown::object::progress::Progress;
+pub(crate) use key::KeyLengths;
+pub(crate) use overshoot::OvershootBound;
+use remembered::Remembered;
+
+/// The fewest steps to the end from the frames and configurations of one grammar, over one set of bytes.
+#[derive(Debug)]
+pub struct Distances {
+    usable: ByteSet,
+    achievable: bool,
+    words: Arc<[Option<Arc<Lengths>>]>,
+    /// From each node to where its own rule is complete.
+    nodes: Arc<Vec<u64>>,
+    rules: Arc<Vec<u64>>,
+    series: Arc<Vec<u64>>,
+    rule_of: Arc<[u32]>,
+    /// For the frames of a left-recursive rule: from where each rule of its group is complete to where it is.
+    ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
+    /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
+    peaks: DashMap<(u32, usize), u64, FxBuildHasher>,
+    /// For a place in a terminal and a number of different words: how far it is to the last of them.
+    many: Remembered<(u32, Cursor, usize)>,
+    frames: Remembered<FrameId>,
+    /// For a series, its progress, and a number of keys that the progress does not know of.
+    lists: Remembered<(u32, Progress, usize)>,
+    configs: Remembered<ConfigId>,
+}
+
+impl Distances {
+    /// The same distances for a [copy](Stacks::apart_whole) of the machine, whose frames and configurations have other numbers.
+    pub(crate) fn apart(&self) -> Distances {
+        Distances {
+            usable: self.usable,
+            achievable: self.achievable,
+            words: self.words.clone(),
+            nodes: self.nodes.clone(),
+            rules: self.rules.clone(),
+            series: self.series.clone(),
+            rule_of: self.rule_of.clone(),
+            ascents: DashMap::default(),
+            peaks: DashMap::default(),
+            many: Remembered::default(),
+            frames: Remembered::default(),
+            lists: Remembered::default(),
+            configs: Remembered::default(),
+        }
+    }
+
+    /// The fewest steps that complete a configuration.
+    pub fn of(&self, stacks: &Stacks, config: ConfigId) -> u64 {
+        self.configs.or_find(stacks, config, |pairs, below| {
+            let lengths = pairs
+                .iter()
+                .map(|&(frame, callers)| plus(self.of_frame(&stacks.frames, frame), below(callers)));
+            lengths.min().unwrap_or(NEVER)
+        })
+    }
+
+    /// The fewest steps from a reader on.
+    pub(crate) fn of_reader(&self, stacks: &Stacks, (frame, callers): (FrameId, ConfigId)) -> u64 {
+        plus(self.of_frame(&stacks.frames, frame), self.of(stacks, callers))
+    }
+
+    /// The fewest steps that complete a frame.
+    pub(crate) fn of_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
+        if let Some(known) = self.frames.get(&frame) {
+            return known;
+        }
+        let length = self.find_frame(frames, frame);
+        self.frames.insert(frame, length);
+        length
+    }
+
+    fn find_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
+        match &frames.get(frame).key {
+            FrameKey::Return => 0,
+            FrameKey::RuleStart(rule) => self.rules[*rule as usize],
+            FrameKey::Rule { rule, nodes } => self.of_nodes(frames, *rule, nodes),
+            FrameKey::TerminalStart(terminal) => {
+                self.of_cursor(*terminal, frames.terminal(*terminal).start())
+            }
+            FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
+            FrameKey::Series(series, progress) => self.of_progress(frames, *series, *progress),
+            FrameKey::Choice(at) => self.of_choice(frames, *at),
+            FrameKey::Words { words, at } => self.of_words(words, *at),
+            FrameKey::Key { cursor, text, .. } if frames.may_come_again(frame) => {
+                self.of_key_to_repeat(frames, frame, *cursor, &frames.texts.to_vec(*text))
+            }
+            FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
+            FrameKey::Judged { judged, text, .. } => {
+                self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
+            }
+        }
+    }
+
+    /// The fewest steps that complete a word that a judge tells and of which this is written. *Achievable* are only the
+    /// completions that the judge names, so that another may be shorter.
+    pub(crate) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
+        if judge.accepts(text) {
+            return 0;
+        }
+        if !self.achievable {
+            return 1;
+        }
+        let usable = |bytes: &[u8]| bytes.iter().all(|&byte| self.usable.contains(byte));
+        let known = judge.completions(text);
+        let known = known.filter(|&(padding, end)| usable(end) && (padding == 0 || usable(b"a")));
+        known
+            .map(|(padding, end)| (padding + end.len()) as u64)
+            .min()
+            .unwrap_or(NEVER)
+    }
+
+    /// The fewest steps that complete a place of a head after a path.
+    pub(crate) fn of_place(&self, frames: &Frames, at: At, path: &[u8]) -> u64 {
+        match at {
+            At::Frame(frame) => self.of_frame(frames, frame),
+            At::Node { rule, node } => self.of_nodes(frames, rule, &[node]),
+            At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
+            At::Key { frame, cursor, start } if frames.may_come_again(frame) => {
+                let (_, _, _, text) = frames.key_parts(frame);
+                let written = path.get(start as usize..).unwrap_or_default();
+                let text = [&frames.texts.to_vec(text)[..], written].concat();
+                self.of_key_to_repeat(frames, frame, cursor, &text)
+            }
+            At::Key { frame, cursor, start } => {
+                self.of_key(frames, frame, cursor, path.get(start as usize..))
+            }
+            At::Judged { frame, start, .. } => {
+                let (judged, mut text) = frames.judged_parts(frame);
+                text.extend_from_slice(&path[start as usize..]);
+                self.of_word(frames.judge(judged), &text)
+            }
+            At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
+            At::Way { frame, way } => {
+                let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                self.of_frame(frames, behind)
+            }
+            At::AfterKey(frame) => {
+                let (series, rest, progress, _) = frames.key_parts(frame);
+                self.behind_item(frames, series, rest, progress)
+            }
+        }
+    }
+
+    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key, steps that are
+    /// enough whatever key it is.
+    pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
+        match stacks.frames.get(frame).key {
+            FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {
+                self.of_cursor(terminal, cursor)
+            }
+            FrameKey::Key { .. } => self.of_key(&stacks.frames, frame, cursor, None),
+            _ => NEVER,
+        }
+    }
+
+    /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`] where
+    /// it has none, or where no bound is known.
+    pub(crate) fn peak_of(&self, stacks: &Stacks, frame: FrameId) -> u64 {
+        let frames = &stacks.frames;
+        match frames.get(frame).key {
+            FrameKey::TerminalStart(terminal) => self.peak(terminal, frames.terminal(terminal).start()),
+            FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } if frames.may_come_again(frame) => {
+                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+                let word = key.map_or(NEVER, |key| self.peak(key, cursor));
+                plus(word, self.behind_new_key(frames, frame))
+            }
+            FrameKey::Key {
+                series,
+                rest,
+                progress,
+                cursor,
+                ..
+            } => {
+                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+                let taken = if self.achievable {
+                    frames.taken(frame, |_| true).len()
+                } else {
+                    0
+                };
+                let word = match (key, taken) {
+                    (None, _) => NEVER,
+                    (Some(key), 0) => self.peak(key, cursor),
+                    (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
+                };
+                plus(word, self.behind_key(frames, series, rest, progress))
+            }
+            FrameKey::Judged { judged, .. } => {
+                let terminal = frames.beginnings(judged);
+                let mut bytes = ByteSet::default();
+                terminal.add_bytes(terminal.start(), &mut bytes);
+                // Without some of the bytes there is no bound.
+                match bytes.is_within(&self.usable) {
+                    true => frames.judge(judged).longest_completion() as u64,
+                    false => NEVER,
+                }
+            }
+            _ => NEVER,
+        }
+    }
+
+    /// The fewest steps from a cursor to the end of a word of the terminal.
+    pub(crate) fn of_cursor(&self, terminal: u32, cursor: Cursor) -> u64 {
+        let words = self.words[terminal as usize].as_ref();
+        words.map_or(NEVER, |words| words.shortest(cursor, self.achievable))
+    }
+
+    /// The same as [`peak`](Self::peak) where `taken` words must not be written.
+    fn peak_of_many(&self, terminal: &Terminal, index: u32, taken: usize) -> u64 {
+        if terminal.bounds().is_some() {
+            return NEVER;
+        }
+        let find = || {
+            let cursors = (0..terminal.len() as u32).map(|state| Cursor { state, count: 0 });
+            // Where a word has just ended it is a free one.
+            let going = cursors.filter(|&cursor| !terminal.is_stuck(cursor));
+            let many = going.map(|cursor| self.of_many(terminal, index, cursor, taken));
+            many.max().unwrap_or(NEVER)
+        };
+        *self.peaks.entry((index, taken)).or_insert_with(find)
+    }
+
+    /// The fewest steps within which more than `taken` words end.
+    fn of_many(&self, terminal: &Terminal, index: u32, cursor: Cursor, taken: usize) -> u64 {
+        if taken == 0 {
+            return self.of_cursor(index, cursor);
+        }
+        if let Some(known) = self.many.get(&(index, cursor, taken)) {
+            return known;
+        }
+        let length = length_of_many(terminal, cursor, &self.usable, taken);
+        self.many.insert((index, cursor, taken), length);
+        length
+    }
+
+    /// No cursor that is reached within the terminal from this one is further from the end.
+    fn peak(&self, terminal: u32, cursor: Cursor) -> u64 {
+        let words = self.words[terminal as usize].as_ref();
+        words.map_or(NEVER, |words| words.peak(cursor))
+    }
+
+    /// A key in progress with its item and the rest of its series. The key has gone on from the frame with these bytes; with
+    /// `None` what is found holds for any, and may be more than some need.
+    fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
+        let (series, rest, progress, _) = frames.key_parts(frame);
+        let word = match frames.nfa.series[series as usize].rest[rest as usize].key {
+            None => 0,
+            Some(key) if !self.achievable => self.of_cursor(key, cursor),
+            Some(key) => self.of_free_key(frames, (frame, key), cursor, written),
+        };
+        plus(word, self.behind_key(frames, series, rest, progress))
+    }
+
+    /// The rest of a key that was not written before.
+    fn of_free_key(
+        &self,
+        frames: &Frames,
+        (frame, key): (FrameId, u32),
+        cursor: Cursor,
+        written: Option<&[u8]>,
+    ) -> u64 {
+        let terminal = frames.terminal(key);
+        let unwritable = written.and_then(|written| frames.unwritable_behind(frame, written, usize::MAX));
+        match unwritable {
+            Some(unwritable) => self.of_free_word(terminal, key, cursor, &unwritable),
+            None => self.of_many(terminal, key, cursor, frames.taken(frame, |_| true).len()),
+        }
+    }
+
+    /// The fewest steps to the end of a word of the terminal that is none of these: as many as more words end within than
+    /// there are of them.
+    fn of_free_word(&self, terminal: &Terminal, index: u32, cursor: Cursor, unwritable: &[Vec<u8>]) -> u64 {
+        let usable = |word: &&Vec<u8>| word.iter().all(|&byte| self.usable.contains(byte));
+        let unwritable = unwritable.iter().filter(usable);
+        let mut lengths: Vec<u64> = unwritable
+            .filter(|word| terminal.matches_from(cursor, word))
+            .map(|word| word.len() as u64)
+            .collect();
+        lengths.sort_unstable();
+        let mut passed = 0;
+        loop {
+            let length = self.of_many(terminal, index, cursor, passed);
+            let within = lengths.partition_point(|&word| word <= length);
+            if within <= passed {
+                return length;
+            }
+            passed = within;
+        }
+    }
+
+    /// What follows a key: its item and the rest of its series.
+    pub(crate) fn behind_key(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
+        let item = frames.nfa.series[series as usize].rest[rest as usize].item;
+        plus(
+            self.rules[item as usize],
+            self.behind_item(frames, series, rest, progress),
+        )
+    }
+
+    /// The rest of a series after an item of its rest that has a key.
+    pub(crate) fn behind_item(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
+        let after = frames.after_rest(series, rest, progress);
+        self.of_progress_with(frames, series, after, 1)
+    }
+
+    fn of_nodes(&self, frames: &Frames, rule: u32, nodes: &[u32]) -> u64 {
+        if frames.analysis.recursive_group[rule as usize].is_none() {
+            let lengths = nodes.iter().map(|&node| self.nodes[node as usize]);
+            return lengths.min().unwrap_or(NEVER);
+        }
+        let ascents = self
+            .ascents
+            .entry(rule)
+            .or_insert_with(|| self.find_ascents(frames, rule));
+        let lengths = nodes.iter().map(|&node| {
+            let ascent = ascents.get(&self.rule_of[node as usize]);
+            plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
+        });
+        lengths.min().unwrap_or(NEVER)
+    }
+
+    /// The fewest steps from where a rule is complete to where `goal` is, for rules that `goal` may begin with.
+    fn find_ascents(&self, frames: &Frames, goal: u32) -> FxHashMap<u32, u64> {
+        let (nfa, analysis) = (&frames.nfa, &frames.analysis);
+        let group = analysis.recursive_group[goal as usize];
+        let members =
+            (0..nfa.rules.len() as u32).filter(|&rule| analysis.recursive_group[rule as usize] == group);
+        let members: Vec<u32> = members.collect();
+        let mut ascents = FxHashMap::from_iter([(goal, 0)]);
+        // As many rounds as rules at most; groups are small.
+        loop {
+            let mut changed = false;
+            for &rule in &members {
+                let behind = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
+                let ways = behind.into_iter().flatten().map(|&node| {
+                    let ascent = ascents.get(&self.rule_of[node as usize]);
+                    plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
+                });
+                let best = ways.min().unwrap_or(NEVER);
+                if best < ascents.get(&rule).copied().unwrap_or(NEVER) {
+                    ascents.insert(rule, best);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return ascents;
+            }
+        }
+    }
+}

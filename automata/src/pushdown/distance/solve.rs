@@ -1,0 +1,295 @@
+//! The fixed point over rules and series.
+//!
+//! Nodes are settled in order of their distance. A call is worth its callee's distance plus what follows, so an edge
+//! that calls is used when both are settled; a series when its required items are, and as many of the cheapest others
+//! as it needs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use rustc_hash::FxHashMap;
+
+use super::Distances;
+use super::list::Left;
+use super::remembered::Remembered;
+use crate::grammar::Keys;
+use crate::language::{ByteSet, NEVER, lengths_over, plus};
+use crate::pushdown::frame::Frames;
+use crate::pushdown::object::progress::Progress;
+use crate::pushdown::plan::nfa::{Callee, Label, Nfa};
+use crate::pushdown::stack::Stacks;
+use crate::work::spend;
+
+impl Distances {
+    /// The distances over these bytes; see the module for `achievable`.
+    pub fn new(stacks: &Stacks, usable: ByteSet, achievable: bool) -> Distances {
+        let frames = &stacks.frames;
+        let words = frames.terminals.iter();
+        let words = words.map(|terminal| Some(lengths_over(terminal.as_ref()?, &usable)));
+        let mut shortest = Distances {
+            usable,
+            achievable,
+            words: words.collect(),
+            nodes: Arc::default(),
+            rules: Arc::default(),
+            series: Arc::default(),
+            rule_of: rules_of_nodes(&frames.nfa).into(),
+            ascents: DashMap::default(),
+            peaks: DashMap::default(),
+            many: Remembered::default(),
+            frames: Remembered::default(),
+            lists: Remembered::default(),
+            configs: Remembered::default(),
+        };
+        solve(&mut shortest, frames);
+        shortest
+    }
+}
+
+/// Finds the distances of all nodes, rules and series.
+fn solve(shortest: &mut Distances, frames: &Frames) {
+    let nfa = &frames.nfa;
+    shortest.nodes = vec![NEVER; nfa.nodes.len()].into();
+    shortest.rules = vec![NEVER; nfa.rules.len()].into();
+    shortest.series = vec![NEVER; nfa.series.len()].into();
+    let mut solve = Solve {
+        into: vec![Vec::new(); nfa.nodes.len()],
+        calls: FxHashMap::default(),
+        used_by: vec![Vec::new(); nfa.rules.len()],
+        missing: vec![0; nfa.series.len()],
+        settled: vec![false; nfa.series.len()],
+        open: BinaryHeap::new(),
+        shortest,
+        frames,
+    };
+    solve.prepare();
+    while let Some(Reverse((length, item))) = solve.open.pop() {
+        spend(1);
+        match item {
+            Item::Node(node) => solve.settle_node(node, length),
+            Item::Series(series) => solve.settle_series(series, length),
+            Item::Offer(series) => solve.try_series(series),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Item {
+    Node(u32),
+    Series(u32),
+    /// An item of the rest of a series can be had at this length.
+    Offer(u32),
+}
+
+/// What a rule is to a series.
+#[derive(Clone, Copy)]
+enum Use {
+    /// A way to write this member, which must be written.
+    Required(u32),
+    Optional,
+    /// An item of the rest with its key.
+    Rest(Option<u32>),
+    Separator,
+}
+
+struct Solve<'a> {
+    into: Vec<Vec<(u32, Label)>>,
+    calls: FxHashMap<Callee, Vec<(u32, u32)>>,
+    /// The series that use a rule, and as what.
+    used_by: Vec<Vec<(u32, Use)>>,
+    /// How many rules a series still waits for.
+    missing: Vec<usize>,
+    settled: Vec<bool>,
+    open: BinaryHeap<Reverse<(u64, Item)>>,
+    shortest: &'a mut Distances,
+    frames: &'a Frames,
+}
+
+impl Solve<'_> {
+    fn prepare(&mut self) {
+        let nfa = &self.frames.nfa;
+        for (from, edges) in nfa.nodes.iter().enumerate() {
+            for edge in edges {
+                self.into[edge.to as usize].push((from as u32, edge.label));
+                if let Label::Call(callee) = edge.label {
+                    self.calls.entry(callee).or_default().push((from as u32, edge.to));
+                }
+            }
+        }
+        for (index, plan) in nfa.series.iter().enumerate() {
+            let index = index as u32;
+            for (member, place) in plan.members.iter().zip(0..) {
+                for (at, &(rule, _)) in member.ways.iter().enumerate() {
+                    // Ways that write the same share their rule.
+                    if member.ways[..at].iter().any(|way| way.0 == rule) {
+                        continue;
+                    }
+                    let role = if member.required {
+                        Use::Required(place)
+                    } else {
+                        Use::Optional
+                    };
+                    self.used_by[rule as usize].push((index, role));
+                }
+            }
+            for rest in &plan.rest {
+                self.used_by[rest.item as usize].push((index, Use::Rest(rest.key)));
+            }
+            let required = plan.members.iter().filter(|member| member.required).count();
+            let many = plan.min.max(required as u64) > 1 || plan.has_demands() || plan.keys == Keys::Repeat;
+            if let Some(separator) = plan.separator.filter(|_| many) {
+                self.used_by[separator as usize].push((index, Use::Separator));
+            }
+            self.missing[index as usize] = required + usize::from(many && plan.separator.is_some());
+            self.try_series(index);
+        }
+        for rule in &nfa.rules {
+            self.open.push(Reverse((0, Item::Node(rule.accept))));
+        }
+    }
+
+    fn settle_node(&mut self, node: u32, length: u64) {
+        if self.shortest.nodes[node as usize] != NEVER {
+            return;
+        }
+        Arc::make_mut(&mut self.shortest.nodes)[node as usize] = length;
+        spend(self.into[node as usize].len());
+        for index in 0..self.into[node as usize].len() {
+            let (from, label) = self.into[node as usize][index];
+            let step = self.step(label);
+            self.push_node(from, plus(step, length));
+        }
+        let rule = self.shortest.rule_of[node as usize];
+        if rule != u32::MAX && self.frames.nfa.rules[rule as usize].start == node {
+            self.settle_rule(rule, length);
+        }
+    }
+
+    fn step(&self, label: Label) -> u64 {
+        match label {
+            Label::Empty => 0,
+            Label::Special(_) => 1,
+            Label::Bytes(first, last) => match (first..=last).any(|byte| self.shortest.usable.contains(byte))
+            {
+                true => 1,
+                false => NEVER,
+            },
+            Label::Call(Callee::Rule(rule)) => self.shortest.rules[rule as usize],
+            Label::Call(Callee::Series(series)) => self.shortest.series[series as usize],
+            Label::Call(Callee::Judged(judged)) => self.shortest.of_word(self.frames.judge(judged), b""),
+            Label::Call(Callee::Terminal(terminal)) => self
+                .shortest
+                .of_cursor(terminal, self.frames.terminal(terminal).start()),
+        }
+    }
+
+    fn push_node(&mut self, node: u32, length: u64) {
+        if length != NEVER && self.shortest.nodes[node as usize] == NEVER {
+            self.open.push(Reverse((length, Item::Node(node))));
+        }
+    }
+
+    fn settle_rule(&mut self, rule: u32, length: u64) {
+        Arc::make_mut(&mut self.shortest.rules)[rule as usize] = length;
+        self.wake(Callee::Rule(rule), length);
+        for (series, role) in std::mem::take(&mut self.used_by[rule as usize]) {
+            if !self.settled[series as usize] {
+                self.rule_of_series(series, (rule, role), length);
+            }
+        }
+    }
+
+    fn rule_of_series(&mut self, series: u32, (rule, role): (u32, Use), length: u64) {
+        let index = series as usize;
+        match role {
+            Use::Separator => self.missing[index] -= 1,
+            Use::Optional => {}
+            Use::Required(place) => {
+                // The first way that is settled is the cheapest.
+                let member = &self.frames.nfa.series[index].members[place as usize];
+                let mut others = member.ways.iter().filter(|way| way.0 != rule);
+                if others.all(|way| self.shortest.rules[way.0 as usize] == NEVER) {
+                    self.missing[index] -= 1;
+                }
+            }
+            Use::Rest(key) => {
+                let plan = &self.frames.nfa.series[index];
+                let keys = usize::try_from(plan.min).unwrap_or(usize::MAX);
+                let terminal = |key| self.frames.terminal(key);
+                let key = key.map_or(0, |key| self.shortest.key_among(terminal(key), key, (plan, keys)));
+                if plus(key, length) != NEVER {
+                    self.open.push(Reverse((plus(key, length), Item::Offer(series))));
+                }
+            }
+        }
+        self.try_series(series);
+    }
+
+    fn try_series(&mut self, series: u32) {
+        if self.missing[series as usize] == 0 && !self.settled[series as usize] {
+            self.push_series(series);
+        }
+    }
+
+    /// What the series is worth with what is settled so far: the first finite value is the least, because whatever is
+    /// settled later is no shorter than what was used.
+    fn push_series(&mut self, series: u32) {
+        let plan = &self.frames.nfa.series[series as usize];
+        let length = match plan.keys {
+            _ if plan.has_demands() => self
+                .shortest
+                .of_demanding(self.frames, series, Progress::START, 0),
+            Keys::Repeat => self
+                .shortest
+                .of_repeating(self.frames, series, Progress::START, NEVER),
+            Keys::Differ => {
+                let members = plan.members.iter();
+                let members = members.map(|member| (self.shortest.of_member(member), member.required));
+                let mut left = Left {
+                    members: members.collect(),
+                    rest: Vec::new(),
+                    separator: plan
+                        .separator
+                        .map_or(0, |rule| self.shortest.rules[rule as usize]),
+                };
+                let rests = left.rests(plan, Progress::START);
+                left.rest = self.shortest.rest_of(self.frames, plan, 0, rests);
+                left.shortest(plan, Progress::START)
+            }
+        };
+        if length != NEVER {
+            self.open.push(Reverse((length, Item::Series(series))));
+        }
+    }
+
+    fn settle_series(&mut self, series: u32, length: u64) {
+        if !std::mem::replace(&mut self.settled[series as usize], true) {
+            Arc::make_mut(&mut self.shortest.series)[series as usize] = length;
+            self.wake(Callee::Series(series), length);
+        }
+    }
+
+    fn wake(&mut self, callee: Callee, length: u64) {
+        for (from, to) in self.calls.get(&callee).cloned().unwrap_or_default() {
+            let behind = self.shortest.nodes[to as usize];
+            self.push_node(from, plus(length, behind));
+        }
+    }
+}
+
+/// The rule that each node belongs to.
+fn rules_of_nodes(nfa: &Nfa) -> Vec<u32> {
+    let mut rule_of = vec![u32::MAX; nfa.nodes.len()];
+    for (rule, parts) in nfa.rules.iter().zip(0..) {
+        let mut open = vec![rule.start, rule.accept];
+        while let Some(node) = open.pop() {
+            spend(1);
+            if std::mem::replace(&mut rule_of[node as usize], parts) == u32::MAX {
+                open.extend(nfa.nodes[node as usize].iter().map(|edge| edge.to));
+            }
+        }
+    }
+    rule_of
+}

@@ -1,0 +1,203 @@
+//! Names of configurations: 64 bits that are the same in every process, for what is remembered about a state beyond its grammar.
+//!
+//! ```text
+//!   grammar   automata of its rules, lists, structure of its terminals ─► content ──┐ named once
+//!   frame     kind, place in the plan, what it remembers of the text ───────────────┼─► name of a configuration
+//!   callers   their names; the bottom of every stack is named by the content ───────┘ kept with it
+//! ```
+//!
+//! The numbers of frames and configurations say in which order they were found, which is another one for other texts, and other
+//! threads. A name says what they are: it is a hash of the places in the plan, which are numbered in the order of the grammar's
+//! source, and of what was written, as far as a frame remembers it. Pairs of a configuration are in the order of their numbers, so
+//! their hashes are added, which has no order.
+//!
+//! What an object remembers of the free keys that it has is left out: it tells which keys cannot come again, and next to nothing
+//! about what comes. Configurations that differ in it alone have one name, and so have those whose texts differ before their last
+//! [`TEXT`] bytes. All others differ but for a chance of 2⁻⁶⁴ for each two. Nothing exact may depend on a name: who writes
+//! a grammar can make two of them equal.
+//!
+//! Cost: the content O(grammar), once, when the first name is asked for. A name O(pairs + what their frames remember), once for
+//! each configuration; its callers have their names mostly, since they were states before. Then it is one load.
+
+use std::hash::{Hash, Hasher};
+
+use crate::grammar::SeriesOrder;
+use crate::pushdown::frame::{FrameId, FrameKey, Frames};
+use crate::pushdown::object::progress::Progress;
+use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
+use crate::work::spend;
+
+/// The last bytes of a key or of a judged word that its name depends on.
+const TEXT: usize = 64;
+
+/// The first words of a frame that its name depends on, beside the last one and their number.
+const WORDS: usize = 16;
+
+/// How many numbers are hashed in the time of one round of other loops.
+const PLAIN: usize = 16;
+
+/// A hash that depends on what is written alone, and all of whose bits depend on all bits of it (SplitMix64 at each word).
+#[derive(Default)]
+struct Stable(u64);
+
+impl Stable {
+    fn word(&mut self, word: u64) {
+        let mut mixed = (self.0 ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0 = mixed ^ mixed >> 31;
+    }
+}
+
+impl Hasher for Stable {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
+        }
+        self.word(bytes.len() as u64);
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.word(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.word(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.word(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.word(number as u64);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.word(number as u64);
+    }
+
+    /// Never 0, which says that a name is not known.
+    fn finish(&self) -> u64 {
+        self.0.max(1)
+    }
+}
+
+fn stable(write: impl FnOnce(&mut Stable)) -> u64 {
+    let mut hasher = Stable::default();
+    write(&mut hasher);
+    hasher.finish()
+}
+
+impl Stacks {
+    /// The name of a configuration: the same for the same grammar, wherever and in whatever order it was found.
+    pub fn name(&self, config: ConfigId) -> u64 {
+        self.named(config).unwrap_or_else(|| self.find_name(config))
+    }
+
+    /// The name of a configuration, if it has been asked for. END and FINISHED are not found by their pairs.
+    fn named(&self, config: ConfigId) -> Option<u64> {
+        match config {
+            END => Some(self.frames.content()),
+            FINISHED => Some(stable(|name| (self.frames.content(), config).hash(name))),
+            _ => self.known_name(config),
+        }
+    }
+
+    #[cold]
+    fn find_name(&self, config: ConfigId) -> u64 {
+        let known = |config| self.named(config);
+        let found = self.fold_callers(config, known, |pairs, name_of| {
+            let pair = |&(frame, callers): &(FrameId, ConfigId)| {
+                stable(|name| (self.frames.name(frame), name_of(callers)).hash(name))
+            };
+            let all = pairs.iter().map(pair).fold(0, u64::wrapping_add);
+            stable(|name| (pairs.len(), all).hash(name))
+        });
+        for (&config, &name) in &found {
+            self.remember_name(config, name);
+        }
+        found[&config]
+    }
+}
+
+impl Frames {
+    /// What tells the grammar from all others.
+    fn content(&self) -> u64 {
+        *self.content.get_or_init(|| {
+            stable(|name| {
+                self.nfa.hash(name);
+                self.forgets_keys.hash(name);
+                for terminal in self.terminals.iter() {
+                    terminal.as_ref().map(|terminal| terminal.structure()).hash(name);
+                }
+            })
+        })
+    }
+
+    /// A frame without its callers. Numbers of the plan are those of the source; what is interned is written out.
+    fn name(&self, id: FrameId) -> u64 {
+        stable(|name| {
+            let key = &self.get(id).key;
+            std::mem::discriminant(key).hash(name);
+            match key {
+                FrameKey::Return => {}
+                FrameKey::RuleStart(index) | FrameKey::TerminalStart(index) => index.hash(name),
+                FrameKey::Rule { rule, nodes } => {
+                    spend(nodes.len() / PLAIN);
+                    (rule, nodes).hash(name);
+                }
+                FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),
+                FrameKey::Series(series, progress) => self.hash_progress(*series, *progress, name),
+                FrameKey::Choice(at) => {
+                    (at.permit, at.node).hash(name);
+                    self.hash_progress(at.series, at.progress, name);
+                }
+                FrameKey::Key {
+                    series,
+                    rest,
+                    progress,
+                    cursor,
+                    text,
+                } => {
+                    (rest, cursor).hash(name);
+                    self.hash_progress(*series, *progress, name);
+                    self.hash_text(*text, name);
+                }
+                FrameKey::Judged { judged, cursor, text } => {
+                    (judged, cursor).hash(name);
+                    self.hash_text(*text, name);
+                }
+                FrameKey::Words { words, at } => {
+                    (words.len(), at).hash(name);
+                    for word in words.iter().take(WORDS).chain(words.last()) {
+                        (word.len(), &word[..word.len().min(TEXT)]).hash(name);
+                    }
+                }
+            }
+        })
+    }
+
+    /// What a list remembers, without its free keys.
+    fn hash_progress(&self, series: u32, progress: Progress, name: &mut Stable) {
+        series.hash(name);
+        match self.nfa.series[series as usize].order {
+            SeriesOrder::Any => self.written.get(progress.done).hash(name),
+            SeriesOrder::Listed | SeriesOrder::Leading => progress.done.hash(name),
+        }
+        self.met.get(progress.met).hash(name);
+        (
+            progress.count,
+            progress.repeated,
+            progress.started,
+            progress.separated,
+        )
+            .hash(name);
+    }
+
+    fn hash_text(&self, text: u32, name: &mut Stable) {
+        self.texts.iter(text).take(TEXT).for_each(|byte| byte.hash(name));
+    }
+}

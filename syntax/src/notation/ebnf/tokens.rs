@@ -1,0 +1,26 @@
+//! The parser that pest makes of `ebnf.pest`: one rule for each kind of token and phrase, and what messages call it.
+
+#[allow(missing_docs, unreachable_pub)]
+mod generated {
+    /// The parser that pest makes of `ebnf.pest`.
+    #[derive(pest_derive::Parser)]
+    #[grammar = "notation/ebnf.pest"]
+    pub(in super::super) struct Tokens;
+}
+pub(super) use generated::{Rule, Tokens};
+
+/// What a rule of `ebnf.pest` is called in messages.
+pub(super) fn described(rule: Rule) -> &'static str {
+    match rule {
+        Rule::grammar | Rule::definition => "a rule (`name ::= …`)",
+        Rule::name | Rule::reference => "a name",
+        Rule::defines => "`::=`",
+        Rule::EOI => "the end of the grammar",
+        Rule::postfix | Rule::counts => "`?`, `*`, `+` or `{n,m}`",
+        Rule::number => "a number",
+        Rule::comma => "`,`",
+        Rule::close => "`)`",
+        Rule::unbrace => "`}`",
+        _ => "a part (literal, class, rule name, group …)",
+    }
+}

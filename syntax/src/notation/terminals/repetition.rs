@@ -1,0 +1,87 @@
+//! Rules that are repetitions of themselves.
+//!
+//! ```text
+//!   digits ::= digit | digits digit          digits ::= digit digit*
+//!   ws     ::= " " ws | ""            ─►     ws     ::= " "*
+//! ```
+//!
+//! What stands before a call at the end may come any number of times before all else, and what stands behind a call at
+//! the beginning any number of times behind it.
+
+use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};
+
+use super::calls::callees;
+
+/// The alternatives of a rule.
+#[derive(Default)]
+struct Alternatives {
+    /// What stands before a call of the rule at its end.
+    before: Vec<ExprId>,
+    /// What has no such call.
+    between: Vec<ExprId>,
+    /// What stands behind a call of the rule at its beginning.
+    behind: Vec<ExprId>,
+}
+
+/// The body of a rule as a repetition, if it calls itself in no other way.
+pub(super) fn of(cfg: &mut Cfg, rule: RuleId) -> Option<ExprId> {
+    let body = cfg.rules[rule.index()].body;
+    if !callees(cfg, body).contains(&rule) {
+        return None;
+    }
+    let alternatives = split(cfg, rule, body)?;
+    let (before, behind) = (alternatives.before, alternatives.behind);
+    let between = choice(cfg, alternatives.between)?;
+    let before = choice(cfg, before).map(|body| any_number(cfg, body));
+    let behind = choice(cfg, behind).map(|body| any_number(cfg, body));
+    let parts: Vec<ExprId> = before.into_iter().chain([between]).chain(behind).collect();
+    Some(add(cfg, Expr::Seq(parts.into())))
+}
+
+fn split(cfg: &mut Cfg, rule: RuleId, body: ExprId) -> Option<Alternatives> {
+    let alternatives: Vec<ExprId> = match cfg.expr(body) {
+        Expr::Choice(alternatives) => alternatives.to_vec(),
+        _ => vec![body],
+    };
+    let mut split = Alternatives::default();
+    for id in alternatives {
+        let parts: Vec<ExprId> = match cfg.expr(id) {
+            Expr::Seq(parts) => parts.to_vec(),
+            _ => vec![id],
+        };
+        let is_call = |id: &ExprId| *cfg.expr(*id) == Expr::Rule(rule);
+        let calls = |parts: &[ExprId]| parts.iter().any(|&id| callees(cfg, id).contains(&rule));
+        match &parts[..] {
+            [one] if is_call(one) => {}
+            [first, rest @ ..] if is_call(first) && !calls(rest) => {
+                let rest = Expr::Seq(rest.into());
+                split.behind.push(add(cfg, rest));
+            }
+            [rest @ .., last] if is_call(last) && !calls(rest) => {
+                let rest = Expr::Seq(rest.into());
+                split.before.push(add(cfg, rest));
+            }
+            parts if calls(parts) => return None,
+            _ => split.between.push(id),
+        }
+    }
+    Some(split)
+}
+
+fn choice(cfg: &mut Cfg, alternatives: Vec<ExprId>) -> Option<ExprId> {
+    match alternatives[..] {
+        [] => None,
+        [one] => Some(one),
+        _ => Some(add(cfg, Expr::Choice(alternatives.into()))),
+    }
+}
+
+fn any_number(cfg: &mut Cfg, body: ExprId) -> ExprId {
+    let (min, max) = (0, None);
+    add(cfg, Expr::Repeat { body, min, max })
+}
+
+fn add(cfg: &mut Cfg, expr: Expr) -> ExprId {
+    cfg.exprs.push(expr);
+    ExprId(cfg.exprs.len() as u32 - 1)
+}

@@ -1,0 +1,132 @@
+//! Regular expressions, in three dialects, as languages of whole texts.
+//!
+//! ```text
+//!   ECMA-262 pattern ─ ecma ───┐                          ┌─ Match, Not, Units (grammar::Regular)
+//!   Rust / RE2 syntax ─ rust ──┼─► Node ─► whole, context ┤
+//!   Python's re ─ python ──────┘    (with look-around)    └─ (without)
+//!                                                            │ json
+//!                                                            └─► the same, spelled inside a JSON string
+//! ```
+//!
+//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`], [`whole`] and [`rust`] are about the *whole*
+//! text. Matching priorities do not matter to a language, so lazy quantifiers mean what greedy ones mean.
+
+mod context;
+mod cursor;
+mod determinise;
+mod ecma;
+mod edge;
+mod eliminate;
+mod error;
+mod json;
+mod language;
+mod look;
+mod node;
+mod python;
+mod rust;
+mod whole;
+
+pub use error::RegexError;
+pub use json::{Escapes, encode_json, json_char, json_string_body};
+pub(crate) use json::{one_char, string_body};
+
+use lexiform_automata::error::CompileError;
+use lexiform_automata::grammar::{Cfg, CfgBuilder, Regular};
+use lexiform_automata::limits::Limits;
+
+/// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from the
+/// expression by recursion.
+const DEEPEST: usize = 250;
+
+/// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has no limit
+/// of its own, and `\pL` becomes five thousand bytes.
+const LONGEST: usize = 1 << 16;
+
+/// The notation of a regular expression that a whole text must match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// The syntax of Rust's `regex` crate, which is nearly that of RE2.
+    #[default]
+    Rust,
+    /// ECMA-262, the syntax of JavaScript, with the meaning of its flag `u`.
+    Ecma,
+    /// The syntax of Python's module `re`, for patterns that are texts and without flags. Backreferences, groups that change
+    /// flags, atomic groups, possessive quantifiers and conditions are refused by name. What a letter or a digit is, the
+    /// tables of the `regex-syntax` crate decide, which may know a later version of Unicode than an interpreter.
+    Python,
+}
+
+/// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
+///
+/// ```
+/// use lexiform::{limits::Limits, regex};
+/// let regular = regex::ecma(r"^(?!tmp)[a-z]+$", &Limits::default()).unwrap();
+/// assert_eq!(regular.parts.len(), 2);
+/// let error = regex::ecma(r"(a)\1", &Limits::default()).unwrap_err();
+/// assert_eq!(error.column, Some(4));
+/// ```
+pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
+    check_length(pattern, limits.source_bytes)?;
+    let node = ecma::parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::search(node, limits.regular_states as u64)
+}
+
+/// The texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
+    check_length(pattern, limits.source_bytes.min(LONGEST))?;
+    let node = rust::parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::whole(node, limits.regular_states as u64)
+}
+
+/// The texts that an expression in some dialect matches from edge to edge.
+///
+/// ```
+/// use lexiform::limits::Limits;
+/// use lexiform::regex::{Dialect, whole};
+/// let limits = Limits::default();
+/// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Python, &limits).is_ok());
+/// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Ecma, &limits).is_err());
+/// assert!(whole(r"(?!0)\d+", Dialect::Ecma, &limits).is_ok());
+/// ```
+pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular, RegexError> {
+    let parse = match dialect {
+        Dialect::Rust => return rust(pattern, limits),
+        Dialect::Ecma => ecma::parse,
+        Dialect::Python => python::parse,
+    };
+    check_length(pattern, limits.source_bytes)?;
+    let node = parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::whole(node, limits.regular_states as u64)
+}
+
+/// The grammar of the texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    lower_as(pattern, Dialect::Rust, limits)
+}
+
+/// The grammar of the texts that an expression in some dialect matches from edge to edge.
+pub fn lower_as(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
+    let regular = limits
+        .cancel
+        .unless(whole(pattern, dialect, limits).map_err(RegexError::into_problem))?;
+    let mut builder = CfgBuilder::new();
+    let start = builder.declare("");
+    let regular = builder.add_regular(regular);
+    let body = builder.regular(regular);
+    builder.define(start, body);
+    Ok(builder.finish(start))
+}
+
+fn check_length(pattern: &str, longest: usize) -> Result<(), RegexError> {
+    if pattern.len() <= longest {
+        return Ok(());
+    }
+    let length = pattern.len();
+    Err(RegexError::limit(format!(
+        "the pattern has {length} bytes; the limit `source_bytes` is {longest}"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! JSON Schema becomes a grammar of JSON texts.
+//!
+//! ```text
+//!   text ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
+//! ```
+//!
+//! * `parse` reads the text within the limits and makes the keyword tree, the same for all drafts;
+//! * `resolve` leads every reference to a node;
+//! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
+//! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
+//!
+//! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused with its JSON
+//! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::refuse`] refuses the second, and
+//! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
+//! its spelling is one that the [`Options`] allow; where values are compared, some spellings are left out, such as `10e-1` for
+//! an integer ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of 64
+//! bits holds, so that no number is read as infinity by a parser that keeps doubles.
+//!
+//! ```
+//! use lexiform::{limits::Limits, schema};
+//! let text = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}"#;
+//! assert!(schema::lower(text, &schema::Options::default(), &Limits::default()).is_ok());
+//!
+//! let text = r#"{"properties": {"age": {"minimum": "zero"}}}"#;
+//! let error = schema::lower(text, &schema::Options::default(), &Limits::default()).unwrap_err();
+//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` must be a number, not \"zero\"");
+//! ```
+
+mod decimal;
+mod draft;
+mod findings;
+mod finish;
+mod forms;
+mod lower;
+mod node;
+mod normal;
+mod options;
+mod parse;
+mod report;
+mod resolve;
+mod shape;
+pub mod sketch;
+mod text;
+
+pub use draft::Draft;
+pub use options::{AdditionalProperties, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace};
+pub(crate) use parse::source::read as read_json;
+pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
+pub use report::{Assertion, Enforced, Report, normal_form, report};
+
+use lexiform_automata::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::limits::Limits;
+
+use resolve::read;
+
+/// Compiles a schema to a grammar.
+///
+/// # Errors
+/// All problems of the schema; where nothing satisfies it, the assertions that contradict each other. With
+/// [`Options::refuse`], also findings that would not stop the compile.
+pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    let limits = &*limits.begin();
+    limits.cancel.unless(lowered(text, options, limits))
+}
+
+fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    let (parsed, mut diagnostics) = read(text, options, limits)?;
+    let forms = normal::normalise(parsed, options, limits)?;
+    let (cfg, notes) =
+        lower::grammar(&forms, options, limits).map_err(|error| explained(error, text, options, limits))?;
+    for note in forms.notes.iter().cloned().chain(notes) {
+        diagnostics.push(note);
+    }
+    let problems = refused(&diagnostics, options.refuse);
+    match problems.is_empty() {
+        true => Ok((cfg, diagnostics)),
+        false => Err(CompileError { problems }),
+    }
+}
+
+/// The findings that are refused, in the order of the schema.
+fn refused(diagnostics: &Diagnostics, refuse: Refuse) -> Vec<Problem> {
+    let (name, is_refused): (&str, fn(&Problem) -> bool) = match refuse {
+        Refuse::Nothing => return Vec::new(),
+        Refuse::Ineffective => ("strict", is_lost_assertion),
+        Refuse::Inexact => ("exact", |finding| {
+            finding.kind == ProblemKind::Narrowed || is_lost_assertion(finding) || is_unknown_format(finding)
+        }),
+    };
+    let found = diagnostics.findings.iter().filter(|finding| is_refused(finding));
+    let problem = |finding: &Problem| match finding.kind {
+        ProblemKind::Narrowed => finding.clone(),
+        _ => Problem {
+            kind: ProblemKind::Unsupported,
+            message: format!("{}; with `{name}` it must have one", finding.message),
+            ..finding.clone()
+        },
+    };
+    found.map(problem).collect()
+}
+
+/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they can be found.
+#[doc(hidden)]
+pub fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
+    let mut kinds = error.problems.iter().map(|problem| problem.kind);
+    if !kinds.all(|kind| kind == ProblemKind::Unsatisfiable) {
+        return error;
+    }
+    let Ok((parsed, found)) = read(text, options, limits) else {
+        return error;
+    };
+    if let Some(reason) = normal::explain(parsed, limits) {
+        return CompileError::from(reason);
+    }
+    if report::narrowed(&found).next().is_some() {
+        // Nothing clashes as far as the schema itself says, so what is left out might be what it asks for.
+        let message = "only part of the schema is supported, and no value satisfies that part";
+        return CompileError::from(Problem::new(
+            ProblemKind::Limit,
+            Place::Pointer(String::new()),
+            message,
+        ));
+    }
+    error
+}

@@ -1,0 +1,50 @@
+//! Sets of arrays: goals by place, a goal for the rest, counts, and demands that *some* items satisfy something.
+
+use crate::schema::node::NodeId;
+use lexiform_automata::grammar::Demand as Count;
+
+use super::goal::GoalId;
+use super::way::{Way, bytes_of_ways};
+
+/// A set of arrays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Array {
+    /// The ways of the leading items.
+    pub(crate) prefix: Vec<Vec<Way>>,
+    /// The ways of the items after them.
+    pub(crate) rest: Vec<Way>,
+    /// Items of which each may be used once, in any place after the prefix.
+    pub(crate) distinct: Vec<GoalId>,
+    /// The schema that demands that no two items after the prefix be equal, if one does.
+    pub(crate) unique: Option<NodeId>,
+    /// The schema that denies that all items differ, if two items after the prefix must be equal for it.
+    pub(crate) repeated: Option<NodeId>,
+    /// The texts of the values in the prefix, in order, where the items after it must differ from them.
+    pub(crate) taken: Vec<Box<[u8]>>,
+    /// How many items must meet something.
+    pub(crate) demands: Vec<Count>,
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
+}
+
+impl Array {
+    /// About the bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let places = self.prefix.iter().chain([&self.rest]);
+        let taken = self.taken.iter().map(|text| size_of::<Box<[u8]>>() + text.len());
+        size_of::<Array>()
+            + size_of_val(&self.prefix[..])
+            + size_of_val(&self.distinct[..])
+            + places.map(|ways| bytes_of_ways(ways)).chain(taken).sum::<usize>()
+    }
+
+    pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
+        // Places that are never reached have no parts.
+        let places = self.prefix.iter().chain([&self.rest]);
+        let reached = self
+            .max
+            .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
+        let ways = places.take(reached).flatten().map(|way| way.goal);
+        ways.chain(self.distinct.iter().copied())
+    }
+}

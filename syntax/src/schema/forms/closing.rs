@@ -1,0 +1,102 @@
+//! Closing objects: those that list their keys lose the classes of keys of which nothing is said.
+//!
+//! The last step before the forms are written, because only finished forms know all that is said of one object. The algebra
+//! before it compares and denies schemas as they are: two objects that share no value when both are closed may share one
+//! that a `oneOf` forbids.
+//!
+//! An object that has a value keeps one: where it would have none without the keys that nothing lists, it stays open.
+
+use std::rc::Rc;
+
+use lexiform_automata::limits::Cancel;
+
+use super::Normal;
+use super::goal::GoalId;
+use super::object::{Closing, Object, RestClass};
+use super::productive::{object_has_value, settle};
+
+/// How often the objects are looked through for those that have to stay open. After that, all that have no value do.
+const MOST_ROUNDS: usize = 64;
+
+/// What was taken from an object to close it.
+struct Cut {
+    goal: GoalId,
+    /// The object's place in the form of the goal.
+    at: usize,
+    closing: Closing,
+    classes: Vec<RestClass>,
+}
+
+impl Cut {
+    fn object<'n>(&self, normals: &'n [Rc<Normal>]) -> &'n Object {
+        &normals[self.goal.index()].objects[self.at]
+    }
+
+    /// Whether the object has a value only if it stays open.
+    fn is_needed(&self, normals: &[Rc<Normal>], found: &[bool], round: usize) -> bool {
+        let object = self.object(normals);
+        if object_has_value(object, found) {
+            return false;
+        }
+        let mut open = object.clone();
+        open.rest.extend(self.classes.iter().cloned());
+        round >= MOST_ROUNDS || object_has_value(&open, found)
+    }
+
+    fn restore(self, normals: &mut [Rc<Normal>]) {
+        let normal = Rc::make_mut(&mut normals[self.goal.index()]);
+        normal.objects[self.at].rest.extend(self.classes);
+    }
+}
+
+/// The forms after closing.
+pub(crate) struct Closed {
+    /// For each goal, whether it has a value as far as can be told here.
+    pub(crate) productive: Vec<bool>,
+    /// What closed the objects, in the order of the goals.
+    pub(crate) by: Vec<Closing>,
+}
+
+/// Closes the objects that are to be closed, and finds out which goals have a value.
+pub(crate) fn close(normals: &mut [Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Closed {
+    let mut cuts = cut(normals, reached);
+    let mut found = vec![false; normals.len()];
+    for round in 0.. {
+        settle(normals, reached, &mut found, cancel);
+        let (needed, kept): (Vec<Cut>, Vec<Cut>) = cuts
+            .into_iter()
+            .partition(|cut| cut.is_needed(normals, &found, round));
+        cuts = kept;
+        if needed.is_empty() || cancel.is_asked() {
+            break;
+        }
+        needed.into_iter().for_each(|cut| cut.restore(normals));
+    }
+    Closed {
+        productive: found,
+        by: cuts.into_iter().map(|cut| cut.closing).collect(),
+    }
+}
+
+/// Takes from all objects that are to be closed the classes of keys of which nothing is said.
+fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<Cut> {
+    let mut cuts = Vec::new();
+    for &goal in reached {
+        let normal = &mut normals[goal.index()];
+        if normal.objects.iter().all(|object| object.closing.is_none()) {
+            continue;
+        }
+        for (at, object) in Rc::make_mut(normal).objects.iter_mut().enumerate() {
+            if let Some(closing) = object.closing.take() {
+                let classes = object.rest.split_off(closing.matched);
+                cuts.push(Cut {
+                    goal,
+                    at,
+                    closing,
+                    classes,
+                });
+            }
+        }
+    }
+    cuts
+}

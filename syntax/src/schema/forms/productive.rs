@@ -1,0 +1,123 @@
+//! Which goals have a value: a least fixed point over the goals of the parts.
+//!
+//! A recursive schema such as "an object that must hold another like itself" has no finite value; its goal never
+//! becomes productive. Whether a regular set of strings is empty is left to the automata.
+
+use std::rc::Rc;
+
+use lexiform_automata::limits::Cancel;
+
+use super::array::Array;
+use super::goal::GoalId;
+use super::object::Object;
+use super::way::Way;
+use super::{Normal, NormalForms};
+
+/// For each goal, whether it has a value as far as can be told here.
+pub(crate) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
+    let mut found = vec![false; normals.len()];
+    settle(normals, reached, &mut found, cancel);
+    found
+}
+
+/// Adds the goals that have a value to those of which that is known.
+pub(super) fn settle(normals: &[Rc<Normal>], reached: &[GoalId], found: &mut [bool], cancel: &Cancel) {
+    loop {
+        let mut changed = false;
+        // Parts are reached after their wholes, so going backwards settles most goals in one round.
+        for &goal in reached.iter().rev() {
+            if !found[goal.index()] && has_value(&normals[goal.index()], found) {
+                found[goal.index()] = true;
+                changed = true;
+            }
+        }
+        if !changed || cancel.is_asked() {
+            return;
+        }
+    }
+}
+
+fn has_value(normal: &Normal, found: &[bool]) -> bool {
+    normal.has_scalars()
+        || normal.arrays.iter().any(|array| array_has_value(array, found))
+        || normal
+            .objects
+            .iter()
+            .any(|object| object_has_value(object, found))
+}
+
+/// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the machine.
+fn array_has_value(array: &Array, found: &[bool]) -> bool {
+    let live = |ways: &Vec<Way>| ways.iter().any(|way| found[way.goal.index()]);
+    let leading = array
+        .prefix
+        .iter()
+        .take(usize::try_from(array.min).unwrap_or(usize::MAX));
+    let behind = array.min.saturating_sub(array.prefix.len() as u64);
+    let count = array.distinct.iter().filter(|goal| found[goal.index()]).count() as u64;
+    array.max.is_none_or(|max| array.min <= max)
+        && leading.clone().all(live)
+        && (behind <= count || live(&array.rest))
+        && meets_all(
+            array.demands.iter().map(|demand| demand.min > 0),
+            array.prefix.iter().chain([&array.rest]).flatten(),
+            found,
+        )
+}
+
+/// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the machine.
+pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
+    let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
+    let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
+    let required = object.members.iter().filter(|member| member.required).count() as u64;
+    object
+        .members
+        .iter()
+        .all(|member| !member.required || live(&member.ways))
+        && object.max.is_none_or(|max| required <= max && object.min <= max)
+        && (count >= object.min || object.rest.iter().any(|class| live(&class.ways)))
+        && meets_all((0..object.demands).map(|_| true), object.ways(), found)
+}
+
+/// Whether each demand that must be met is met by some way that has a value.
+fn meets_all<'a>(
+    demands: impl Iterator<Item = bool>,
+    ways: impl Iterator<Item = &'a Way>,
+    found: &[bool],
+) -> bool {
+    let live = ways.filter(|way| found[way.goal.index()]);
+    let met = live.fold(0, |met, way| met | way.meets);
+    demands
+        .enumerate()
+        .all(|(bit, needed)| !needed || met >> bit & 1 == 1)
+}
+
+impl NormalForms {
+    /// Whether a goal has a value, as far as the algebra can tell.
+    pub(crate) fn is_live(&self, goal: GoalId) -> bool {
+        self.productive[goal.index()]
+    }
+
+    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
+    pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
+        needed_and_empty(&self.normals[goal.index()], &self.productive)
+    }
+}
+
+/// A part that every value of a form needs and that has no value, if that is why the form has none.
+pub(crate) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId> {
+    let empty = |ways: &[Way]| {
+        let first = ways.first().map(|way| way.goal)?;
+        let none = ways.iter().all(|way| !found[way.goal.index()]);
+        none.then_some(first)
+    };
+    let members = normal.objects.iter().flat_map(|object| &object.members);
+    let mut members = members.filter(|member| member.required);
+    let mut items = normal.arrays.iter().flat_map(|array| {
+        let least = usize::try_from(array.min).unwrap_or(usize::MAX);
+        let rest = (least > array.prefix.len()).then_some(&array.rest);
+        array.prefix.iter().take(least).chain(rest)
+    });
+    let member = members.find_map(|member| empty(&member.ways));
+    member.or_else(|| items.find_map(|ways| empty(ways)))
+}

@@ -1,0 +1,153 @@
+//! Arrays.
+
+use std::rc::Rc;
+
+use crate::schema::forms::{self, Array, GoalId};
+use crate::schema::node::NodeId;
+use crate::schema::text::hir;
+use lexiform_automata::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
+
+use super::number;
+use super::writer::Writer;
+
+impl Writer<'_> {
+    /// The texts of a set of arrays.
+    pub(super) fn array(&mut self, array: &Array) -> ExprId {
+        let open = self.builder.bytes("[");
+        let tail = self.array_tail(array);
+        self.builder.seq([open, tail])
+    }
+
+    /// The text of an array after its opening bracket.
+    fn array_tail(&mut self, array: &Array) -> ExprId {
+        if array.repeated.is_some() {
+            return self.repeating_array(array);
+        }
+        match array.unique {
+            Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
+                self.unique_array(array, node)
+            }
+            _ => self.array_body(array),
+        }
+    }
+
+    /// The texts of all arrays of a goal, after the opening bracket.
+    pub(super) fn array_tails(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let tails: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
+        self.builder.choice(tails)
+    }
+
+    /// Whether a way has arrays or objects.
+    pub(super) fn has_structure(&self, way: &forms::Way) -> bool {
+        let normal = &self.forms.normals[way.goal.index()];
+        self.forms.is_live(way.goal) && !(normal.arrays.is_empty() && normal.objects.is_empty())
+    }
+
+    /// What follows the bracket, where no two items that are arrays or objects have to differ.
+    pub(super) fn array_body(&mut self, array: &Array) -> ExprId {
+        let close = self.builder.bytes("]");
+        let mut ways = Vec::new();
+        if array.min == 0 && array.demands.iter().all(|demand| demand.min == 0) {
+            ways.push(close);
+        }
+        if let Some(items) = self.items(array) {
+            ways.push(self.builder.seq([self.space.edge, items, self.space.edge, close]));
+        }
+        self.builder.choice(ways)
+    }
+
+    /// One item or more; `None` where there can be none.
+    fn items(&mut self, array: &Array) -> Option<ExprId> {
+        let mut members = Vec::new();
+        for place in &array.prefix {
+            let ways = self.item_ways(place);
+            if ways.is_empty() {
+                break;
+            }
+            let required = false;
+            members.push(Member { ways, required });
+        }
+        let cut = members.len() < array.prefix.len();
+        let mut rest = Vec::new();
+        if !cut {
+            rest = match array.unique {
+                Some(node) => self.unique_items(array, node),
+                None => self.item_ways(&array.rest).into_iter().map(rest_item).collect(),
+            };
+        }
+        for &goal in array.distinct.iter().filter(|&&goal| self.forms.is_live(goal)) {
+            members.push(Member::new(self.goal(goal), false));
+        }
+        let (min, max) = (array.min.max(1), array.max);
+        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        if !enough || max.is_some_and(|max| max < min) {
+            return None;
+        }
+        let order = if array.distinct.is_empty() {
+            SeriesOrder::Leading
+        } else {
+            SeriesOrder::Any
+        };
+        Some(self.builder.series(Series {
+            members,
+            rest,
+            taken: array.taken.clone(),
+            keys: Keys::Differ,
+            separator: self.space.comma,
+            order,
+            min,
+            max,
+            demands: array.demands.clone(),
+        }))
+    }
+
+    /// Items of which no two are equal: the whole text of a scalar is its key.
+    fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
+        let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
+        let live: Vec<forms::Way> = live.copied().collect();
+        live.iter()
+            .flat_map(|way| self.different_scalars(way, node))
+            .collect()
+    }
+
+    /// Scalars that are told apart by their text; multiples are not.
+    pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Rest> {
+        let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
+        let mut keys = Vec::new();
+        for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
+            if there {
+                keys.push(vec![Part::Match(hir::text(text).into())]);
+            }
+        }
+        keys.extend(normal.numbers.iter().filter_map(number::unique_spellings));
+        for shape in &normal.strings {
+            keys.push(self.unique_string(shape, way.goal));
+        }
+        let rest = keys.into_iter().map(|parts| Rest {
+            key: Some(self.builder.add_regular(Regular { parts })),
+            item: self.builder.empty(),
+            meets: way.meets,
+        });
+        rest.collect()
+    }
+
+    pub(super) fn item_ways(&mut self, ways: &[forms::Way]) -> Vec<Way> {
+        let mut written = Vec::new();
+        for way in ways.iter().filter(|way| self.forms.is_live(way.goal)) {
+            written.push(Way {
+                item: self.goal(way.goal),
+                meets: way.meets,
+            });
+        }
+        written
+    }
+}
+
+fn rest_item(way: Way) -> Rest {
+    Rest {
+        key: None,
+        item: way.item,
+        meets: way.meets,
+    }
+}

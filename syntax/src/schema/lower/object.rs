@@ -1,0 +1,187 @@
+//! Objects.
+
+use std::rc::Rc;
+
+use crate::regex::Escapes;
+use crate::schema::forms::{GoalId, Member, Object, Way};
+use crate::schema::options::KeyOrder;
+use lexiform_automata::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
+
+use super::writer::Writer;
+
+/// The most names that are kept out of the other keys at run time rather than by an automaton.
+const MOST_TAKEN: usize = 300;
+
+impl Writer<'_> {
+    /// The texts of a set of objects.
+    pub(super) fn object(&mut self, object: &Object, goal: GoalId) -> ExprId {
+        let open = self.builder.bytes("{");
+        let body = self.object_body(object, goal);
+        self.builder.seq([open, body])
+    }
+
+    /// The text of an object after its opening bracket.
+    pub(super) fn object_body(&mut self, object: &Object, goal: GoalId) -> ExprId {
+        let close = self.builder.bytes("}");
+        let mut ways = Vec::new();
+        if may_be_empty(object) {
+            ways.push(close);
+        }
+        if let Some(entries) = self.entries(object, goal) {
+            ways.push(
+                self.builder
+                    .seq([self.space.edge, entries, self.space.edge, close]),
+            );
+        }
+        self.builder.choice(ways)
+    }
+
+    /// What follows the keys that are written already, of which there are some or none; the object is the others.
+    pub(super) fn object_tail(&mut self, object: &Object, goal: GoalId, some: bool) -> ExprId {
+        if !some {
+            return self.object_body(object, goal);
+        }
+        let close = self.builder.bytes("}");
+        let mut ways = Vec::new();
+        if may_be_empty(object) {
+            ways.push(self.builder.seq([self.space.edge, close]));
+        }
+        if let Some(entries) = self.entries(object, goal) {
+            let parts = [self.space.comma, entries, self.space.edge, close];
+            ways.push(self.builder.seq(parts));
+        }
+        self.builder.choice(ways)
+    }
+
+    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be there.
+    fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
+        let mut members = Vec::new();
+        for member in &object.members {
+            let ways = self.member_ways(member);
+            if !ways.is_empty() {
+                let required = member.required;
+                members.push(grammar::Member { ways, required });
+            } else if member.required {
+                return None;
+            }
+        }
+        let (rest, taken) = self.rest(object, goal);
+        let (min, max) = (object.min.max(1), object.max);
+        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        if !enough || max.is_some_and(|max| max < min) {
+            return None;
+        }
+        let order = match self.options.key_order {
+            KeyOrder::Schema => SeriesOrder::Listed,
+            KeyOrder::Any => SeriesOrder::Any,
+        };
+        Some(self.builder.series(Series {
+            members,
+            rest,
+            taken,
+            keys: Keys::Differ,
+            separator: self.space.comma,
+            order,
+            min,
+            max,
+            demands: vec![Demand { min: 1, max: None }; object.demands],
+        }))
+    }
+
+    fn member_ways(&mut self, member: &Member) -> Vec<grammar::Way> {
+        let forms = self.forms;
+        let mut ways = Vec::new();
+        for way in member.ways.iter().filter(|way| forms.is_live(way.goal)) {
+            let (key, value) = (self.name_of(member), self.goal(way.goal));
+            ways.push(grammar::Way {
+                item: self.builder.seq([key, value]),
+                meets: way.meets,
+            });
+        }
+        ways
+    }
+
+    /// What stands before the value of a member. Schemas speak of the same names again and again.
+    fn name_of(&mut self, member: &Member) -> ExprId {
+        if let Some(&known) = self.names.get(&member.name) {
+            return known;
+        }
+        let (key, colon) = (self.literal(&member.name), self.space.colon);
+        let name = self.builder.seq([key, colon]);
+        self.names.insert(member.name.clone(), name);
+        name
+    }
+
+    /// The keys that have no name of their own, and names that are kept out of them at run time.
+    pub(super) fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
+        let (forms, colon) = (self.forms, self.space.colon);
+        // Most objects have no key but those that are named, and nothing to keep those out of.
+        let any = object.rest.iter().any(|class| class.key.is_any());
+        let taken = any.then(|| self.taken(object)).flatten();
+        let mut rest = Vec::new();
+        for class in &object.rest {
+            let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
+            let ways: Vec<Way> = live.copied().collect();
+            if self.is_over() {
+                break;
+            }
+            if ways.is_empty() {
+                continue;
+            }
+            // Every object with open keys then shares one language of keys.
+            let outside = taken.is_some() && class.key.is_any();
+            let names = object.members.iter().map(|member| &member.name);
+            let near: Vec<Rc<str>> = names
+                .filter(|name| !outside && self.may_be_in(&class.key, name))
+                .cloned()
+                .collect();
+            let key = Some(self.key(&class.key, &near, goal));
+            for way in ways {
+                let value = self.goal(way.goal);
+                rest.push(Rest {
+                    key,
+                    item: self.builder.seq([colon, value]),
+                    meets: way.meets,
+                });
+            }
+        }
+        (rest, taken.unwrap_or_default())
+    }
+
+    /// The literals of all members' names; `None` where they are too many, or one has several.
+    fn taken(&self, object: &Object) -> Option<Vec<Box<[u8]>>> {
+        if object.members.len() > MOST_TAKEN {
+            return None;
+        }
+        let names = object.members.iter().map(|member| &member.name);
+        names.map(|name| self.only_spelling(name)).collect()
+    }
+
+    /// The literal of a name, if there is one only.
+    fn only_spelling(&self, name: &str) -> Option<Box<[u8]>> {
+        let minimal = self.escapes != Escapes::Any && !name.bytes().any(|byte| byte < 0x20);
+        if !minimal {
+            return None;
+        }
+        let plain = !name.bytes().any(|byte| byte == b'"' || byte == b'\\');
+        let text = match plain {
+            true => ["\"", name, "\""].concat(),
+            false => serde_json::Value::from(name).to_string(),
+        };
+        Some(text.into_bytes().into())
+    }
+
+    /// Whether a name could belong to a class of keys and must be taken out of it.
+    fn may_be_in(&self, key: &crate::schema::forms::StringShape, name: &str) -> bool {
+        key.texts.iter().all(|&(text, sign)| {
+            self.forms
+                .texts
+                .contains(text, name)
+                .is_none_or(|within| within == sign)
+        })
+    }
+}
+
+fn may_be_empty(object: &Object) -> bool {
+    object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required)
+}

@@ -1,0 +1,170 @@
+//! The state of writing a grammar: what was written for which goal, and which rules have no body yet.
+//!
+//! The files beside this one write the kinds of value with it. They ask each other for the parts of arrays and objects, which
+//! are values again, through the methods of [`Writer`].
+
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt};
+use rustc_hash::FxHashMap;
+
+use crate::regex::Escapes;
+use crate::schema::findings::Findings;
+use crate::schema::forms::{GoalId, Normal, NormalForms, NumberShape};
+use crate::schema::options::Options;
+use crate::schema::text::TextId;
+use lexiform_automata::error::{Place, Problem, ProblemKind};
+use lexiform_automata::grammar::{CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId};
+use lexiform_automata::limits::{Account, Limits};
+
+use super::flat::{Flat, Style};
+use super::space::Space;
+
+/// What a rule says of a goal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Piece {
+    /// All its texts.
+    Whole,
+    /// Its arrays, after the opening bracket.
+    ArrayTails,
+    /// Its arrays and objects.
+    Structured,
+}
+
+/// A grammar that is being written, with what was written already.
+pub(super) struct Writer<'a> {
+    pub(super) forms: &'a NormalForms,
+    pub(super) options: &'a Options,
+    pub(super) limits: &'a Limits,
+    /// How characters of strings may be spelled.
+    pub(super) escapes: Escapes,
+    pub(super) builder: CfgBuilder,
+    /// What each goal is written as, once asked for.
+    pub(super) exprs: Vec<Option<ExprId>>,
+    /// What forms without arrays and objects are written as.
+    pub(super) scalars: FxHashMap<*const Normal, ExprId>,
+    /// The rules of parts of goals, once asked for.
+    pub(super) pieces: HashMap<(GoalId, Piece), ExprId>,
+    /// Rules without a body yet.
+    pub(super) open: Vec<(RuleId, GoalId, Piece)>,
+    /// The white space of the rule that is being written.
+    pub(super) space: Space,
+    pub(super) numbers: HashMap<NumberShape, ExprId>,
+    /// What stands before the values of named keys.
+    pub(super) names: HashMap<Rc<str>, ExprId>,
+    /// The texts of keys with their quotes.
+    pub(super) quoted: HashMap<TextId, Expression>,
+    /// The bytes of these.
+    pub(super) held: Account,
+    pub(super) any_string: Option<ExprId>,
+    pub(super) any_key: Option<RegularId>,
+    pub(super) problems: Findings,
+    /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
+    pub(super) flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
+    /// The sizes of these languages together.
+    pub(super) flat_sizes: u64,
+    /// The sizes of what tells unique items apart, so far.
+    pub(super) lead_sizes: u64,
+    /// The states of automata for multiples, so far.
+    pub(super) multiple_states: usize,
+    /// What is allowed less than the schema asks for.
+    pub(super) notes: Findings,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of the grammar of these forms, which has written nothing but the white space.
+    pub(super) fn new(
+        forms: &'a NormalForms,
+        options: &'a Options,
+        limits: &'a Limits,
+        builder: CfgBuilder,
+        space: Space,
+    ) -> Self {
+        Writer {
+            forms,
+            options,
+            limits,
+            escapes: options.escapes,
+            builder,
+            exprs: vec![None; forms.normals.len()],
+            scalars: FxHashMap::default(),
+            pieces: HashMap::new(),
+            open: Vec::new(),
+            space,
+            numbers: HashMap::new(),
+            names: HashMap::new(),
+            quoted: HashMap::new(),
+            held: limits.cancel.account(),
+            any_string: None,
+            any_key: None,
+            problems: Findings::new(limits.cancel.account()),
+            flats: HashMap::new(),
+            flat_sizes: 0,
+            lead_sizes: 0,
+            multiple_states: 0,
+            notes: Findings::new(limits.cancel.account()),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// A rule for all texts of a goal, whose body is still to be written.
+    pub(super) fn declare(&mut self, goal: GoalId) -> RuleId {
+        let rule = self.builder.declare(self.name(goal));
+        self.exprs[goal.index()] = Some(self.builder.rule(rule));
+        self.open.push((rule, goal, Piece::Whole));
+        rule
+    }
+
+    /// The rule of a part of a goal. Arrays that compare their items are written one inside the other, and may be so without
+    /// end, so that each part is a rule.
+    pub(super) fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
+        if let Some(&known) = self.pieces.get(&(goal, piece)) {
+            return known;
+        }
+        let rule = self.builder.declare(self.name(goal));
+        let expr = self.builder.rule(rule);
+        self.pieces.insert((goal, piece), expr);
+        self.open.push((rule, goal, piece));
+        expr
+    }
+
+    /// Whether there are more expressions than there may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.builder.len() > self.limits.exprs
+    }
+
+    /// Whether the compile ends in an error whatever else is written.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_full() || self.limits.cancel.is_asked()
+    }
+
+    /// The JSON pointers of a goal's schemas.
+    pub(super) fn name(&self, goal: GoalId) -> String {
+        self.forms.goal_name(goal)
+    }
+
+    /// The place of the first of its schemas.
+    pub(super) fn place(&self, goal: GoalId) -> Place {
+        let first = self.forms.goals.literals(goal).first();
+        Place::Pointer(first.map_or(String::new(), |literal| self.forms.tree.pointer(literal.node)))
+    }
+
+    /// Reports what stops the compile, once.
+    pub(super) fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
+        let problem = Problem::new(kind, self.place(goal), message);
+        self.problems.add(problem);
+    }
+
+    /// Notes that less is allowed than a goal asks for.
+    pub(super) fn narrowed(&mut self, goal: GoalId, message: &str) {
+        let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
+        self.notes.add(note);
+    }
+
+    /// A regular language as an expression of the grammar.
+    pub(super) fn regular(&mut self, regular: Regular) -> ExprId {
+        let id = self.builder.add_regular(regular);
+        self.builder.regular(id)
+    }
+}

@@ -1,0 +1,77 @@
+//! Host names with labels in Punycode (`xn--`), beside labels of ASCII.
+//!
+//! ```text
+//!   www.xn--mnchen-3ya.example      before95  xn--  a label from left to right             behind95
+//!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   behind42
+//! ```
+//!
+//! A judge tells the labels (see `grammar::Judge`), so that such names are no regular language and cannot be intersected with
+//! one: they are allowed where a string is this format and nothing else. A name has at most 253 characters. Nothing counts
+//! through the labels that are judged, so these count with the most that they may have, and what stands around
+//! them has a part of what is left: 253 is 95 + 63 + 95, and 42 + 63 + 1 + 42 + 63 + 42.
+
+use std::sync::OnceLock;
+
+use lexiform_automata::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
+
+use super::hir::own_expression;
+use super::hostname::{LABEL, reserved};
+
+/// The most characters before and after the only such label of a name, and around those of a name that may have two.
+const BESIDE_ONE: u64 = 95;
+const BESIDE_TWO: u64 = 42;
+
+/// What stands around the labels in Punycode.
+struct Beside {
+    before: Regular,
+    behind: Regular,
+}
+
+impl Beside {
+    fn new(label: &str, most: u64) -> Beside {
+        let of = |labels: String| Regular {
+            parts: vec![
+                Part::Match(own_expression(&labels)),
+                Part::Not(reserved()),
+                Part::Units {
+                    unit: own_expression("(?s:.)"),
+                    min: 0,
+                    max: Some(most),
+                },
+            ],
+        };
+        Beside {
+            before: of(format!(r"(?:{label}\.)*")),
+            behind: of(format!(r"(?:\.{label})*")),
+        }
+    }
+
+    fn write(&self, builder: &mut CfgBuilder) -> (ExprId, ExprId) {
+        let mut add = |regular: &Regular| {
+            let regular = builder.add_regular(regular.clone());
+            builder.regular(regular)
+        };
+        (add(&self.before), add(&self.behind))
+    }
+}
+
+/// The names of which some label is in Punycode, without quotes.
+pub(crate) fn names(builder: &mut CfgBuilder) -> ExprId {
+    static BESIDE: OnceLock<[Beside; 2]> = OnceLock::new();
+    let [one, two] = BESIDE.get_or_init(|| {
+        // In a name with characters from right to left no label begins with a digit.
+        let ordered = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+        [Beside::new(LABEL, BESIDE_ONE), Beside::new(ordered, BESIDE_TWO)]
+    });
+    let sign = builder.bytes("xn--");
+    let label = builder.judged(Judge::LabelFromLeft);
+    let (before, behind) = one.write(builder);
+    let from_left = builder.seq([before, sign, label, behind]);
+    let label = builder.judged(Judge::OrderedLabel);
+    let (before, behind) = two.write(builder);
+    let dot = builder.bytes(".");
+    let second = builder.seq([dot, before, sign, label]);
+    let second = builder.optional(second);
+    let ordered = builder.seq([before, sign, label, second, behind]);
+    builder.choice([from_left, ordered])
+}

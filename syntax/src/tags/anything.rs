@@ -1,0 +1,90 @@
+//! The language of all that a model can write.
+
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Regular};
+use lexiform_automata::vocab::{TokenKind, Vocabulary};
+
+/// Any bytes, with any special tokens and marks of the vocabulary between them, but for those that end a sequence. Of several
+/// tokens with one name it has the first, as all grammars do.
+///
+/// Its masks hold all tokens: it is no constraint in itself, but [`Cfg::behind`] makes one of it.
+pub fn anything(vocabulary: &Vocabulary) -> Cfg {
+    let mut builder = CfgBuilder::new();
+    // A regular language without parts is that of all byte strings.
+    let bytes = builder.add_regular(Regular { parts: Vec::new() });
+    let bytes = builder.regular(bytes);
+    let names = (0..vocabulary.len() as u32).filter_map(|token| special_name(vocabulary, token));
+    let specials: Vec<ExprId> = names.map(|name| builder.special(name)).collect();
+    let special = builder.choice(specials);
+    let more = builder.seq([special, bytes]);
+    let more = builder.repeat(more, 0, None);
+    let body = builder.seq([bytes, more]);
+    let start = builder.declare("");
+    builder.define(start, body);
+    builder.finish(start)
+}
+
+/// The name by which a grammar can ask for this token, if it can and the text goes on after it.
+fn special_name(vocabulary: &Vocabulary, token: u32) -> Option<&str> {
+    if !matches!(vocabulary.kind(token), TokenKind::Special | TokenKind::Mark) || vocabulary.is_eos(token) {
+        return None;
+    }
+    let name = str::from_utf8(vocabulary.bytes(token)).ok()?;
+    (vocabulary.special(name) == Some(token)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lexiform::compile::{Options, Source, compile};
+
+    use super::*;
+
+    fn vocabulary() -> Arc<Vocabulary> {
+        use TokenKind::{Mark, Special, Text, Unused};
+        let tokens: [(TokenKind, &[u8]); 9] = [
+            (Text, b"a"),
+            (Text, b"\xff\x80"),
+            (Special, b"<end>"),
+            (Special, b"<s>"),
+            (Special, b"<s>"),
+            (Mark, b"<think>"),
+            (Unused, b""),
+            (Text, b"ab"),
+            (Text, b"ba"),
+        ];
+        Arc::new(Vocabulary::new(&tokens, &[2]).expect("a vocabulary"))
+    }
+
+    #[test]
+    fn every_token_may_come_anywhere() {
+        let (grammar, _) = compile(Source::Any, &vocabulary(), &Options::default()).expect("it compiles");
+        let all = [0, 1, 2, 3, 5, 7, 8];
+        let mut state = grammar.start();
+        for token in [0, 3, 1, 5, 3, 0] {
+            assert_eq!(grammar.mask(state).iter().collect::<Vec<_>>(), all);
+            state = grammar.step(state, token).expect("it is allowed");
+        }
+        assert!(grammar.is_accepting(state));
+    }
+
+    #[test]
+    fn behind_a_prefix_it_begins_with_that() {
+        let options = Options {
+            prefix: b"ab".to_vec(),
+            ..Options::default()
+        };
+        let (grammar, _) = compile(Source::Any, &vocabulary(), &options).expect("it compiles");
+        let start = grammar.start();
+        assert_eq!(grammar.forced(start), b"ab");
+        assert_eq!(grammar.mask(start).iter().collect::<Vec<_>>(), [0, 7]);
+        let inside = grammar.step(start, 0).expect("it begins the prefix");
+        assert_eq!(
+            grammar.mask(inside).iter().collect::<Vec<_>>(),
+            [8],
+            "\"ba\" spans its end"
+        );
+        let behind = grammar.step(inside, 8).expect("it spans the end");
+        assert_eq!(grammar.mask(behind).count(), 7);
+    }
+}

@@ -1,0 +1,292 @@
+//! The lowering of structural tags to a grammar.
+//!
+//! ```text
+//!   triggered ::= ( free tag )* free        free: any text in which no trigger stands
+//!   tag       ::= begin content end
+//! ```
+//!
+//! Where the name of a special token of the model stands in a beginning or an end, it is that token: models are trained to
+//! write `<tool_call>` so, and never letter by letter. Spelled out, it still begins and ends nothing: free text holds no
+//! trigger in either form, so that whoever reads the answer as text finds the tags that there are.
+
+use super::{Count, Form, Mark, Tag, Token, TokenName};
+use crate::regex;
+use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
+use lexiform_automata::limits::Limits;
+use lexiform_automata::vocab::{TokenKind, Vocabulary};
+
+/// The longest name of a special token, and the longest text in which such names are looked for: more is no tag of any
+/// model.
+const NAME_BYTES: usize = 64;
+const MARKED_BYTES: usize = 4_096;
+
+/// Who lowers the constraints inside a form.
+pub trait Contents {
+    /// A constraint.
+    type Content;
+    /// What a constraint that does not compile is reported as.
+    type Error;
+
+    /// The grammar of one constraint.
+    ///
+    /// # Errors
+    /// All of its problems.
+    fn lower(&mut self, content: &Self::Content) -> Result<Cfg, Self::Error>;
+
+    /// An error of the form itself: of a trigger, or of a token that it names.
+    fn refused(&self, error: CompileError) -> Self::Error;
+}
+
+/// Lowers a form to a grammar for one vocabulary.
+///
+/// # Errors
+/// A constraint does not compile, or a token is named that the vocabulary does not have.
+pub fn lower<L: Contents>(
+    form: &Form<L::Content>,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+    contents: &mut L,
+) -> Result<Cfg, L::Error> {
+    let mut writer = Writer {
+        builder: CfgBuilder::new(),
+        limits,
+        vocabulary,
+        contents,
+    };
+    let body = writer.form(form, &[])?;
+    // Without a name: clients never wrote this rule, so no message and no place may name it.
+    let start = writer.builder.declare("");
+    writer.builder.define(start, body);
+    Ok(writer.builder.finish(start))
+}
+
+struct Writer<'a, L> {
+    builder: CfgBuilder,
+    limits: &'a Limits,
+    vocabulary: &'a Vocabulary,
+    contents: &'a mut L,
+}
+
+impl<L: Contents> Writer<'_, L> {
+    /// A form; `ends` are the texts that end the tag whose content it is.
+    fn form(&mut self, form: &Form<L::Content>, ends: &[String]) -> Result<ExprId, L::Error> {
+        match form {
+            Form::Text(text) => Ok(self.builder.bytes(text)),
+            Form::Token(token) => self.token(token),
+            Form::Content(content) => {
+                let cfg = self.contents.lower(content)?;
+                Ok(self.builder.import(cfg))
+            }
+            Form::Any { without } => self.free(&[without, ends]),
+            Form::Sequence(forms) => {
+                let parts = self.each(forms, ends)?;
+                Ok(self.builder.seq(parts))
+            }
+            Form::Choice(forms) => {
+                let ways = self.each(forms, ends)?;
+                Ok(self.builder.choice(ways))
+            }
+            Form::Repeat { form, least, most } => {
+                let body = self.form(form, ends)?;
+                Ok(self.builder.repeat(body, *least, *most))
+            }
+            Form::Tag(tag) => self.tag(tag),
+            Form::Triggered {
+                triggers,
+                without,
+                tags,
+                count,
+            } => self.triggered(&[triggers, without, ends], tags, *count),
+            Form::Separated {
+                separator,
+                tags,
+                count,
+            } => self.separated(separator, tags, *count),
+        }
+    }
+
+    fn each(&mut self, forms: &[Form<L::Content>], ends: &[String]) -> Result<Vec<ExprId>, L::Error> {
+        forms.iter().map(|form| self.form(form, ends)).collect()
+    }
+
+    fn tag(&mut self, tag: &Tag<L::Content>) -> Result<ExprId, L::Error> {
+        let begin = self.mark(&tag.begin)?;
+        let texts: Result<Vec<String>, L::Error> = tag.ends.iter().map(|end| self.text_of(end)).collect();
+        let content = self.form(&tag.content, &texts?)?;
+        let ends: Result<Vec<ExprId>, L::Error> = tag.ends.iter().map(|end| self.mark(end)).collect();
+        let end = self.builder.choice(ends?);
+        Ok(self.builder.seq(vec![begin, content, end]))
+    }
+
+    fn mark(&mut self, mark: &Mark) -> Result<ExprId, L::Error> {
+        match mark {
+            Mark::Text(text) => Ok(self.marked(text)),
+            Mark::Token(token) => self.token(token),
+        }
+    }
+
+    /// What a reader of the text sees of a mark.
+    fn text_of(&self, mark: &Mark) -> Result<String, L::Error> {
+        match mark {
+            Mark::Text(text) => Ok(text.clone()),
+            Mark::Token(token) => self.name(token),
+        }
+    }
+
+    fn token(&mut self, token: &Token) -> Result<ExprId, L::Error> {
+        let name = self.name(token)?;
+        Ok(self.builder.special(&name))
+    }
+
+    /// The name of a special token that the vocabulary has and that a text can go on after.
+    fn name(&self, token: &Token) -> Result<String, L::Error> {
+        let problem = |kind, message: String| {
+            let place = Place::Pointer(token.pointer.clone());
+            self.contents.refused(Problem::new(kind, place, message).into())
+        };
+        let (id, shown) = match &token.name {
+            TokenName::Text(name) => (self.vocabulary.special(name), format!("{name:?}")),
+            TokenName::Id(id) => {
+                let is_special =
+                    (*id as usize) < self.vocabulary.len() && self.vocabulary.kind(*id) == TokenKind::Special;
+                (is_special.then_some(*id), id.to_string())
+            }
+        };
+        match id {
+            None => {
+                let message = format!("the vocabulary has no special token {shown}");
+                Err(problem(ProblemKind::Invalid, message))
+            }
+            Some(id) if self.vocabulary.is_eos(id) => {
+                let message = format!("the token {shown} ends every text, so it cannot stand inside of one");
+                Err(problem(ProblemKind::Unsupported, message))
+            }
+            Some(id) => Ok(String::from_utf8_lossy(self.vocabulary.bytes(id)).into_owned()),
+        }
+    }
+
+    /// A text with the names of special tokens in it as those tokens.
+    fn marked(&mut self, text: &str) -> ExprId {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, name, after)) = first_special(rest, self.vocabulary) {
+            parts.push(self.builder.bytes(before));
+            parts.push(self.builder.special(name));
+            rest = after;
+        }
+        parts.push(self.builder.bytes(rest));
+        self.builder.seq(parts)
+    }
+
+    fn one_of(&mut self, tags: &[Tag<L::Content>]) -> Result<ExprId, L::Error> {
+        let ways: Result<Vec<ExprId>, L::Error> = tags.iter().map(|tag| self.tag(tag)).collect();
+        Ok(self.builder.choice(ways?))
+    }
+
+    fn triggered(
+        &mut self,
+        without: &[&[String]],
+        tags: &[Tag<L::Content>],
+        count: Count,
+    ) -> Result<ExprId, L::Error> {
+        let (free, tag) = (self.free(without)?, self.one_of(tags)?);
+        let one = self.builder.seq(vec![free, tag]);
+        let least = u32::from(count.at_least_one);
+        if count.stop_after_first {
+            // Without a tag, the text is free to its end.
+            return Ok(match least {
+                0 => self.builder.choice(vec![one, free]),
+                _ => one,
+            });
+        }
+        let tagged = self.builder.repeat(one, least, None);
+        Ok(self.builder.seq(vec![tagged, free]))
+    }
+
+    fn separated(
+        &mut self,
+        separator: &str,
+        tags: &[Tag<L::Content>],
+        count: Count,
+    ) -> Result<ExprId, L::Error> {
+        let tag = self.one_of(tags)?;
+        let mut all = tag;
+        if !count.stop_after_first {
+            let between = self.builder.bytes(separator);
+            let next = self.builder.seq(vec![between, tag]);
+            let rest = self.builder.repeat(next, 0, None);
+            all = self.builder.seq(vec![tag, rest]);
+        }
+        Ok(if count.at_least_one {
+            all
+        } else {
+            self.builder.optional(all)
+        })
+    }
+
+    /// Any text in which none of these stands.
+    fn free(&mut self, without: &[&[String]]) -> Result<ExprId, L::Error> {
+        let parts = free_text(without.iter().copied().flatten().map(String::as_str), self.limits);
+        let parts = parts.map_err(|error| self.contents.refused(error))?;
+        let id = self.builder.add_regular(Regular { parts });
+        Ok(self.builder.regular(id))
+    }
+}
+
+/// Any text in which none of these stands, as the parts of a regular language. Empty texts, which stand everywhere, are
+/// passed over.
+///
+/// All texts are excluded at once: the automaton of one alternation of literals is as large as their lengths together,
+/// while a product of one automaton for each text grows with every text.
+///
+/// # Errors
+/// The texts are longer than the limits of regular expressions allow.
+pub fn free_text<'t>(
+    without: impl Iterator<Item = &'t str>,
+    limits: &Limits,
+) -> Result<Vec<Part>, CompileError> {
+    // Nobody wrote these patterns, so an error says what they are made of and names no place in them.
+    let regular = |pattern: &str| {
+        regex::rust(pattern, limits).map_err(|error| {
+            let problem = error.into_problem();
+            let message = format!(
+                "the triggers, ends and `excludes` of free text: {}",
+                problem.message
+            );
+            Problem::new(problem.kind, Place::Whole, message)
+        })
+    };
+    let mut parts = regular("(?s:.*)")?.parts;
+    let excluded: Vec<String> = without
+        .filter(|text| !text.is_empty())
+        .map(regex_syntax::escape)
+        .collect();
+    if !excluded.is_empty() {
+        let with = regular(&format!("(?s:.*)(?:{})(?s:.*)", excluded.join("|")))?;
+        parts.extend(with.parts.into_iter().filter_map(|part| match part {
+            Part::Match(hir) => Some(Part::Not(hir)),
+            _ => None,
+        }));
+    }
+    Ok(parts)
+}
+
+/// The first name of a special token in a text, the longest that begins there, with what stands before and after it. What
+/// ends a sequence is none: nothing can stand after it.
+fn first_special<'t>(text: &'t str, vocabulary: &Vocabulary) -> Option<(&'t str, &'t str, &'t str)> {
+    if text.len() > MARKED_BYTES {
+        return None;
+    }
+    text.char_indices().find_map(|(at, _)| {
+        let rest = &text[at..];
+        let longest = rest.len().min(NAME_BYTES);
+        let ends = (2..=longest).rev().filter(|end| rest.is_char_boundary(*end));
+        let mut names = ends.filter(|end| {
+            let token = vocabulary.special(&rest[..*end]);
+            token.is_some_and(|token| !vocabulary.is_eos(token))
+        });
+        let end = names.next()?;
+        Some((&text[..at], &rest[..end], &rest[end..]))
+    })
+}

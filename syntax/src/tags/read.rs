@@ -1,0 +1,563 @@
+//! From the JSON of a structural tag to a [`Form`], with every problem at its JSON pointer.
+
+use serde_json::{Map, Value};
+
+use super::{Content, ContentKind, Count, FORMATS, Form, Mark, Tag, Token, TokenName};
+use crate::schema;
+use crate::suggest;
+use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_automata::limits::Limits;
+
+/// The most parts of one form.
+const PARTS: usize = 256;
+/// How many forms may lie inside each other.
+const DEPTH: usize = 64;
+/// The most repetitions that a form may name.
+const TIMES: u32 = 10_000;
+
+/// Formats of xgrammar that no grammar over text expresses, or that are not supported yet.
+const REFUSED: [&str; 6] = [
+    "any_tokens",
+    "dispatch",
+    "exclude_token",
+    "qwen_xml_parameter",
+    "token_dispatch",
+    "token_triggered_tags",
+];
+
+/// Reads the JSON text of a structural tag.
+///
+/// ```
+/// use lexiform::{limits::Limits, tags};
+/// let text = r#"{"type": "structural_tag", "format": {"type": "tag", "begin": "<a>", "end": "</a>",
+///     "content": {"type": "regex", "pattern": "[0-9]+"}}}"#;
+/// let form = tags::read(text, &Limits::default())?;
+/// assert_eq!(form.contents()[0].pointer, "/format/content/pattern");
+/// # Ok::<(), lexiform::CompileError>(())
+/// ```
+///
+/// # Errors
+/// All problems at once: what is not JSON, what is missing or has a wrong type, and what is not supported.
+pub fn read(text: &str, limits: &Limits) -> Result<Form<Content>, CompileError> {
+    read_value(&schema::read_json(text, limits)?)
+}
+
+/// The same for a value that was read before. It must not nest deeper than a thread can walk.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
+    let mut reader = Reader::default();
+    match reader.whole(value) {
+        Some(form) if reader.problems.is_empty() => Ok(form),
+        _ => Err(CompileError {
+            problems: reader.problems,
+        }),
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    problems: Vec<Problem>,
+    depth: usize,
+}
+
+/// The fields of an object that nobody has asked for yet are stray.
+struct Fields<'v> {
+    map: &'v Map<String, Value>,
+    pointer: String,
+    known: Vec<&'static str>,
+}
+
+impl<'v> Fields<'v> {
+    /// A field; `null` is as good as absent.
+    fn get(&mut self, name: &'static str) -> Option<&'v Value> {
+        self.known.push(name);
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    fn at(&self, name: &str) -> String {
+        child(&self.pointer, name)
+    }
+}
+
+fn child(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+impl Reader {
+    fn problem(&mut self, kind: ProblemKind, pointer: String, message: impl Into<String>) {
+        self.problems
+            .push(Problem::new(kind, Place::Pointer(pointer), message));
+    }
+
+    fn invalid(&mut self, pointer: String, message: impl Into<String>) {
+        self.problem(ProblemKind::Invalid, pointer, message);
+    }
+
+    fn unsupported(&mut self, pointer: String, message: impl Into<String>) {
+        self.problem(ProblemKind::Unsupported, pointer, message);
+    }
+
+    fn fields<'v>(&mut self, value: &'v Value, pointer: String) -> Option<Fields<'v>> {
+        match value.as_object() {
+            Some(map) => Some(Fields {
+                map,
+                pointer,
+                known: Vec::new(),
+            }),
+            None => {
+                self.invalid(pointer, format!("must be an object, not {}", kind_of(value)));
+                None
+            }
+        }
+    }
+
+    /// Refuses the fields that nobody asked for: what they mean to whoever wrote them would be lost.
+    fn finish(&mut self, fields: Fields<'_>) {
+        for name in fields
+            .map
+            .keys()
+            .filter(|name| !fields.known.contains(&name.as_str()))
+        {
+            let message = match suggest::nearest(name, fields.known.iter().copied()) {
+                Some(near) => format!("unknown field `{name}`; did you mean `{near}`?"),
+                None => format!("unknown field `{name}`"),
+            };
+            self.unsupported(fields.at(name), message);
+        }
+    }
+
+    fn whole(&mut self, value: &Value) -> Option<Form<Content>> {
+        let mut fields = self.fields(value, String::new())?;
+        if let Some(kind) = fields.get("type")
+            && kind != "structural_tag"
+        {
+            self.invalid(fields.at("type"), "must be \"structural_tag\"");
+        }
+        let form = match fields.get("format") {
+            Some(format) => self.form(format, fields.at("format")),
+            None => self.structures(&mut fields),
+        };
+        self.finish(fields);
+        form
+    }
+
+    /// The older shape.
+    fn structures(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        let triggers = self.texts(fields, "triggers");
+        let items = self.list(fields, "structures");
+        let at = fields.at("structures");
+        let tags = self.each(items?, &at, |reader, item, pointer| {
+            let mut inner = reader.fields(item, pointer)?;
+            let begin = reader.text(&mut inner, "begin");
+            let end = reader.text(&mut inner, "end");
+            let content = reader.schema(&mut inner, "schema", false);
+            reader.finish(inner);
+            Some(Tag {
+                begin: Mark::Text(begin?),
+                content: Form::Content(Box::new(content?)),
+                ends: vec![Mark::Text(end?)],
+            })
+        })?;
+        self.triggered(triggers?, Vec::new(), (tags, &at), Count::default())
+    }
+
+    /// The newer shape.
+    fn form(&mut self, value: &Value, pointer: String) -> Option<Form<Content>> {
+        if self.depth == DEPTH {
+            let message = format!("forms may lie inside each other {DEPTH} deep");
+            self.problem(ProblemKind::Limit, pointer, message);
+            return None;
+        }
+        self.depth += 1;
+        let form = self.fields(value, pointer).and_then(|mut fields| {
+            let form = self.of_type(&mut fields);
+            // What an unknown format means by its fields is not known either.
+            if form.is_some() || !matches!(self.problems.last(), Some(last) if is_type(last)) {
+                self.finish(fields);
+            }
+            form
+        });
+        self.depth -= 1;
+        form
+    }
+
+    fn of_type(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        let kind = self.text(fields, "type")?;
+        match kind.as_str() {
+            "const_string" => self.text(fields, "value").map(Form::Text),
+            "token" => self.token(fields).map(Form::Token),
+            "any_text" => self.any(fields),
+            "json_schema" => self.json_schema(fields),
+            "regex" => self.source(fields, "pattern", ContentKind::Regex),
+            "grammar" => self.source(fields, "grammar", ContentKind::Ebnf),
+            "sequence" => self.forms(fields).map(Form::Sequence),
+            "or" => self.forms(fields).map(Form::Choice),
+            "optional" => self.repeated(fields, (0, Some(1))),
+            "plus" => self.repeated(fields, (1, None)),
+            "star" => self.repeated(fields, (0, None)),
+            "repeat" => {
+                let times = self.times(fields);
+                self.repeated(fields, times?)
+            }
+            "tag" => self.tag(fields).map(|tag| Form::Tag(Box::new(tag))),
+            "triggered_tags" => self.triggered_tags(fields),
+            "tags_with_separator" => self.separated(fields),
+            other => {
+                self.unknown_type(fields.at("type"), other);
+                None
+            }
+        }
+    }
+
+    fn unknown_type(&mut self, pointer: String, name: &str) {
+        let message = match suggest::nearest(name, FORMATS) {
+            _ if REFUSED.contains(&name) => format!("the format `{name}` is not supported"),
+            Some(near) => format!("unknown format `{name}`; did you mean `{near}`?"),
+            None => format!("unknown format `{name}` (formats: {})", FORMATS.join(", ")),
+        };
+        self.unsupported(pointer, message);
+    }
+
+    fn any(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        for name in ["max_tokens", "max_chars"] {
+            self.refuse(fields, name);
+        }
+        let without = self.excludes(fields)?;
+        Some(Form::Any { without })
+    }
+
+    fn json_schema(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        if let Some(style) = fields.get("style")
+            && style != "json"
+        {
+            self.unsupported(fields.at("style"), format!("the style {style} is not supported"));
+        }
+        self.refuse(fields, "max_whitespace_cnt");
+        if !self.excludes(fields)?.is_empty() {
+            self.unsupported(fields.at("excludes"), "`excludes` of a schema is not supported");
+        }
+        let any_order = self.flag(fields, "any_order");
+        let content = self.schema(fields, "json_schema", any_order)?;
+        Some(Form::Content(Box::new(content)))
+    }
+
+    /// A schema as a value, or as a string that holds one.
+    fn schema(&mut self, fields: &mut Fields<'_>, name: &'static str, any_order: bool) -> Option<Content> {
+        let pointer = fields.at(name);
+        let text = match fields.get(name) {
+            Some(value @ (Value::Object(_) | Value::Bool(_))) => value.to_string(),
+            Some(Value::String(text)) => text.clone(),
+            None => {
+                self.invalid(pointer, "a schema is required");
+                return None;
+            }
+            Some(other) => {
+                self.invalid(pointer, format!("must be a schema, not {}", kind_of(other)));
+                return None;
+            }
+        };
+        Some(Content {
+            kind: ContentKind::JsonSchema,
+            text,
+            any_order,
+            pointer,
+        })
+    }
+
+    fn source(
+        &mut self,
+        fields: &mut Fields<'_>,
+        name: &'static str,
+        kind: ContentKind,
+    ) -> Option<Form<Content>> {
+        let text = self.text(fields, name)?;
+        Some(Form::Content(Box::new(Content {
+            kind,
+            text,
+            any_order: false,
+            pointer: fields.at(name),
+        })))
+    }
+
+    fn forms(&mut self, fields: &mut Fields<'_>) -> Option<Vec<Form<Content>>> {
+        let items = self.list(fields, "elements")?;
+        let at = fields.at("elements");
+        self.each(items, &at, Self::form)
+    }
+
+    fn repeated(
+        &mut self,
+        fields: &mut Fields<'_>,
+        (least, most): (u32, Option<u32>),
+    ) -> Option<Form<Content>> {
+        let form = Box::new(self.content(fields)?);
+        Some(Form::Repeat { form, least, most })
+    }
+
+    fn times(&mut self, fields: &mut Fields<'_>) -> Option<(u32, Option<u32>)> {
+        let least = self.integer(fields, "min");
+        let most = self.integer(fields, "max");
+        let (least, most) = (least?, most?);
+        let counts = |number: i64| u32::try_from(number).ok().filter(|number| *number <= TIMES);
+        let Some(least) = counts(least) else {
+            self.invalid(fields.at("min"), format!("must be a number from 0 to {TIMES}"));
+            return None;
+        };
+        match (most, counts(most)) {
+            (-1, _) => Some((least, None)),
+            (_, Some(most)) if most >= least => Some((least, Some(most))),
+            _ => {
+                let message = format!("must be -1 or a number from `min` to {TIMES}");
+                self.invalid(fields.at("max"), message);
+                None
+            }
+        }
+    }
+
+    fn content(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        let pointer = fields.at("content");
+        match fields.get("content") {
+            Some(content) => self.form(content, pointer),
+            None => {
+                self.invalid(pointer, "a format is required");
+                None
+            }
+        }
+    }
+
+    fn tag(&mut self, fields: &mut Fields<'_>) -> Option<Tag<Content>> {
+        let begin = self.mark(fields, "begin");
+        let ends = self.ends(fields);
+        let content = self.content(fields);
+        Some(Tag {
+            begin: begin?,
+            content: content?,
+            ends: ends?,
+        })
+    }
+
+    fn mark(&mut self, fields: &mut Fields<'_>, name: &'static str) -> Option<Mark> {
+        let pointer = fields.at(name);
+        match fields.get(name) {
+            Some(Value::String(text)) => Some(Mark::Text(text.clone())),
+            Some(token @ Value::Object(_)) => {
+                let mut inner = self.fields(token, pointer)?;
+                if inner.get("type").is_some_and(|kind| kind != "token") {
+                    self.invalid(inner.at("type"), "must be \"token\"");
+                }
+                let token = self.token(&mut inner);
+                self.finish(inner);
+                token.map(Mark::Token)
+            }
+            _ => {
+                self.invalid(pointer, "must be a string, or an object with a `token`");
+                None
+            }
+        }
+    }
+
+    fn ends(&mut self, fields: &mut Fields<'_>) -> Option<Vec<Mark>> {
+        if !matches!(fields.map.get("end"), Some(Value::Array(_))) {
+            return Some(vec![self.mark(fields, "end")?]);
+        }
+        let ends = self.texts(fields, "end")?;
+        Some(ends.into_iter().map(Mark::Text).collect())
+    }
+
+    fn token(&mut self, fields: &mut Fields<'_>) -> Option<Token> {
+        let pointer = fields.at("token");
+        let name = match fields.get("token") {
+            Some(Value::String(text)) if !text.is_empty() => Some(TokenName::Text(text.clone())),
+            Some(value) => value
+                .as_u64()
+                .and_then(|id| u32::try_from(id).ok())
+                .map(TokenName::Id),
+            None => None,
+        };
+        let Some(name) = name else {
+            self.invalid(pointer, "must be the text of a token or its number");
+            return None;
+        };
+        Some(Token { name, pointer })
+    }
+
+    fn triggered_tags(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        let triggers = self.texts(fields, "triggers");
+        let (at, tags) = (fields.at("tags"), self.tags(fields));
+        let without = self.excludes(fields);
+        let count = self.count(fields);
+        self.triggered(triggers?, without?, (tags?, &at), count)
+    }
+
+    fn triggered(
+        &mut self,
+        triggers: Vec<String>,
+        without: Vec<String>,
+        (tags, at): (Vec<Tag<Content>>, &str),
+        count: Count,
+    ) -> Option<Form<Content>> {
+        let is_triggered = |tag: &Tag<Content>| {
+            let Mark::Text(begin) = &tag.begin else {
+                return false;
+            };
+            triggers.iter().any(|trigger| begin.starts_with(trigger.as_str()))
+        };
+        let mut all = true;
+        for (index, _) in tags.iter().enumerate().filter(|(_, tag)| !is_triggered(tag)) {
+            self.invalid(
+                format!("{at}/{index}/begin"),
+                "must begin with one of the triggers",
+            );
+            all = false;
+        }
+        all.then_some(Form::Triggered {
+            triggers,
+            without,
+            tags,
+            count,
+        })
+    }
+
+    fn separated(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
+        let separator = self.text(fields, "separator");
+        let tags = self.tags(fields);
+        let count = self.count(fields);
+        Some(Form::Separated {
+            separator: separator?,
+            tags: tags?,
+            count,
+        })
+    }
+
+    fn tags(&mut self, fields: &mut Fields<'_>) -> Option<Vec<Tag<Content>>> {
+        let items = self.list(fields, "tags")?;
+        let at = fields.at("tags");
+        self.each(items, &at, |reader, item, pointer| {
+            let mut inner = reader.fields(item, pointer)?;
+            if inner.get("type").is_some_and(|kind| kind != "tag") {
+                reader.invalid(inner.at("type"), "must be \"tag\"");
+            }
+            let tag = reader.tag(&mut inner);
+            reader.finish(inner);
+            tag
+        })
+    }
+
+    /// All items, or nothing if one of them is wrong; all are looked at in either case.
+    fn each<T>(
+        &mut self,
+        items: &[Value],
+        at: &str,
+        mut read: impl FnMut(&mut Self, &Value, String) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let all: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| read(self, item, format!("{at}/{index}")))
+            .collect();
+        all.into_iter().collect()
+    }
+
+    fn count(&mut self, fields: &mut Fields<'_>) -> Count {
+        Count {
+            at_least_one: self.flag(fields, "at_least_one"),
+            stop_after_first: self.flag(fields, "stop_after_first"),
+        }
+    }
+
+    fn flag(&mut self, fields: &mut Fields<'_>, name: &'static str) -> bool {
+        match fields.get(name) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.invalid(
+                    fields.at(name),
+                    format!("must be a boolean, not {}", kind_of(other)),
+                );
+                false
+            }
+        }
+    }
+
+    fn integer(&mut self, fields: &mut Fields<'_>, name: &'static str) -> Option<i64> {
+        let number = fields.get(name).and_then(Value::as_i64);
+        if number.is_none() {
+            self.invalid(fields.at(name), "an integer is required");
+        }
+        number
+    }
+
+    /// A text that must be there.
+    fn text(&mut self, fields: &mut Fields<'_>, name: &'static str) -> Option<String> {
+        match fields.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            None => {
+                self.invalid(fields.at(name), "a string is required");
+                None
+            }
+            Some(other) => {
+                self.invalid(
+                    fields.at(name),
+                    format!("must be a string, not {}", kind_of(other)),
+                );
+                None
+            }
+        }
+    }
+
+    /// A list of something, neither empty nor too long.
+    fn list<'v>(&mut self, fields: &mut Fields<'v>, name: &'static str) -> Option<&'v [Value]> {
+        let items = fields
+            .get(name)
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        if items.is_empty() || items.len() > PARTS {
+            self.invalid(fields.at(name), format!("must be a list of 1 to {PARTS} entries"));
+            return None;
+        }
+        Some(items)
+    }
+
+    fn texts(&mut self, fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<String>> {
+        let items = self.list(fields, name)?;
+        let text = |item: &Value| item.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let texts: Option<Vec<String>> = items.iter().map(text).collect();
+        if texts.is_none() {
+            self.invalid(fields.at(name), "must be a list of strings that are not empty");
+        }
+        texts
+    }
+
+    /// `excludes`, which may be missing or empty.
+    fn excludes(&mut self, fields: &mut Fields<'_>) -> Option<Vec<String>> {
+        match fields.get("excludes") {
+            None => Some(Vec::new()),
+            Some(Value::Array(items)) if items.is_empty() => Some(Vec::new()),
+            Some(_) => self.texts(fields, "excludes"),
+        }
+    }
+
+    /// A field that would have no effect.
+    fn refuse(&mut self, fields: &mut Fields<'_>, name: &'static str) {
+        if fields.get(name).is_some() {
+            self.unsupported(fields.at(name), format!("`{name}` is not supported"));
+        }
+    }
+}
+
+fn is_type(problem: &Problem) -> bool {
+    problem.keyword() == Some("type")
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
