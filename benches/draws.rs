@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Distribution, History, Law, Measured, Part, Place, Row, Seeded, Warper, Warping,
 };
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use draw::draw;
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::Tokenizer;
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask};
 use serde_json::Value;
 

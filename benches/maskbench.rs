@@ -20,9 +20,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::MaskRequest;
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::Tokenizer;
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask, State};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
@@ -224,7 +225,11 @@ fn close(grammar: &Grammar, (name, row): (&Arc<str>, &mut Row)) -> bool {
 
 fn ask(grammar: &Grammar, state: State, budget: usize, (name, row): (&Arc<str>, &mut Row)) -> Arc<Mask> {
     std::hint::black_box(grammar.mask(state));
-    row.time(name, || grammar.mask_within(state, budget))
+    row.time(name, || {
+        grammar
+            .try_mask(MaskRequest::from(state).within(budget))
+            .expect("within the limits")
+    })
 }
 
 /// A value as Python's `json.dumps` spaces it, which is how the collection's instances are written.

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::{Tokenizer, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, State};
 
 const ROUNDS: usize = 7;

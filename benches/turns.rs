@@ -22,8 +22,8 @@ use std::time::Instant;
 
 use draw::draw;
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::Tokenizer;
+use lexiform::{Compiler, Options, Source};
 use serde_json::Value;
 
 const ROUNDS: usize = 7;

@@ -20,6 +20,7 @@ use lexiform_syntax::tags::{self, ContentKind};
 
 /// What a grammar is made from. Sources are texts, so that errors can name a place in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Source<'a> {
     /// A JSON Schema; the language is the JSON texts that it accepts.
     JsonSchema(&'a str),
@@ -208,7 +209,7 @@ fn at_pointers(mut error: CompileError) -> CompileError {
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use lexiform::compile::{Options, Source, compile};
+/// use lexiform::{Options, Source, compile};
 /// use lexiform::vocab::{TokenKind, Vocabulary};
 ///
 /// let tokens = ["<eos>", "ye", "s", "no", "n", "o"].map(|text| (TokenKind::Text, text));

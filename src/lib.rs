@@ -12,25 +12,59 @@
 
 #![forbid(unsafe_code)]
 
-pub mod compile;
+mod compile;
 pub mod repair;
 
-pub use lexiform_automata::{error, grammar, limits, mask, matcher, vocab};
-pub use lexiform_law::{draft, law, monitor, verify};
-pub use lexiform_syntax::{notation, regex, schema, suggest, tags};
+pub use compile::{Compiler, Options, Source, compile};
+#[doc(inline)]
+pub use lexiform_automata::mask::Mask;
+#[doc(inline)]
+pub use lexiform_automata::matcher::{
+    BatchRow, DraftTree, Ends, Explanation, Grammar, MaskRequest, Pool, Session, SessionError, State,
+    TreeError,
+};
+#[doc(inline)]
+pub use lexiform_automata::pushdown::{Expected, Way};
+#[doc(inline)]
+pub use lexiform_automata::work::briefly;
+#[cfg(feature = "law")]
+pub use lexiform_law as law;
 
-/// What a grammar becomes: a machine over bytes, and the regular languages in it.
-pub mod machine {
-    pub use lexiform_automata::language::{Automata, Cursor, Terminal, TerminalError};
-    pub use lexiform_automata::pushdown::{Expected, Machine, TerminalSource, Way};
+/// Problems of sources, with their places.
+pub mod error {
+    #[doc(inline)]
+    pub use lexiform_automata::error::{CompileError, Diagnostics, Exhausted, Place, Problem, ProblemKind};
 }
 
-pub use compile::{Compiler, Options, Source, compile};
-pub use lexiform_automata::error::{CompileError, Diagnostics, Exhausted};
-pub use lexiform_automata::mask::Mask;
-pub use lexiform_automata::matcher::{Ends, Grammar, Pool, Session, State};
-pub use lexiform_automata::work::briefly;
-pub use repair::{Repair, RepairError};
+/// Bounds of what a compile and a question may cost, and how either is called off.
+pub mod limits {
+    #[doc(inline)]
+    pub use lexiform_automata::limits::{Cancel, Limits, Meter};
+}
+
+/// The dialects of regular expressions.
+pub mod regex {
+    #[doc(inline)]
+    pub use lexiform_syntax::regex::Dialect;
+}
+
+/// How JSON Schemas are read, and what is reported of them.
+pub mod schema {
+    #[doc(inline)]
+    pub use lexiform_syntax::schema::{
+        AdditionalProperties, Assertion, Draft, Enforced, Formats, KeyOrder, Numbers, Options, Refuse,
+        Report, Whitespace, report,
+    };
+}
+
+/// Vocabularies: the tokens of models as bytes, and the files that they are read from.
+pub mod vocab {
+    #[doc(inline)]
+    pub use lexiform_automata::vocab::{
+        Healed, ReadLimits, TextStream, TokenKind, Tokenizer, TokenizerError, TokenizerFile, Vocabulary,
+        VocabularyError, from_tiktoken, from_tokenizer_json,
+    };
+}
 
 // The example of the README is a test like any other.
 #[cfg(doctest)]

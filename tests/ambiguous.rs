@@ -5,9 +5,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::MaskRequest;
+use lexiform::error::Exhausted;
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Exhausted, Grammar, State};
+use lexiform::{Compiler, Options, Source};
+use lexiform::{Grammar, State};
 
 fn vocabulary() -> Arc<Vocabulary> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
@@ -90,9 +92,9 @@ fn every_question_is_answered_or_refused_by_name() {
                     }
                 }
                 assert!(
-                    grammar.bytes() < 100 << 20,
+                    grammar.memory_usage() < 100 << 20,
                     "{name} of {size}: {} bytes",
-                    grammar.bytes()
+                    grammar.memory_usage()
                 );
             }
             let start = grammar.start();
@@ -155,7 +157,7 @@ fn masks_near_the_end_of_a_budget_leave_a_way_where_all_are_too_many() {
             };
             let (mut state, mut left) = (grammar.start(), left + extra);
             let finished = loop {
-                let Ok((mask, _)) = grammar.try_mask_steered(state, left) else {
+                let Ok((mask, _)) = grammar.steered_mask(MaskRequest::from(state).within(left)) else {
                     break false;
                 };
                 let tokens: Vec<u32> = mask.iter().collect();

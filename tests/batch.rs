@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lexiform::matcher::{Pool, Row};
+use lexiform::MaskRequest;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{BatchRow, Pool};
 use lexiform::{Grammar, Options, Source, compile};
 
 fn vocabulary() -> Vocabulary {
@@ -29,7 +30,7 @@ fn a_batch_is_its_rows() {
                 .flatten()
             {
                 let grammar = grammar.clone();
-                rows.push(Some(Row {
+                rows.push(Some(BatchRow {
                     grammar,
                     state,
                     budget,
@@ -49,7 +50,10 @@ fn a_batch_is_its_rows() {
     for (row, words) in rows.iter().zip(words.chunks(2)).skip(1) {
         let row = row.as_ref().expect("the first alone is free");
         let alone = match row.budget {
-            Some(budget) => row.grammar.mask_within(row.state, budget),
+            Some(budget) => row
+                .grammar
+                .try_mask(MaskRequest::from(row.state).within(budget))
+                .expect("within the limits"),
             None => row.grammar.mask(row.state),
         };
         assert_eq!((words[0], words[1]), (alone.words()[0], 0), "{row:?}");
@@ -61,7 +65,7 @@ fn a_batch_is_its_rows() {
 fn rows_go_where_they_are_sent_and_the_rest_stays() {
     let grammar = grammar("(ab)*c", vocabulary());
     let state = grammar.start();
-    let row = Row {
+    let row = BatchRow {
         grammar: grammar.clone(),
         state,
         budget: None,
@@ -89,7 +93,7 @@ fn rows_beyond_their_limits_are_named_and_cleared_and_the_others_are_right() {
     let (plain, costly) = (grammar("(ab)*c", vocabulary()), costly());
     let row = |grammar: &Grammar| {
         let (grammar, state) = (grammar.clone(), grammar.start());
-        Some(Row {
+        Some(BatchRow {
             grammar,
             state,
             budget: None,
@@ -123,7 +127,7 @@ fn a_pool_starts_new_threads_in_a_new_process() {
         let grammars = patterns.map(|pattern| grammar(pattern, vocabulary()));
         let rows = grammars.clone().map(|grammar| {
             let state = grammar.start();
-            Some(Row {
+            Some(BatchRow {
                 grammar,
                 state,
                 budget: Some(250),
@@ -132,7 +136,12 @@ fn a_pool_starts_new_threads_in_a_new_process() {
         });
         let mut words = [0; 2];
         assert_eq!(pool.fill_batch(&rows, 1, &mut words), []);
-        let alone = grammars.map(|grammar| grammar.mask_within(grammar.start(), 250).words()[0]);
+        let alone = grammars.map(|grammar| {
+            grammar
+                .try_mask(MaskRequest::from(grammar.start()).within(250))
+                .expect("within the limits")
+                .words()[0]
+        });
         assert_eq!(words, alone);
         assert_eq!(
             PROCESS.load(Ordering::Relaxed),

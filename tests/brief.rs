@@ -1,9 +1,10 @@
 //! Questions that are given up leave nothing behind: whatever was spent before, the next answer is the right one.
 
+use lexiform::MaskRequest;
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, briefly};
+use lexiform_automata::mask::Tables;
 use std::sync::Arc;
 
 fn vocabulary() -> Arc<Vocabulary> {
@@ -23,7 +24,7 @@ fn grammar(pattern: &str, grammar_bytes: usize, vocabulary: &Arc<Vocabulary>) ->
     };
     let tables = Arc::new(Tables::new(vocabulary.clone(), 1 << 24));
     Grammar::new(
-        &lexiform::regex::lower(pattern, &limits).unwrap(),
+        &lexiform_syntax::regex::lower(pattern, &limits).unwrap(),
         &tables,
         &limits,
     )
@@ -54,12 +55,21 @@ fn what_was_given_up_changes_no_later_answer() {
                         briefly(most, || {
                             budget.map_or_else(
                                 || tried.try_mask(state).is_ok(),
-                                |budget| tried.try_mask_steered(state, budget).is_ok(),
+                                |budget| {
+                                    tried
+                                        .steered_mask(MaskRequest::from(state).within(budget))
+                                        .is_ok()
+                                },
                             )
                         });
                     }
                     assert_eq!(tried.mask(state).words(), fresh.mask(right).words(), "{what}");
-                    let steered = |grammar: &Grammar, state| grammar.try_mask_steered(state, 100).unwrap().0;
+                    let steered = |grammar: &Grammar, state| {
+                        grammar
+                            .steered_mask(MaskRequest::from(state).within(100))
+                            .unwrap()
+                            .0
+                    };
                     assert_eq!(
                         steered(&tried, state).words(),
                         steered(&fresh, right).words(),
@@ -79,7 +89,7 @@ fn what_was_given_up_changes_no_later_answer() {
                     );
                     let mut states = [state];
                     let mut renewed = tried.clone();
-                    if place % 16 == 15 && renewed.renew(&mut states) {
+                    if place % 16 == 15 && renewed.compact(&mut states) {
                         assert_eq!(
                             renewed.mask(states[0]).words(),
                             fresh.mask(right).words(),

@@ -6,6 +6,7 @@ mod published;
 
 use std::sync::Arc;
 
+use lexiform::MaskRequest;
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
@@ -94,7 +95,11 @@ fn worst(grammar: &Grammar, state: State, allowed: &[u32], salt: usize) -> u32 {
 fn walk(grammar: &Grammar, mut budget: usize, salt: usize) -> Vec<u8> {
     let (mut state, mut text) = (grammar.start(), Vec::new());
     loop {
-        let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
+        let allowed: Vec<u32> = grammar
+            .try_mask(MaskRequest::from(state).within(budget))
+            .expect("within the limits")
+            .iter()
+            .collect();
         assert!(
             !allowed.is_empty(),
             "nothing fits into {budget} after {}",
@@ -145,7 +150,10 @@ fn the_worst_walks_end_in_time_with_a_valid_text() {
                 );
             }
             assert!(
-                grammar.mask_within(grammar.start(), least - 1).is_empty(),
+                grammar
+                    .try_mask(MaskRequest::from(grammar.start()).within(least - 1))
+                    .expect("within the limits")
+                    .is_empty(),
                 "{name}, {schema}"
             );
         }
@@ -164,7 +172,12 @@ fn an_ample_budget_gives_the_mask_itself() {
         .expect("the schema compiles");
     let mut state = grammar.start();
     for &byte in br#"{"name": "Ada", "tags": ["x", "y"]}"# {
-        let (mask, within) = (grammar.mask(state), grammar.mask_within(state, 200));
+        let (mask, within) = (
+            grammar.mask(state),
+            grammar
+                .try_mask(MaskRequest::from(state).within(200))
+                .expect("within the limits"),
+        );
         assert!(Arc::ptr_eq(&mask, &within));
         state = grammar.step_bytes(state, &[byte]).expect("the text is valid");
     }
@@ -185,7 +198,12 @@ fn budgets_are_called_ample_only_where_they_are() {
             let state = state.expect("the text is valid");
             let mask = grammar.mask(state);
             let budgets: Vec<usize> = (0..512).collect();
-            let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
+            let least = budgets.partition_point(|&budget| {
+                grammar
+                    .try_mask(MaskRequest::from(state).within(budget))
+                    .expect("within the limits")
+                    != mask
+            });
             let going: Vec<u32> = mask
                 .iter()
                 .filter(|&token| !grammar.vocabulary().is_eos(token))
@@ -244,7 +262,12 @@ fn budgets_of_bytes_are_called_ample_only_where_they_are() {
             let state = state.expect("the text is valid");
             let mask = grammar.mask(state);
             let budgets: Vec<usize> = (0..1024).collect();
-            let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
+            let least = budgets.partition_point(|&budget| {
+                grammar
+                    .try_mask(MaskRequest::from(state).within(budget))
+                    .expect("within the limits")
+                    != mask
+            });
             for token in mask.iter().filter(|&token| !grammar.vocabulary().is_eos(token)) {
                 let needed = needed(&grammar, state, token);
                 let text = grammar.vocabulary().bytes(token).escape_ascii();
@@ -271,7 +294,13 @@ fn what_was_asked_before_makes_no_difference() {
             let state = asked.step_bytes(asked.start(), &text.as_bytes()[..written]);
             let state = state.expect("the text is valid");
             let least = asked.min_completion(state).expect("every byte is a token");
-            known.push((written, least, asked.mask_within(state, least + 1)));
+            known.push((
+                written,
+                least,
+                asked
+                    .try_mask(MaskRequest::from(state).within(least + 1))
+                    .expect("within the limits"),
+            ));
         }
         for (written, least, mask) in known.iter().step_by(5) {
             let fresh = compiled(&compiler, schema);
@@ -279,7 +308,9 @@ fn what_was_asked_before_makes_no_difference() {
             let state = state.expect("the text is valid");
             let written = text.as_bytes()[..*written].escape_ascii();
             assert_eq!(
-                fresh.mask_within(state, least + 1),
+                fresh
+                    .try_mask(MaskRequest::from(state).within(least + 1))
+                    .expect("within the limits"),
                 *mask,
                 "{schema} after {written}"
             );
@@ -355,10 +386,25 @@ fn rules_in_a_large_circle_have_budgets() {
         .expect("the grammar compiles");
     let start = grammar.start();
     assert_eq!(grammar.min_completion(start), Some(3));
-    assert_eq!(grammar.mask_within(start, 1_000), grammar.mask(start));
+    assert_eq!(
+        grammar
+            .try_mask(MaskRequest::from(start).within(1_000))
+            .expect("within the limits"),
+        grammar.mask(start)
+    );
     // What opens must be closed: three brackets, `a0`, three brackets, and the end.
-    assert!(!grammar.mask_within(start, 6).contains(257));
-    assert!(grammar.mask_within(start, 7).contains(257));
+    assert!(
+        !grammar
+            .try_mask(MaskRequest::from(start).within(6))
+            .expect("within the limits")
+            .contains(257)
+    );
+    assert!(
+        grammar
+            .try_mask(MaskRequest::from(start).within(7))
+            .expect("within the limits")
+            .contains(257)
+    );
 }
 
 #[test]
@@ -380,6 +426,12 @@ fn what_is_too_long_to_count_is_told_from_what_cannot_be_written() {
     assert_eq!(shortest(compiled(0..=b'A', short)), None);
     assert_eq!(shortest(compiled(0..=b'A', &long)), None);
     let grammar = compiled(0..=255, &long);
-    assert_eq!(grammar.mask_within(grammar.start(), 1 << 40).count(), 0);
+    assert_eq!(
+        grammar
+            .try_mask(MaskRequest::from(grammar.start()).within(1 << 40))
+            .expect("within the limits")
+            .count(),
+        0
+    );
     assert!(!grammar.completes_within(grammar.start(), 1 << 40));
 }

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
 use lexiform::error::{CompileError, ProblemKind};
 use lexiform::limits::{Cancel, Limits};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Grammar, schema};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::schema;
 use serde_json::{Map, Value, json};
 
 fn compiler() -> Compiler {

@@ -9,11 +9,12 @@ mod allocator;
 use std::sync::Arc;
 
 use allocator::most_held;
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
 use lexiform::error::{CompileError, Place, ProblemKind};
 use lexiform::limits::{Limits, Meter};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Grammar, schema};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::schema;
 use serde_json::{Map, Value, json};
 
 /// What a compile may hold, whatever the source.

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use forms::Reader;
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::MaskRequest;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::{Cancel, Limits};
-use lexiform::schema;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::schema;
 
 /// Half of what a thread of Rust has by default.
 const STACK: usize = 1 << 20;
@@ -68,7 +69,9 @@ fn outcome(reader: Reader, source: String, steps: usize) -> Result<(), Vec<Probl
         let (grammar, _) = compiled.map_err(|error| error.problems)?;
         let mut state = grammar.start();
         for _ in 0..steps {
-            let mask = grammar.mask_within(state, 100);
+            let mask = grammar
+                .try_mask(MaskRequest::from(state).within(100))
+                .expect("within the limits");
             grammar.explain(state, 3);
             grammar.min_completion(state);
             let Some(next) = mask.iter().find_map(|token| grammar.step(state, token)) else {

@@ -1,8 +1,8 @@
 //! A random grammar, printed in the dialect and read back, is the grammar that it was.
 
-use lexiform::grammar::{Cfg, CfgBuilder, ExprId, RuleId};
 use lexiform::limits::Limits;
-use lexiform::notation::ebnf;
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, RuleId};
+use lexiform_syntax::notation::ebnf;
 use proptest::prelude::*;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lexiform::machine::{Expected, Way};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Expected, Way};
 use lexiform::{Grammar, Options, Source, compile};
 
 fn bytes() -> Arc<Vocabulary> {

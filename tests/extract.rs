@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lexiform::Grammar;
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
-use lexiform::notation::extract::{Boundary, is_span, lower};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_automata::mask::Tables;
+use lexiform_syntax::notation::extract::{Boundary, is_span, lower};
 
 fn grammar(text: &str, boundary: Boundary, tokens: &[&str]) -> Grammar {
     let mut kinded: Vec<(TokenKind, Vec<u8>)> = (0..=255).map(|byte| (TokenKind::Text, vec![byte])).collect();

@@ -9,10 +9,12 @@ mod judge;
 #[expect(dead_code, reason = "shared with the tests of whole schemas")]
 mod random;
 
-use lexiform::compile::{Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
-use lexiform::schema::{self, AdditionalProperties, Enforced, KeyOrder, Numbers, Refuse};
-use lexiform::{CompileError, Grammar};
+use lexiform::schema::{AdditionalProperties, Enforced, KeyOrder, Numbers, Refuse};
+use lexiform::{Options, Source};
+use lexiform_syntax::schema;
 use random::{Dice, accepts, cases, compiler};
 use serde_json::{Value, json};
 

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lexiform::Grammar;
-use lexiform::grammar::{Cfg, Expr};
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
-use lexiform::notation::ebnf;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_automata::grammar::{Cfg, Expr};
+use lexiform_automata::mask::Tables;
+use lexiform_syntax::notation::ebnf;
 use ratchet::Ratchet;
 use serde_json::Value;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use lexiform::grammar::{
-    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
-};
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
+use lexiform_automata::grammar::{
+    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
+};
+use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
 
 /// A vocabulary of all single bytes, some longer tokens, and `<eos>`, which is token 0.
@@ -427,7 +427,7 @@ fn forced_text_is_what_every_completion_shares() {
 
 #[test]
 fn a_key_may_be_the_whole_item() {
-    use lexiform::compile::{Compiler, Options, Source};
+    use lexiform::{Compiler, Options, Source};
 
     let schema = r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true}"#;
     let tokens = [

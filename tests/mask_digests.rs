@@ -11,8 +11,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::{ReadLimits, from_tokenizer_json};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask};
 
 const STEPS: usize = 24;

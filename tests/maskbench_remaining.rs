@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::error::ProblemKind;
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use serde_json::Value;
 
 fn compiler() -> Compiler {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::limits::Limits;
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask, State};
 
 /// Objects with open keys inside objects: every token could begin a key of its own.
@@ -67,7 +67,9 @@ fn check_nothing_is_left((read, masked): (Grammar, Grammar), text: &str) {
         assert!(!masked.mask(state).is_empty());
     }
     let one_mask = masked.mask(masked.start()).words().len() * 4 + 64;
-    let extra = masked.bytes().saturating_sub(read.bytes() + one_mask);
+    let extra = masked
+        .memory_usage()
+        .saturating_sub(read.memory_usage() + one_mask);
     let room = 4_000 * text.len();
     assert!(extra < room, "masks left {extra} bytes behind, more than {room}");
 }
@@ -91,7 +93,7 @@ fn memory_grows_with_the_text_and_not_with_its_square() {
     let bytes = |count: usize| {
         let grammar = grammar(r#"{"type": "object"}"#, 1);
         states(&grammar, &keys(count));
-        grammar.bytes()
+        grammar.memory_usage()
     };
     let (some, more) = (bytes(50), bytes(200));
     assert!(more < some * 6, "{some} bytes for 50 keys, {more} for 200");
@@ -101,7 +103,7 @@ fn memory_grows_with_the_text_and_not_with_its_square() {
 fn dropped_masks_and_fresh_grammars_give_the_same_masks() {
     let (small, large) = (grammar(OPEN_KEYS, 1), grammar(OPEN_KEYS, 64 << 20));
     let fresh = large.fresh();
-    assert!(fresh.bytes() <= large.bytes() && !fresh.is(&large));
+    assert!(fresh.memory_usage() <= large.memory_usage() && !fresh.ptr_eq(&large));
     let in_all = states(&small, TEXT)
         .into_iter()
         .zip(states(&large, TEXT))
@@ -132,16 +134,16 @@ fn a_text_without_end_is_read_within_the_bound() {
         state = plain.step_bytes(state, &[byte]).expect("the text is allowed");
         moved = renewed.step_bytes(moved, &[byte]).expect("the text is allowed");
         assert_eq!(renewed.mask(moved), plain.mask(state));
-        generations += usize::from(renewed.renew(std::slice::from_mut(&mut moved)));
+        generations += usize::from(renewed.compact(std::slice::from_mut(&mut moved)));
         assert!(
-            renewed.bytes() <= BOUND,
+            renewed.memory_usage() <= BOUND,
             "{} bytes in generation {generations}",
-            renewed.bytes()
+            renewed.memory_usage()
         );
     }
-    assert!(plain.bytes() > 2 * BOUND, "{} bytes", plain.bytes());
+    assert!(plain.memory_usage() > 2 * BOUND, "{} bytes", plain.memory_usage());
     assert!(generations > 4, "{generations} generations");
-    assert!(!renewed.is(&first) && renewed.is_accepting(moved));
+    assert!(!renewed.ptr_eq(&first) && renewed.is_accepting(moved));
     assert_eq!(renewed.adopt(&plain, state), None, "it was compiled apart");
 }
 
@@ -156,7 +158,7 @@ fn what_must_be_remembered_is_copied_seldom() {
             let member = format!(r#"{} "{key}": {key}"#, if key == 0 { '{' } else { ',' });
             let next = grammar.step_bytes(state, member.as_bytes());
             state = next.expect("the key is new");
-            generations += usize::from(grammar.renew(std::slice::from_mut(&mut state)));
+            generations += usize::from(grammar.compact(std::slice::from_mut(&mut state)));
         }
         let goes_on = |key: &str| {
             let member = format!(r#", "{key}":"#);
@@ -177,11 +179,11 @@ fn all_sequences_go_on_in_the_same_grammar() {
             .expect("the text is allowed")
     };
     let [mut a, mut b] = [r#"{"a": 1"#, r#"{"b": 1"#].map(behind);
-    assert!(old.renewed().is_none(), "{} bytes", old.bytes());
+    assert!(old.compacted().is_none(), "{} bytes", old.memory_usage());
     states(&old, &format!(r#"{{"{}": 1"#, "k".repeat(200)));
     let [mut one, mut other] = [old.clone(), old.clone()];
-    assert!(one.renew(std::slice::from_mut(&mut a)) && other.renew(std::slice::from_mut(&mut b)));
-    assert!(one.is(&other) && !one.is(&old));
+    assert!(one.compact(std::slice::from_mut(&mut a)) && other.compact(std::slice::from_mut(&mut b)));
+    assert!(one.ptr_eq(&other) && !one.ptr_eq(&old));
     assert_ne!(a, b);
     let takes = |state, key: &str| {
         one.step_bytes(state, format!(r#", "{key}":"#).as_bytes())

@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lexiform::compile::{Options, Source, compile};
 use lexiform::error::Problem;
 use lexiform::limits::Limits;
-use lexiform::schema;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Options, Source, compile};
+use lexiform_syntax::schema;
 
 /// Words that make a reader stop, and names that only our sources have.
 const BANNED: &[&str] = &[

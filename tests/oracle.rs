@@ -36,12 +36,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lexiform::error::ProblemKind;
-use lexiform::grammar::Cfg;
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
 use lexiform::schema::{KeyOrder, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, State};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -199,11 +199,11 @@ proptest! {
         letters in vocabulary::vocabularies(LETTERS),
         bytes in vocabulary::vocabularies(BYTES),
     ) {
-        let cfg = lexiform::regex::lower(&pattern.source(), &Limits::default()).expect("a pattern");
+        let cfg = lexiform_syntax::regex::lower(&pattern.source(), &Limits::default()).expect("a pattern");
         let grammar = lower::compile(&cfg, &bytes).expect("no pattern is empty");
         check_everywhere(&grammar, &Memo::new(pattern.language()), &FEW)?;
         let source = rules.source();
-        let cfg = lexiform::notation::ebnf::lower(&source, &Limits::default());
+        let cfg = lexiform_syntax::notation::ebnf::lower(&source, &Limits::default());
         let cfg = cfg.map_err(|error| TestCaseError::fail(format!("{error} in\n{source}")))?;
         if let Ok(grammar) = lower::compile(&cfg, &letters) {
             check_everywhere(&grammar, &Memo::new(rules.productions()), &FEW)?;
@@ -219,8 +219,8 @@ proptest! {
     ) {
         let source = rules.source();
         let limits = Limits::default();
-        let laid = lexiform::notation::ebnf::lower(&source, &limits).expect("a grammar");
-        let written = lexiform::notation::ebnf::as_written(&source, &limits).expect("a grammar");
+        let laid = lexiform_syntax::notation::ebnf::lower(&source, &limits).expect("a grammar");
+        let written = lexiform_syntax::notation::ebnf::as_written(&source, &limits).expect("a grammar");
         match (lower::compile(&laid, &letters), lower::compile(&written, &letters)) {
             (Ok(laid), Ok(written)) => check_same(&laid, &written)?,
             (Err(laid), Err(written)) => prop_assert_eq!(laid.to_string(), written.to_string()),

@@ -6,11 +6,12 @@ mod published;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lexiform::grammar::Judge;
-use lexiform::machine::Expected;
+use lexiform::Expected;
+use lexiform::MaskRequest;
 use lexiform::schema::Whitespace;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
+use lexiform_automata::grammar::Judge;
 use serde_json::json;
 
 use published::published;
@@ -389,7 +390,11 @@ fn check_budgets(grammar: &Grammar, begin: &str, sampled: usize) {
     for more in [0, 2, 9] {
         let (mut state, mut text, mut budget) = (start, begin.as_bytes().to_vec(), least + more);
         loop {
-            let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
+            let allowed: Vec<u32> = grammar
+                .try_mask(MaskRequest::from(state).within(budget))
+                .expect("within the limits")
+                .iter()
+                .collect();
             assert!(
                 !allowed.is_empty(),
                 "nothing within {budget} after {}",

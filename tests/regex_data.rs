@@ -1,4 +1,4 @@
-//! Whole regular-expression suites against the languages that `lexiform::regex` makes of the patterns.
+//! Whole regular-expression suites against the languages that `lexiform_syntax::regex` makes of the patterns.
 //!
 //! Each language is run as the automaton that regex-automata builds of it, part by part. What fails is held in
 //! `tests/data/ratchet/regex.json` by name and with its reason: a new failure fails the test, and so does an entry
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use lexiform::error::ProblemKind;
 use lexiform::limits::Limits;
-use lexiform::regex;
+use lexiform_syntax::regex;
 use ratchet::{ACCEPTED_WRONGLY, Ratchet};
 use regular_run::Runner;
 use serde_json::Value;
@@ -68,7 +68,7 @@ fn text<'a>(row: &'a Value, field: &str) -> &'a str {
 }
 
 /// Why the pattern is refused, or a runner for its language.
-fn runner(made: Result<lexiform::grammar::Regular, regex::RegexError>) -> Result<Runner, String> {
+fn runner(made: Result<lexiform_automata::grammar::Regular, regex::RegexError>) -> Result<Runner, String> {
     let regular = made.map_err(|error| format!("refused: {error}"))?;
     Runner::new(&regular)
 }

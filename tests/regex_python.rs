@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use lexiform::error::ProblemKind;
 use lexiform::limits::Limits;
-use lexiform::regex::{Dialect, whole};
+use lexiform::regex::Dialect;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Options, Source, compile};
+use lexiform_syntax::regex::whole;
 use serde_json::Value;
 
 fn strings(value: &Value) -> Vec<&str> {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lexiform::limits::Cancel;
 use lexiform::repair::{Costs, Repair, RepairError, RepairLimits};
-use lexiform::schema::{self, Whitespace};
+use lexiform::schema::Whitespace;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, compile};
+use lexiform_syntax::schema;
 
 fn grammar(source: Source<'_>) -> Grammar {
     let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0]).expect("a vocabulary"));
@@ -552,7 +553,7 @@ fn limits_are_named() {
 #[test]
 fn the_grammar_does_not_grow() {
     let grammar = grammar(Source::JsonSchema("true"));
-    let before = grammar.bytes();
+    let before = grammar.memory_usage();
     Repair::of_text(&grammar, "{[}]", &Costs::default(), &RepairLimits::default()).expect("a repair");
-    assert_eq!(grammar.bytes(), before);
+    assert_eq!(grammar.memory_usage(), before);
 }

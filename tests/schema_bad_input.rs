@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::{Place, ProblemKind};
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
 use serde_json::{Value, json};
 
 fn compile_in(schema: &str, key_order: KeyOrder) -> Result<Grammar, CompileError> {
@@ -304,6 +305,7 @@ fn a_megabyte_of_values_is_only_large() {
     assert!(accepts(&grammar, &last) && !accepts(&grammar, &last.replace("\"object", "\"thing")));
     // Each object is an alternative; none of them is left out.
     let options = Options::default();
-    let (_, found) = lexiform::schema::lower(&schema, &options.schema, &options.limits).expect("objects");
+    let (_, found) =
+        lexiform_syntax::schema::lower(&schema, &options.schema, &options.limits).expect("objects");
     assert!(found.findings.is_empty(), "{}", found.findings[0]);
 }

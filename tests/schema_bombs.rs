@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::{Place, ProblemKind};
 use lexiform::limits::{Cancel, Limits};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
 use serde_json::{Map, Value, json};
 
 fn compile(schema: &Value) -> Result<Grammar, CompileError> {
@@ -28,7 +29,7 @@ fn accepts(grammar: &Grammar, text: &str) -> bool {
             return false;
         };
         state = next;
-        grammar.renew(std::slice::from_mut(&mut state));
+        grammar.compact(std::slice::from_mut(&mut state));
     }
     grammar.is_accepting(state)
 }
@@ -112,7 +113,7 @@ fn patterns_for_keys_beside_many_conjunctions() {
     let mut all: Vec<Value> = (0..24).map(condition).collect();
     all.push(json!({ "patternProperties": patterns }));
     let schema = json!({ "allOf": all }).to_string();
-    let error = lexiform::schema::lower(&schema, &Options::default().schema, &limits);
+    let error = lexiform_syntax::schema::lower(&schema, &Options::default().schema, &limits);
     let kinds: Vec<ProblemKind> = error
         .err()
         .map(|error| error.problems.iter().map(|problem| problem.kind).collect())
@@ -136,8 +137,8 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
     let mut options = Options::default();
     let report = lexiform::schema::report(&schema.to_string(), &options.schema, &options.limits);
     assert!(!report.expect("it compiles").is_exact());
-    let (_, found) =
-        lexiform::schema::lower(&schema.to_string(), &options.schema, &options.limits).expect("it compiles");
+    let (_, found) = lexiform_syntax::schema::lower(&schema.to_string(), &options.schema, &options.limits)
+        .expect("it compiles");
     // Nothing is denied here, so nothing is said of denials.
     let told: Vec<&str> = found
         .findings
@@ -158,7 +159,7 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
     let some: Vec<String> = (0..8).map(|at| format!("\"a{at}0\": 1")).collect();
     assert!(accepts(&grammar, &format!("{{{}}}", some.join(", "))));
     options.schema.refuse = lexiform::schema::Refuse::Inexact;
-    let error = lexiform::schema::lower(&schema.to_string(), &options.schema, &options.limits);
+    let error = lexiform_syntax::schema::lower(&schema.to_string(), &options.schema, &options.limits);
     assert_eq!(error.expect_err("exact").problems[0].kind, ProblemKind::Narrowed);
 }
 
@@ -335,6 +336,6 @@ fn fuel_bounds_the_algebra() {
         .map(|at| json!({"required": [format!("k{at}")]}))
         .collect();
     let schema = json!({"type": "object", "oneOf": branches}).to_string();
-    let error = lexiform::schema::lower(&schema, &Options::default().schema, &limits);
+    let error = lexiform_syntax::schema::lower(&schema, &Options::default().schema, &limits);
     assert_limited(&error.expect_err("1,600 pairs cost more than 500 steps"));
 }

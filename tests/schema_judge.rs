@@ -16,10 +16,11 @@ mod rivals;
 
 use std::path::Path;
 
-use lexiform::compile::Compiler;
+use lexiform::Compiler;
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
 use lexiform::schema::Draft;
-use lexiform::{CompileError, Grammar};
 use random::{
     Dice, accepts, accepts_plain, cases, compile, compiler, definitions, instance, judged_alike, schema,
     whole_schema,
@@ -263,10 +264,11 @@ fn the_laws_of_an_algebra_of_sets_hold() {
 #[test]
 fn normalising_what_is_normal_changes_nothing() {
     let mut dice = Dice(0xfeed_beef_0000_1111);
-    let options = lexiform::compile::Options::default();
+    let options = lexiform::Options::default();
     let form = |schema: &Value| {
         let form =
-            lexiform::schema::normal_form(&schema.to_string(), &options.schema, &options.limits).ok()?;
+            lexiform_syntax::schema::normal_form(&schema.to_string(), &options.schema, &options.limits)
+                .ok()?;
         Some(form.split_once('\n')?.1.to_owned())
     };
     let mut compared = 0;

@@ -11,12 +11,13 @@ mod ratchet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
-use lexiform::regex::Escapes;
 use lexiform::schema::{Draft, Formats, KeyOrder};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::regex::Escapes;
 use ratchet::{ACCEPTED_WRONGLY, Ratchet};
 use serde_json::Value;
 

@@ -7,12 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
 use lexiform::limits::Limits;
-use lexiform::schema::{self, KeyOrder};
+use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::schema;
 
 /// A vocabulary of all single bytes.
 fn bytes() -> Arc<Vocabulary> {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use lexiform::matcher::{DraftTree, Ends, Pool, Row, SessionError, TreeError};
+use lexiform::MaskRequest;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{BatchRow, DraftTree, Ends, Pool, SessionError, TreeError};
 use lexiform::{Grammar, Options, Session, Source, State, compile};
 use proptest::prelude::*;
 
@@ -197,7 +198,7 @@ proptest! {
         }
         let tree = DraftTree::new(&tokens, &child, &sibling).expect("a tree");
         let mut words = vec![7; tokens.len()];
-        let row = Row { grammar: grammar.clone(), state: grammar.start(), budget, ends: ends.clone() };
+        let row = BatchRow { grammar: grammar.clone(), state: grammar.start(), budget, ends: ends.clone() };
         let (states, refused) = Pool::new(threads, std::process::id).fill_tree(&row, &tree, 1, &mut words);
         prop_assert_eq!(refused, []);
         for (node, path) in paths.iter().enumerate() {
@@ -209,7 +210,7 @@ proptest! {
             let alone = match walked {
                 Some(Some(state)) => {
                     let budget = budget.map(|budget| budget.saturating_sub(path.len()));
-                    grammar.mask_for(state, budget, ends.as_ref()).expect("within the limits").words()[0]
+                    grammar.try_mask(MaskRequest::from(state).within(budget).ending(ends.as_ref())).expect("within the limits").words()[0]
                 }
                 _ => 7,
             };
@@ -228,10 +229,10 @@ proptest! {
         let ends = ends(&grammar).remove(chosen);
         let walk = grammar.walk(grammar.start(), &path, ends.as_ref());
         let state = walk.last().copied().unwrap_or(grammar.start());
-        let mask = grammar.mask_for(state, budget, ends.as_ref()).expect("within the limits");
-        let plain = budget.map_or_else(|| grammar.mask(state), |budget| grammar.mask_within(state, budget));
+        let mask = grammar.try_mask(MaskRequest::from(state).within(budget).ending(ends.as_ref())).expect("within the limits");
+        let plain = budget.map_or_else(|| grammar.mask(state), |budget| grammar.try_mask(MaskRequest::from(state).within(budget)).expect("within the limits"));
         let mut words = [7];
-        prop_assert_eq!(grammar.fill(state, budget, ends.as_ref(), &mut words), Ok(()));
+        prop_assert_eq!(grammar.fill(MaskRequest::from(state).within(budget).ending(ends.as_ref()), &mut words), Ok(()));
         prop_assert_eq!(&words[..], mask.words());
         for token in 0..TOKENS.len() as u32 {
             let is_end = ends.as_ref().map_or(token < 2, |ends| ends.contains(token));
@@ -308,7 +309,7 @@ fn a_deep_tree_takes_no_stack_and_a_long_session_little_memory() {
         .collect();
     let (tokens, sibling) = (vec![4; child.len()], vec![-1; child.len()]);
     let tree = DraftTree::new(&tokens, &child, &sibling).expect("a tree");
-    let row = Row {
+    let row = BatchRow {
         grammar: grammar.clone(),
         state: grammar.start(),
         budget: None,

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Options, Source};
-use lexiform::regex::Escapes;
-use lexiform::schema::{self, Enforced, KeyOrder, Report, Whitespace};
+use lexiform::schema::{Enforced, KeyOrder, Report, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::regex::Escapes;
+use lexiform_syntax::schema;
 
 /// A vocabulary of all single bytes.
 fn compiler() -> Compiler {

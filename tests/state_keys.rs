@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
-use lexiform::draft::Constraint;
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, State};
 use lexiform_automata::work::within;
+use lexiform_law::draft::Constraint;
 
 /// Tokens by which masks may differ of which one knows a key that was written.
 const FEW: u32 = 4;

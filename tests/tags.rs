@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::error::{CompileError, ProblemKind};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 

@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lexiform::vocab::{
-    ReadLimits, Scheme, TokenKind, TokenizerFile, VocabularyError, from_tiktoken, from_tokenizer_json,
+    ReadLimits, TokenKind, TokenizerFile, VocabularyError, from_tiktoken, from_tokenizer_json,
 };
+use lexiform_automata::vocab::Scheme;
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> String {

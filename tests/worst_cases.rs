@@ -7,9 +7,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, State};
 
 /// All bytes, and tokens that run over the borders of what the grammars below are made of.
@@ -87,7 +87,7 @@ fn read_whole(grammar: &Grammar, text: &str) -> [Cost; 2] {
     let half = text.len() / 2;
     let (mut state, mut costs) = (grammar.start(), [Cost::default(); 2]);
     for (place, byte) in text.bytes().enumerate() {
-        let before = grammar.bytes();
+        let before = grammar.memory_usage();
         state = grammar
             .step_bytes(state, &[byte])
             .unwrap_or_else(|| panic!("refused at byte {place} of {}", text.len()));
@@ -96,7 +96,7 @@ fn read_whole(grammar: &Grammar, text: &str) -> [Cost; 2] {
         if place % 64 == 0 {
             assert!(!grammar.mask(state).is_empty() || grammar.is_accepting(state));
         }
-        cost.bytes += grammar.bytes() - before;
+        cost.bytes += grammar.memory_usage() - before;
     }
     assert!(grammar.is_accepting(state), "the text is whole");
     costs

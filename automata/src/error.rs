@@ -87,6 +87,7 @@ impl<'t> Places<'t> {
 
 /// What kind of problem it is; callers branch on this, people read the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// The text is not of its language (not JSON, not a regular expression, not a grammar).
     Syntax,
@@ -210,6 +211,7 @@ impl std::error::Error for CompileError {}
 /// What the grammar allows there is not known, so that nothing may be allowed: whoever asked for a mask has to end that
 /// one sequence. Other states of the grammar, and other grammars, are not affected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exhausted {
     /// The name of the limit; see [`Limits`](crate::limits::Limits).
     pub limit: &'static str,

@@ -47,7 +47,7 @@ pub struct Limits {
     pub rule_states: usize,
     /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth for distances to
     /// the end; these are dropped beyond that and found again. When the states of the texts that it read pass the last
-    /// quarter, [`Grammar::renewed`](crate::matcher::Grammar::renewed) tells where sequences go on.
+    /// quarter, [`Grammar::compacted`](crate::matcher::Grammar::renewed) tells where sequences go on.
     pub grammar_bytes: usize,
     /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten bytes. What
     /// costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.
@@ -76,7 +76,7 @@ pub struct Limits {
 /// ```
 /// use lexiform::error::ProblemKind;
 /// use lexiform::limits::{Cancel, Limits};
-/// use lexiform::schema;
+/// use lexiform_syntax::schema;
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 ///

@@ -11,12 +11,13 @@
 //! ```
 
 mod batch;
+mod batch_row;
+mod compaction;
 mod ends;
 mod explain;
 mod masks;
 mod pool;
-mod renewal;
-mod row;
+mod request;
 mod session;
 mod walk;
 mod within;
@@ -34,11 +35,12 @@ use crate::pushdown::{FINISHED, Machine};
 use crate::vocab::{TokenKind, Vocabulary};
 use crate::work;
 
+pub use batch_row::BatchRow;
 pub use ends::Ends;
 pub use explain::Explanation;
 use masks::Masks;
 pub use pool::Pool;
-pub use row::Row;
+pub use request::MaskRequest;
 pub use session::{Session, SessionError};
 pub use walk::{DraftTree, TreeError};
 
@@ -158,7 +160,7 @@ impl Grammar {
     }
 
     /// About how much memory the masks and states take that were found so far, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_usage(&self) -> usize {
         let budget = self.inner.budget.get().and_then(|budget| budget.as_ref().ok());
         let budget = budget.map_or(0, Budget::bytes);
         self.inner.masks.bytes() + self.inner.machine.bytes() + budget
@@ -170,7 +172,7 @@ impl Grammar {
     }
 
     /// Whether both are handles on the same compiled grammar, so that their states mean the same.
-    pub fn is(&self, other: &Grammar) -> bool {
+    pub fn ptr_eq(&self, other: &Grammar) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
@@ -194,29 +196,11 @@ impl Grammar {
     /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows it is empty, which no other mask of an unfinished
     /// sequence is; [`try_mask`](Self::try_mask) tells why.
     pub fn mask(&self, state: State) -> Arc<Mask> {
-        self.try_mask(state).unwrap_or_else(|_| self.nothing())
+        self.mask_of(state).unwrap_or_else(|_| self.nothing())
     }
 
-    /// [`mask`](Self::mask), or the limit that it would break.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use lexiform::{Options, Source, compile};
-    /// # use lexiform::vocab::{TokenKind, Vocabulary};
-    /// # let tokens = ["<eos>", "a", "b"].map(|text| (TokenKind::Text, text));
-    /// # let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
-    /// let mut options = Options::default();
-    /// options.limits.mask_work = 2;
-    /// let (grammar, _) = compile(Source::Ebnf("root ::= root root | 'a' | 'b' root"), &vocab, &options)?;
-    /// let refused = grammar.try_mask(grammar.start()).unwrap_err();
-    /// assert_eq!((refused.limit, refused.allowed), ("mask_work", 2));
-    /// assert!(grammar.mask(grammar.start()).iter().next().is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the mask costs more than its limits allow. Nothing is known of what may come next then.
-    pub fn try_mask(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
+    /// The mask of a state without a budget and with the ends of the vocabulary.
+    fn mask_of(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
         let inner = &self.inner;
         match inner.masks.known(state.0) {
             Some(known) => Ok(known),
@@ -268,11 +252,6 @@ impl Grammar {
             mask.insert_all(self.vocabulary().eos());
         }
         (mask, lowest)
-    }
-
-    /// Writes the mask into a buffer of the caller; words beyond the mask are cleared, missing ones are left out.
-    pub fn mask_into(&self, state: State, words: &mut [u32]) {
-        self.mask(state).copy_to(words);
     }
 
     /// Whether this token may come next; cheaper than a mask when only few tokens are asked for.

@@ -16,10 +16,11 @@ mod judged;
 use std::sync::Arc;
 
 use clap::ArgGroup;
-use lexiform::compile::Options;
+use lexiform::Grammar;
+use lexiform::Options;
 use lexiform::error::{CompileError, Problem};
 use lexiform::vocab::Vocabulary;
-use lexiform::{Grammar, schema};
+use lexiform_syntax::schema;
 use serde_json::{Value, json};
 
 use crate::failure::{Code, EXIT_CODES, Outcome};

@@ -177,7 +177,9 @@ impl Repaired {
 }
 
 fn in_words(change: &Change) -> String {
-    let Change { kind, pointer, text } = change;
+    let Change {
+        kind, pointer, text, ..
+    } = change;
     let place = if pointer.is_empty() {
         "the value".to_owned()
     } else {
@@ -219,10 +221,7 @@ fn failure(error: &RepairError) -> Failure {
             text: error.to_string(),
             json: json!({"reason": error.to_string()}),
         },
-        RepairError::TextTooLong { .. }
-        | RepairError::TooFar { .. }
-        | RepairError::Exhausted(_)
-        | RepairError::TooManyPairs { .. }
-        | RepairError::Cancelled => Failure::Unable(error.to_string()),
+        // Limits, and a search that was called off.
+        _ => Failure::Unable(error.to_string()),
     }
 }

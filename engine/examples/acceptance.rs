@@ -10,13 +10,13 @@
 //! positions at which the residual rule judged one, with both rows inside the same warping and mask. Takes `--model FOLDER` (models/demo),
 //! `--draft FOLDER` (its folder `draft`), `--tokens N` an answer (128), `--answers N` (16), `--top-p P`, and a JSON Schema.
 
-use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
     Engine, EngineConfig, Event, Feed, LoadOptions, LoadedModel, Logits, ModelFiles, OnBudget, Origin,
     Request, Sampling, Speculation, Verification, load,
 };
+use lexiform_law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The sizes and times that the decode loop works with.
 
-use lexiform::draft::{Retrieval, Union};
+use lexiform_law::draft::{Retrieval, Union};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,17 +25,17 @@ pub enum Drafting {
 /// A predictor of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Learner {
-    /// What followed the end of the text in earlier answers ([`Suffixes`](lexiform::draft::Suffixes)).
+    /// What followed the end of the text in earlier answers ([`Suffixes`](lexiform_law::draft::Suffixes)).
     Suffixes,
-    /// The rows at a state of the grammar ([`StateKeyed`](lexiform::draft::StateKeyed)).
+    /// The rows at a state of the grammar ([`StateKeyed`](lexiform_law::draft::StateKeyed)).
     StateKeyed,
-    /// The rows after the last few tokens ([`NGrams`](lexiform::draft::NGrams)).
+    /// The rows after the last few tokens ([`NGrams`](lexiform_law::draft::NGrams)).
     NGrams,
-    /// The tokens after the last two ([`Trigram`](lexiform::draft::Trigram)).
+    /// The tokens after the last two ([`Trigram`](lexiform_law::draft::Trigram)).
     Trigram,
-    /// The last row after a token ([`Recycling`](lexiform::draft::Recycling)).
+    /// The last row after a token ([`Recycling`](lexiform_law::draft::Recycling)).
     Recycling,
-    /// A pool of phrases ([`Phrases`](lexiform::draft::Phrases)).
+    /// A pool of phrases ([`Phrases`](lexiform_law::draft::Phrases)).
     Phrases,
     /// What followed the end of the text in [`DraftStores::corpus`]. It learns nothing; without a corpus it is left out.
     Retrieval,

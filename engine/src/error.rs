@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lexiform::Exhausted;
+use lexiform::error::Exhausted;
 
 /// Why a running request, or the engine itself, could not go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -227,8 +227,11 @@ pub enum Malformed {
 }
 
 impl From<Exhausted> for EngineError {
-    fn from(Exhausted { limit, allowed }: Exhausted) -> Self {
-        EngineError::TooExpensive { limit, allowed }
+    fn from(exhausted: Exhausted) -> Self {
+        EngineError::TooExpensive {
+            limit: exhausted.limit,
+            allowed: exhausted.allowed,
+        }
     }
 }
 

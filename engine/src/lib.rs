@@ -42,11 +42,11 @@ pub use fairness::pool::{Length, Owner, Pool, Work};
 pub use fairness::room::{Place, Room};
 #[doc(hidden)]
 pub use grammar::masks::MaskHook;
-pub use lexiform::draft::Tokenise;
-pub use lexiform::draft::Union;
-pub use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling, TypicalAcceptance};
-pub use lexiform::mask::Mask;
+pub use lexiform::Mask;
 pub use lexiform::{Grammar, State};
+pub use lexiform_law::draft::Tokenise;
+pub use lexiform_law::draft::Union;
+pub use lexiform_law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling, TypicalAcceptance};
 pub use metrics::histogram::Histogram;
 pub use metrics::meters::{Meters, Times};
 pub use metrics::stats::Stats;

@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::metrics::meters::Times;
 use crate::request::options::{Options, Weighed};
-use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, Resampling, TypicalAcceptance};
+use lexiform_law::{Cuts, Fallback, LawTag, Mirostat, Resampling, TypicalAcceptance};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::sync::Arc;
@@ -244,18 +244,18 @@ pub enum LawChoice {
         fallback: Fallback,
     },
     /// Near the global law: like the local one, corrected by what the texts before have taught
-    /// ([`Attempt::adaptive`](lexiform::law::Attempt::adaptive)). Answers of one request teach one another, and requests with
+    /// ([`Attempt::adaptive`](lexiform_law::Attempt::adaptive)). Answers of one request teach one another, and requests with
     /// [`Request::share_attempts`] as well.
     Asap,
     /// Approximately the global law: each token from `p` without what is known to end in errors, and after an error back as far
-    /// as the error weighs ([`Aprad`](lexiform::law::Aprad)). Nothing streams before the end.
+    /// as the error weighs ([`Aprad`](lexiform_law::Aprad)). Nothing streams before the end.
     Aprad {
         /// How readily a text goes back: 0 redraws the last token alone, 1 is the method of the paper; at most 16.
         exponent: u32,
         /// The most times a text goes back, at least 1; then the answer fails with [`EngineError::AttemptsExhausted`].
         max_errors: usize,
     },
-    /// Near the global law: particles with weights, resampled on the way ([`Particles`](lexiform::law::Particles)). The
+    /// Near the global law: particles with weights, resampled on the way ([`Particles`](lexiform_law::Particles)). The
     /// answers are drawn from them by weight, so several of one request may be the same text.
     Smc {
         /// How many texts are under way; at least as many as answers.
@@ -274,7 +274,7 @@ pub enum LawChoice {
         /// How they go on by a token.
         proposal: Proposing,
     },
-    /// Near the global law: a Markov chain of texts for each answer ([`Chain`](lexiform::law::Chain)).
+    /// Near the global law: a Markov chain of texts for each answer ([`Chain`](lexiform_law::Chain)).
     Mcmc {
         /// How many texts are proposed after the first.
         steps: u32,
@@ -289,11 +289,11 @@ pub enum Proposing {
     /// From the masked row; the weight takes the mass of the mask as a factor.
     #[default]
     Masked,
-    /// By asking the grammar about one token after the other ([`asked`](lexiform::law::asked)), so that no mask is computed unless
+    /// By asking the grammar about one token after the other ([`asked`](lexiform_law::asked)), so that no mask is computed unless
     /// many tokens in a row are not allowed; the factor is an estimate of that mass.
     Asked,
     /// In proportion to what the texts of this request have found out about how probable a valid end is
-    /// ([`Twisted`](lexiform::law::Twisted)). Weights vary less than with masks where the texts have prefixes in common.
+    /// ([`Twisted`](lexiform_law::Twisted)). Weights vary less than with masks where the texts have prefixes in common.
     Twisted,
 }
 
@@ -428,10 +428,10 @@ pub struct Outcome {
     /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these cut before the
     /// mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not the model's own, which
     /// [`Event::Token::logprob`] tells, and lacks the end where nobody asked for its probability
-    /// ([`Request::weigh_end`]). The table of numbers in [`lexiform::law`] says what it is under which law.
+    /// ([`Request::weigh_end`]). The table of numbers in [`lexiform_law`] says what it is under which law.
     pub log_probability: f64,
     /// The log importance weight of the answer with respect to the global law, as the table of numbers in
-    /// [`lexiform::law`] has it for each law. For a local sample the sum over positions of `ln` of the mass on allowed tokens;
+    /// [`lexiform_law`] has it for each law. For a local sample the sum over positions of `ln` of the mass on allowed tokens;
     /// 0 for a [`LawTag::GlobalExact`] one, which is a sample of the normalised law already and is not to be mixed with
     /// weights of answers of other laws.
     ///

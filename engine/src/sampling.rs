@@ -31,12 +31,13 @@ use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
 use asking::Asking;
-use lexiform::draft::{self, Node, NodeId};
-use lexiform::law::{
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft;
+use lexiform_law::draft::{Node, NodeId};
+use lexiform_law::verify::{Verified, down, tree};
+use lexiform_law::{
     Allowed, Distribution, Drawn, History, LawError, LawTag, Part, Portion, Row, RowError, Seeded,
 };
-use lexiform::verify::{Verified, down, tree};
-use lexiform::vocab::{TokenKind, Vocabulary};
 use std::convert::Infallible;
 use std::sync::PoisonError;
 

@@ -30,8 +30,8 @@ use crate::speculation::draft::Draft;
 use crate::speculation::policy::Record;
 use crate::speculation::store::Store;
 use crate::{Grammar, State};
-use lexiform::draft::{JacobiWindow, Lookup, Text};
-use lexiform::law::{Walk, Warper};
+use lexiform_law::draft::{JacobiWindow, Lookup, Text};
+use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -445,7 +445,7 @@ impl Sequence {
             return;
         }
         if let Some((grammar, state)) = self.request.grammar.as_mut().zip(self.state.as_mut()) {
-            grammar.renew(std::slice::from_mut(state));
+            grammar.compact(std::slice::from_mut(state));
         }
     }
 

@@ -6,7 +6,8 @@
 mod random;
 
 use lexiform::error::ProblemKind;
-use lexiform::{CompileError, Grammar};
+use lexiform::error::CompileError;
+use lexiform::Grammar;
 use random::Dice;
 use serde_json::Value;
 

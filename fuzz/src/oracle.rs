@@ -155,7 +155,7 @@ fn rules(numbers: &mut Numbers) -> Option<()> {
         numbers.draw(context_free::grammars_with_classes())?,
     );
     let source = rules.source();
-    let cfg = lexiform::notation::ebnf::lower(&source, &lexiform::limits::Limits::default());
+    let cfg = lexiform_syntax::notation::ebnf::lower(&source, &lexiform::limits::Limits::default());
     let cfg = cfg.unwrap_or_else(|error| panic!("finding: {error} in {source}"));
     match lower::compile(&cfg, &vocabulary) {
         Ok(grammar) => compare(Ok(grammar), rules.productions(), &REACH, &source),

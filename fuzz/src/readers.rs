@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::limits::Limits;
 use lexiform::regex::Dialect;
 use lexiform::vocab::{ReadLimits, TokenKind, Tokenizer, Vocabulary, from_tiktoken, from_tokenizer_json};
+use lexiform::{Compiler, Options, Source};
 
 use super::clock::{COMPILE, within};
 use super::walk::{Choices, walk};
@@ -73,7 +73,7 @@ pub fn schema(input: &[u8]) {
     compile_and_walk(Source::JsonSchema(text));
     let options = Options::default();
     within(COMPILE, "a normal form", || {
-        drop(lexiform::schema::normal_form(
+        drop(lexiform_syntax::schema::normal_form(
             text,
             &options.schema,
             &options.limits,
@@ -84,7 +84,7 @@ pub fn schema(input: &[u8]) {
     });
     if let Ok(value) = serde_json::from_str(text) {
         within(COMPILE, "a sketch", || {
-            drop(lexiform::schema::sketch::sketch(&value))
+            drop(lexiform_syntax::schema::sketch::sketch(&value))
         });
     }
 }
@@ -93,7 +93,11 @@ pub fn schema(input: &[u8]) {
 pub fn regex(input: &[u8]) {
     if let Ok(text) = str::from_utf8(input) {
         within(COMPILE, "reading a pattern of Python", || {
-            drop(lexiform::regex::whole(text, Dialect::Python, &Limits::default()))
+            drop(lexiform_syntax::regex::whole(
+                text,
+                Dialect::Python,
+                &Limits::default(),
+            ))
         });
         compile_and_walk(Source::Regex(text));
     }
@@ -103,7 +107,7 @@ pub fn regex(input: &[u8]) {
 pub fn ecma(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     within(COMPILE, "reading a pattern", || {
-        drop(lexiform::regex::ecma(text, &Limits::default()))
+        drop(lexiform_syntax::regex::ecma(text, &Limits::default()))
     });
     let schema = serde_json::json!({"type": "string", "pattern": text}).to_string();
     compile_and_walk(Source::JsonSchema(&schema));

@@ -4,6 +4,7 @@
 //! can go on is a finding, and so is a mask that takes too long. A question that is refused by its limit ends the walk, and so
 //! does the time for all questions together.
 
+use lexiform::MaskRequest;
 use lexiform::{Grammar, State};
 
 use super::clock::{COMPILE, MASK, Stopwatch, WALK, within};
@@ -96,7 +97,7 @@ fn compare(grammar: &Grammar, state: State, step: usize, (choices, begun): (&mut
 /// A mask within a budget takes away tokens, and adds none.
 fn compare_within(grammar: &Grammar, state: State, allowed: &[u32]) {
     let narrow = within(MASK, "a mask within a budget", || {
-        grammar.try_mask_steered(state, BUDGET)
+        grammar.steered_mask(MaskRequest::from(state).within(BUDGET))
     });
     let Ok((narrow, _)) = narrow else { return };
     for token in narrow.iter() {

@@ -31,7 +31,7 @@
 //! | `lossy` | drafts accepted by [`TypicalAcceptance`], and drawn as `local` between them: of no law that can be written down |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
-//! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](lexiform_automata::matcher::Grammar::mask_within)). Then the
+//! The mask may be that of a grammar *within a budget* ([`MaskRequest::within`](lexiform_automata::matcher::MaskRequest::within)). Then the
 //! budget is part of the constraint: `L` is the texts that these masks allow, each at most `T` tokens long with its end
 //! token, `A(u)` depends on the tokens left at `u` too, and every row of the table holds as it stands.
 //!

@@ -28,8 +28,8 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use lexiform::law::{Law, Seeded, Step, Table, Walk, Warper, Warping};
-//! use lexiform::monitor::{Monitor, PerText, Written, sample};
+//! use lexiform_law::{Law, Seeded, Step, Table, Walk, Warper, Warping};
+//! use lexiform_law::monitor::{Monitor, PerText, Written, sample};
 //! # use lexiform::vocab::{TokenKind, Vocabulary};
 //!
 //! # let tokens = [(TokenKind::Text, "a"), (TokenKind::Text, "b"), (TokenKind::Special, "<eos>")];

@@ -4,6 +4,7 @@ use lexiform_automata::error::Place;
 
 /// A place where a text was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edit {
     /// Where it begins in the given text, in bytes.
     pub offset: usize,

@@ -53,6 +53,7 @@ impl Default for RepairLimits {
 
 /// A valid text at the least cost from a given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// The text.
     pub text: String,
@@ -67,6 +68,7 @@ pub struct Repair {
 
 /// What was done with a value of a text that was repaired as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// What.
     pub kind: ChangeKind,
@@ -128,6 +130,7 @@ impl Change {
 
 /// Why there is no repair.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RepairError {
     /// The text is too long.
     #[error("the text has {bytes} bytes; the limit `text_bytes` is {limit}")]

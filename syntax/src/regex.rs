@@ -59,7 +59,8 @@ pub enum Dialect {
 /// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
 ///
 /// ```
-/// use lexiform::{limits::Limits, regex};
+/// use lexiform::limits::Limits;
+/// use lexiform_syntax::regex;
 /// let regular = regex::ecma(r"^(?!tmp)[a-z]+$", &Limits::default()).unwrap();
 /// assert_eq!(regular.parts.len(), 2);
 /// let error = regex::ecma(r"(a)\1", &Limits::default()).unwrap_err();
@@ -82,7 +83,8 @@ pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
 ///
 /// ```
 /// use lexiform::limits::Limits;
-/// use lexiform::regex::{Dialect, whole};
+/// use lexiform::regex::Dialect;
+/// use lexiform_syntax::regex::whole;
 /// let limits = Limits::default();
 /// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Python, &limits).is_ok());
 /// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Ecma, &limits).is_err());

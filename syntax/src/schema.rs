@@ -17,7 +17,8 @@
 //! bits holds, so that no number is read as infinity by a parser that keeps doubles.
 //!
 //! ```
-//! use lexiform::{limits::Limits, schema};
+//! use lexiform::limits::Limits;
+//! use lexiform_syntax::schema;
 //! let text = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}"#;
 //! assert!(schema::lower(text, &schema::Options::default(), &Limits::default()).is_ok());
 //!

@@ -9,7 +9,7 @@ const COMPARED: usize = 64;
 /// The known word that is nearest to a misspelt one, if any is near enough.
 ///
 /// ```
-/// use lexiform::suggest::nearest;
+/// use lexiform_syntax::suggest::nearest;
 /// assert_eq!(nearest("objct", ["array", "object"]), Some("object"));
 /// assert_eq!(nearest("dateTime", ["date", "date-time"]), Some("date-time"));
 /// assert_eq!(nearest("tuple", ["array", "object"]), None);

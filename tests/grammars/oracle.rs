@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use lexiform::grammar::{Cfg, Expr, ExprId};
+use lexiform_automata::grammar::{Cfg, Expr, ExprId};
 
 use crate::regular_run::Runner;
 

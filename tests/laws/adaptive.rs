@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use lexiform::law::{Allowed, Attempt, Chooser, LawTag, Sampler, Step, Trie, Walk, Weight, law_of};
+use lexiform_law::{Allowed, Attempt, Chooser, LawTag, Sampler, Step, Trie, Walk, Weight, law_of};
 
 use crate::model::{END, Task, Word};
 use crate::number::{Exact, ratio, total};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lexiform::law::{Aprad, Chooser, Every, LawError, LawTag, Seeded, Table, Weight, law_of};
+use lexiform_law::{Aprad, Chooser, Every, LawError, LawTag, Seeded, Table, Weight, law_of};
 
 use crate::model::Word;
 use crate::number::{Exact, ratio};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Chooser, Part, Place, Row, Table, Weight, Weighted, adaptive, law_of, recursive,
 };
 

@@ -1,6 +1,6 @@
 //! Markov chains: the global law is stationary, and each step comes nearer to it.
 
-use lexiform::law::{Allowed, Chain, Chooser, Cuts, Part, Place, Purpose, Row, Weight, law_of};
+use lexiform_law::{Allowed, Chain, Chooser, Cuts, Part, Place, Purpose, Row, Weight, law_of};
 
 use crate::model::{END, Law, Task, Word, variation};
 use crate::number::{Exact, total};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{
+use lexiform_law::verify::residual;
+use lexiform_law::{
     Allowed, Contrast, Contrastive, Distribution, Fallback, History, Law, LawError, LawTag, Part, Place,
     Purpose, Row, RowError, Warping, law_of,
 };
-use lexiform::verify::residual;
 use proptest::prelude::*;
 
 use crate::float::masked;

@@ -1,6 +1,6 @@
 //! Rejection control: proper weights at every level, particles at one end and rejection at the other.
 
-use lexiform::law::{Allowed, Attempt, Chooser, Step, Trie, Weight, law_of};
+use lexiform_law::{Allowed, Attempt, Chooser, Step, Trie, Weight, law_of};
 
 use crate::adaptive;
 use crate::global::{NoThinning, Outcomes, attempt, reachable_by, trie};

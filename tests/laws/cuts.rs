@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Fallback, History, Law, LawError, LawTag, Mirostat, MirostatVersion, Part, Row, Walk, Warper,
     Warping,
 };

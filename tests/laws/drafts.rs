@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lexiform::draft::{
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft::{
     Constraint, Draft, Drafter, Forced, InTurn, LongestMatch, Lookup, Origin, PromptLookup, Text, Tokenise,
 };
-use lexiform::vocab::{TokenKind, Vocabulary};
 
 /// A finite language over the tokens of a vocabulary; a state is a prefix of one of its words.
 struct Words {

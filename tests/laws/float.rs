@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Attempt, Chooser, Distribution, Fallback, History, Law as Choice, LawError, LawTag, Measured,
     Part, Place, Purpose, Row, RowError, Sampler, Seeded, Step, Table, Trie, Walk, Warper, Warping, law_of,
 };

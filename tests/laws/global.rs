@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Attempt, Chooser, Every, Fallback, Law as Choice, LawError, LawTag, Place, Purpose, Sampler,
     Step, Trie, Walk, Warper, Warping, Weight, law_of,
 };

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{Node, Origin, Proposal};
-use lexiform::law::{
+use lexiform_law::draft::{Node, Origin, Proposal};
+use lexiform_law::verify::{Next, tree};
+use lexiform_law::{
     Allowed, Attempt, Chooser, Fallback, LawError, LawTag, Part, Place, Purpose, Row, Step, Table, Trie,
     Walk, Weight, law_of,
 };
-use lexiform::verify::{Next, tree};
 
 use crate::global::{NoThinning, Outcomes, expected_attempts, reachable_by, trie};
 use crate::model::{END, Task, Word, normalised};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lexiform::Grammar;
-use lexiform::compile::{Options, Source, compile};
-use lexiform::law::{
+use lexiform::vocab::{Healed, TokenKind, Vocabulary};
+use lexiform::{Options, Source, compile};
+use lexiform_law::{
     Allowed, Attempt, Chooser, Every, Law as Choice, Sampler, Step, Table, Trie, Walk, Warper, Warping,
     Weight, law_of,
 };
-use lexiform::vocab::{Healed, TokenKind, Vocabulary};
 
 use crate::global::{Outcomes, Way, reachable_by};
 use crate::model::{Law, Word, normalised, variation};

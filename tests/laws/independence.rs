@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use lexiform::law::{Fallback, LawError, LawTag, Trie, Walk, Weight, law_of};
+use lexiform_law::{Fallback, LawError, LawTag, Trie, Walk, Weight, law_of};
 
 use crate::adaptive::text;
 use crate::global::{Outcomes, attempt, run, trie};

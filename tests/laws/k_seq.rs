@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{Allowed, Chooser, Place, Purpose, Row, Table, Weight, law_of};
-use lexiform::verify::k_seq;
+use lexiform_law::verify::k_seq;
+use lexiform_law::{Allowed, Chooser, Place, Purpose, Row, Table, Weight, law_of};
 
 use crate::number::{Cases, Exact, ratio, total};
 

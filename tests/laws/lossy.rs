@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{Node, Origin, Proposal};
-use lexiform::law::{
+use lexiform_law::draft::{Node, Origin, Proposal};
+use lexiform_law::verify::tree;
+use lexiform_law::{
     Allowed, Fallback, Law, LawTag, Part, Row, Table, Trie, TypicalAcceptance, Walk, Warper, Warping, Weight,
     law_of,
 };
-use lexiform::verify::tree;
 
 use crate::number::{Cases, Exact, ratio};
 use crate::speculation::local;

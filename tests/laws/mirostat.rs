@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Fallback, History, Law as Choice, LawError, Mirostat, MirostatVersion, Part, Row, Sampler,
     Seeded, Step, Table, Walk, Warper, Warping, Weight, law_of,
 };

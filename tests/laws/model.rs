@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lexiform::law::{Allowed, Table, Weight};
+use lexiform_law::{Allowed, Table, Weight};
 
 use crate::number::{Cases, Exact, ratio, total};
 

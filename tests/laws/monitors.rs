@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{Node, NodeId, Origin, Proposal};
-use lexiform::law::{
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft::{Node, NodeId, Origin, Proposal};
+use lexiform_law::monitor::{
+    Coverage, Failure, Monitor, MonitorState, PerText, PerToken, Product, Written, sample,
+};
+use lexiform_law::verify::{Next, Verified};
+use lexiform_law::{
     Allowed, Ask, Chooser, Drawn, Fallback, Law as Choice, LawError, Part, Place, Row, Seeded, Step, Table,
     Trie, Walk, Warper, Warping, Weight, asked, law_of,
 };
-use lexiform::monitor::{
-    Coverage, Failure, Monitor, MonitorState, PerText, PerToken, Product, Written, sample,
-};
-use lexiform::verify::{Next, Verified};
-use lexiform::vocab::{TokenKind, Vocabulary};
 
 use crate::model::{END, Law, Task, Word};
 use crate::number::{Cases, Exact, ratio, total};

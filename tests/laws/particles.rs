@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{Allowed, Chooser, Part, Particles, Place, Resampling, Row, Weight, law_of};
+use lexiform_law::{Allowed, Chooser, Part, Particles, Place, Resampling, Row, Weight, law_of};
 
 use crate::model::{END, Task, Word, normalised, variation};
 use crate::number::{Cases, Exact, ratio, total};

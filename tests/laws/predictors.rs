@@ -4,13 +4,13 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{
+use lexiform_law::draft::{
     BestFirst, Chain, Combined, Consensus, Constraint, Context, Draft, Layer, NGrams, NodeId, Observation,
     OptTree, Phrases, Predictor, Recycling, Retrieval, Sequoia, Shape, StateKeyed, Stop, Suffixes, Text,
     Trigram, Union,
 };
-use lexiform::law::{Allowed, Chooser, Fallback, Sampler, Seeded, Table, Trie, Walk, law_of};
-use lexiform::verify::{Next, tree};
+use lexiform_law::verify::{Next, tree};
+use lexiform_law::{Allowed, Chooser, Fallback, Sampler, Seeded, Table, Trie, Walk, law_of};
 
 use crate::model::{END, Law, Task, Word, normalised};
 use crate::number::Exact;
@@ -205,7 +205,7 @@ fn attempts_at_the_global_law_may_be_drafted_from_what_failed_ones_taught() {
 struct Rational(Seeded);
 
 impl Chooser<Exact> for Rational {
-    fn choose(&mut self, place: lexiform::law::Place, weights: &[Exact]) -> usize {
+    fn choose(&mut self, place: lexiform_law::Place, weights: &[Exact]) -> usize {
         let weights: Vec<f64> = weights.iter().map(Exact::to_f64).collect();
         self.0.choose(place, &weights)
     }

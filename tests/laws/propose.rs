@@ -1,6 +1,6 @@
 //! Proposals of particles: the estimate of `Z` is unbiased with every one of them.
 
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Asked, Attempt, Chooser, Masked, Particles, Place, Propose, Resampling, Trie, Twisted, Weight,
     Weighted, law_of,
 };

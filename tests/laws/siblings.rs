@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lexiform::law::{Allowed, Chooser, Part, Place, Purpose, Row, Table, Weight, law_of};
-use lexiform::verify::residual;
+use lexiform_law::verify::residual;
+use lexiform_law::{Allowed, Chooser, Part, Place, Purpose, Row, Table, Weight, law_of};
 
 use crate::number::{Cases, Exact, ratio, total};
 

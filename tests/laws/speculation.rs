@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{Node, NodeId, Origin, Proposal};
-use lexiform::law::{
+use lexiform_law::draft::{Node, NodeId, Origin, Proposal};
+use lexiform_law::verify::{Next, residual, tree};
+use lexiform_law::{
     Allowed, Chooser, Fallback, Law as Choice, LawError, Part, Place, Purpose, Row, Seeded, Table, Trie,
     Walk, Warper, Warping, Weight, law_of,
 };
-use lexiform::verify::{Next, residual, tree};
 
 use crate::model::{END, Law, Task, Word};
 use crate::number::{Cases, Exact, ratio, total};

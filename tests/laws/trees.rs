@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use lexiform::draft::{Constraint, Draft, NodeId, Origin, Proposal};
-use lexiform::law::{
+use lexiform_law::draft::{Constraint, Draft, NodeId, Origin, Proposal};
+use lexiform_law::verify::{Next, tree};
+use lexiform_law::{
     Allowed, Chooser, Drawn, Fallback, Part, Place, Purpose, Row, Sampler, Seeded, Step, Table, Trie, Walk,
     Weight, law_of,
 };
-use lexiform::verify::{Next, tree};
 
 use crate::model::{END, Law, Task, Word, normalised};
 use crate::number::Exact;

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lexiform::grammar::{Cfg, Judge, SeriesOrder};
+use lexiform::MaskRequest;
 use lexiform::schema::{KeyOrder, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, State};
+use lexiform_automata::grammar::{Cfg, Judge, SeriesOrder};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -59,7 +60,12 @@ fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
 fn check_least_ample(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), TestCaseError> {
     let mask = grammar.mask(state);
     let budgets: Vec<usize> = (0..AMPLE).collect();
-    let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
+    let least = budgets.partition_point(|&budget| {
+        grammar
+            .try_mask(MaskRequest::from(state).within(budget))
+            .expect("within the limits")
+            != mask
+    });
     for token in mask.iter().filter(|_| least < AMPLE) {
         let next = grammar.step(state, token).expect("the mask allows it");
         let (left, text) = (least - 1, show(text));
@@ -97,7 +103,9 @@ fn check_mask(
     text: &[u8],
     known: &mut HashMap<State, Distance>,
 ) -> Result<(), TestCaseError> {
-    let mask = grammar.mask_within(state, budget);
+    let mask = grammar
+        .try_mask(MaskRequest::from(state).within(budget))
+        .expect("within the limits");
     for token in 0..grammar.vocabulary().len() as u32 {
         let expected = match grammar.step(state, token) {
             None => Some(false),
@@ -226,7 +234,9 @@ fn check_all_walks(grammar: &Grammar, tokens: u32, more: usize) {
         if grammar.is_finished(state) || !seen.insert((state, budget)) {
             continue;
         }
-        let mask = grammar.mask_within(state, budget);
+        let mask = grammar
+            .try_mask(MaskRequest::from(state).within(budget))
+            .expect("within the limits");
         assert!(
             !mask.is_empty(),
             "nothing is allowed after {:?} within {budget}",
@@ -368,12 +378,20 @@ fn more_tokens_are_enough_where_fewer_are() {
         // One that was asked nothing else says the same.
         let fresh = grammar.fresh();
         let adopted = fresh.adopt(&grammar, state).expect("it is the same grammar");
-        let mask = fresh.mask_within(adopted, least + more);
+        let mask = fresh
+            .try_mask(MaskRequest::from(adopted).within(least + more))
+            .expect("within the limits");
         assert!(
             !mask.is_empty(),
             "nothing is allowed with {more} more than {least}"
         );
-        assert_eq!(grammar.mask_within(state, least + more), mask, "{more} more");
+        assert_eq!(
+            grammar
+                .try_mask(MaskRequest::from(state).within(least + more))
+                .expect("within the limits"),
+            mask,
+            "{more} more"
+        );
         assert!(grammar.completes_within(state, least + more));
     }
     assert!(!grammar.completes_within(state, least - 1));
@@ -539,7 +557,11 @@ fn check_walk_of(
     }
     let mut written = Vec::new();
     for choice in choices {
-        let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
+        let allowed: Vec<u32> = grammar
+            .try_mask(MaskRequest::from(state).within(budget))
+            .expect("within the limits")
+            .iter()
+            .collect();
         let text = || show(&written);
         prop_assert!(
             !allowed.is_empty(),

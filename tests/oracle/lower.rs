@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
 use lexiform::vocab::Vocabulary;
-use lexiform::{Grammar, error::CompileError};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
+use lexiform_automata::mask::Tables;
 
 use super::context_free::{Rules, Term};
 use super::regular::{Operand, Pattern};

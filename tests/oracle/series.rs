@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lexiform::grammar::{
+use lexiform_automata::grammar::{
     Cfg, Demand, ExprId, Keys, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way,
 };
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Runs a `Regular` on texts, by simulating the automaton that regex-automata builds of each part.
 
-use lexiform::grammar::{Part, Regular};
+use lexiform_automata::grammar::{Part, Regular};
 use regex_automata::nfa::thompson::{Compiler, Config, NFA, State};
 use regex_automata::util::primitives::StateID;
 use regex_syntax::hir::{Hir, Repetition};

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::{Diagnostics, ProblemKind};
 use lexiform::schema::{Formats, KeyOrder};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
 use serde_json::{Value, json};
 
 /// A generator of pseudo-random numbers (xorshift).

@@ -10,7 +10,7 @@
 //!
 //! Where the answer obeys a schema, `<|schema|>` and the sketch of it stand before the last `<|assistant|>`.
 
-use lexiform::schema::sketch::sketch;
+use lexiform_syntax::schema::sketch::sketch;
 use serde_json::{Value, json};
 
 /// A call of a tool.

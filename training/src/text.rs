@@ -3,7 +3,7 @@
 //! ```text
 //!  people, orders, events, …  ──scene──► text + facts ──ask──► schema + answer ──► Sample
 //!      ▲                                                          │
-//!  words, values, dates                                        sketch (lexiform::schema::sketch)
+//!  words, values, dates                                        sketch (lexiform_syntax::schema::sketch)
 //! ```
 //!
 //! The model never sees a schema here, only its sketch. Texts of [`Words::Unseen`] hold only names that training has
@@ -25,7 +25,7 @@ pub(crate) mod words;
 
 use crate::prompt::Prompt;
 use crate::sample::{Kind, Sample};
-use lexiform::schema::sketch::sketch;
+use lexiform_syntax::schema::sketch::sketch;
 use scene::{Asked, KeyStyle, Manner, Questioner, Scene};
 use serde_json::{Value, json};
 use values::Values;

@@ -260,7 +260,9 @@ impl CfgBuilder {
     /// Takes over a whole grammar, and refers to its start.
     ///
     /// ```
-    /// use lexiform::{grammar::CfgBuilder, limits::Limits, notation::ebnf};
+    /// use lexiform_automata::grammar::CfgBuilder;
+    /// use lexiform::limits::Limits;
+    /// use lexiform_syntax::notation::ebnf;
     /// let mut builder = CfgBuilder::new();
     /// let digit = builder.import(ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap());
     /// let hash = builder.bytes("#");
@@ -330,7 +332,8 @@ impl Cfg {
     /// The same texts, each behind these bytes.
     ///
     /// ```
-    /// use lexiform::{limits::Limits, notation::ebnf};
+    /// use lexiform::limits::Limits;
+    /// use lexiform_syntax::notation::ebnf;
     /// let digit = ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap();
     /// assert_eq!(digit.clone().behind(b"").rules.len(), 1);
     /// assert_eq!(digit.behind(b"#").rules.len(), 2);

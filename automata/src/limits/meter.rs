@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// ```
 /// use lexiform::limits::{Limits, Meter};
-/// use lexiform::schema;
+/// use lexiform_syntax::schema;
 ///
 /// let all = Meter::new(1 << 30);
 /// let one_key = Meter::within(&all, 256 << 20);

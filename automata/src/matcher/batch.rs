@@ -1,7 +1,7 @@
 //! Masks of many sequences at once.
 
-use super::row::Job;
-use super::{Pool, Row};
+use super::batch_row::Job;
+use super::{BatchRow, Pool};
 use crate::error::Exhausted;
 
 impl Pool {
@@ -18,7 +18,7 @@ impl Pool {
     /// When the buffer is shorter than `rows.len() * stride`.
     pub fn fill_batch(
         &self,
-        rows: &[Option<Row>],
+        rows: &[Option<BatchRow>],
         stride: usize,
         words: &mut [u32],
     ) -> Vec<(usize, Exhausted)> {
@@ -50,7 +50,7 @@ impl Pool {
     /// When the buffer is too short for one of the numbers.
     pub fn fill_rows(
         &self,
-        rows: impl IntoIterator<Item = (usize, Row)>,
+        rows: impl IntoIterator<Item = (usize, BatchRow)>,
         stride: usize,
         words: &mut [u32],
     ) -> Vec<(usize, Exhausted)> {

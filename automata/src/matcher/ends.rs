@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use super::{Grammar, State};
+use super::{Grammar, MaskRequest, State};
 use crate::error::Exhausted;
 use crate::mask::Mask;
 use crate::pushdown::FINISHED;
@@ -24,16 +24,16 @@ use crate::vocab::{Vocabulary, VocabularyError};
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use lexiform::{Options, Source, compile};
-/// # use lexiform::matcher::Ends;
+/// # use lexiform::{Ends, MaskRequest, Options, Source, compile};
 /// # use lexiform::vocab::{TokenKind, Vocabulary};
 /// let tokens = ["<eos>", "a", "<stop>"].map(|text| (TokenKind::Text, text));
 /// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
 /// let (grammar, _) = compile(Source::Regex("a+"), &vocab, &Options::default())?;
 /// let ends = Ends::new([2], &vocab)?;
 /// let state = grammar.step(grammar.start(), 1).ok_or("not allowed")?;
-/// let allowed = |ends| Ok::<_, lexiform::Exhausted>(grammar.mask_for(state, None, ends)?.iter().collect::<Vec<_>>());
-/// assert_eq!((allowed(None)?, allowed(Some(&ends))?), (vec![0, 1], vec![1, 2]));
+/// let request = MaskRequest::from(state);
+/// assert_eq!(grammar.try_mask(request)?.iter().collect::<Vec<_>>(), [0, 1]);
+/// assert_eq!(grammar.try_mask(request.ending(&ends))?.iter().collect::<Vec<_>>(), [1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,59 +75,6 @@ impl Ends {
 }
 
 impl Grammar {
-    /// The mask of a state for one request: [`mask`](Self::mask) or, with a budget, [`mask_within`](Self::mask_within),
-    /// with the ends of the request in place of those of the vocabulary.
-    ///
-    /// # Errors
-    /// When the mask costs more than its limits allow.
-    pub fn mask_for(
-        &self,
-        state: State,
-        budget: Option<usize>,
-        ends: Option<&Ends>,
-    ) -> Result<Arc<Mask>, Exhausted> {
-        let mut mask = self.mask_or_within(state, budget)?;
-        for (token, is_allowed) in self.changes(state, budget, ends, &mask)? {
-            match is_allowed {
-                true => Arc::make_mut(&mut mask).insert(token),
-                false => Arc::make_mut(&mut mask).remove_all(&[token]),
-            }
-        }
-        Ok(mask)
-    }
-
-    /// Writes [`mask_for`](Self::mask_for) into a buffer: words beyond the mask are cleared, missing ones are left out.
-    ///
-    /// # Errors
-    /// When the mask costs more than its limits allow. The buffer is cleared then.
-    pub fn fill(
-        &self,
-        state: State,
-        budget: Option<usize>,
-        ends: Option<&Ends>,
-        words: &mut [u32],
-    ) -> Result<(), Exhausted> {
-        self.try_fill(state, budget, ends, words)
-            .inspect_err(|_| words.fill(0))
-    }
-
-    fn try_fill(
-        &self,
-        state: State,
-        budget: Option<usize>,
-        ends: Option<&Ends>,
-        words: &mut [u32],
-    ) -> Result<(), Exhausted> {
-        let mask = self.mask_or_within(state, budget)?;
-        mask.copy_to(words);
-        for (token, is_allowed) in self.changes(state, budget, ends, &mask)? {
-            if let Some(word) = words.get_mut(token as usize / 32) {
-                *word = *word & !(1 << (token % 32)) | u32::from(is_allowed) << (token % 32);
-            }
-        }
-        Ok(())
-    }
-
     /// The state after a token of one request; `None` if it may not come next. Ends count only where the text may end.
     ///
     /// # Errors
@@ -146,21 +93,13 @@ impl Grammar {
         }
     }
 
-    fn mask_or_within(&self, state: State, budget: Option<usize>) -> Result<Arc<Mask>, Exhausted> {
-        match budget {
-            None => self.try_mask(state),
-            Some(budget) => Ok(self.try_mask_steered(state, budget)?.0),
-        }
-    }
-
     /// The tokens of which a mask says something else than the ends of a request, each with what they say.
-    fn changes(
+    pub(super) fn changes(
         &self,
-        state: State,
-        budget: Option<usize>,
-        ends: Option<&Ends>,
+        request: &MaskRequest<'_>,
         mask: &Mask,
     ) -> Result<Vec<(u32, bool)>, Exhausted> {
+        let MaskRequest { state, budget, ends } = *request;
         let Some(ends) = ends.filter(|_| state.0 != FINISHED) else {
             return Ok(Vec::new());
         };

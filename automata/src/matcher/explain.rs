@@ -5,6 +5,7 @@ use crate::pushdown::{FINISHED, Way};
 
 /// What may come next in a state, and why.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Explanation {
     /// Whether the text may end here.
     pub may_end: bool,

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 
-use super::row::Job;
+use super::batch_row::Job;
 use crate::error::Exhausted;
 use crate::work;
 

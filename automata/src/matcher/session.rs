@@ -9,7 +9,7 @@
 //!   states            s3 s4 s5 s6        rollback(2) ─► s4        rollback(5) ─► from the start again over t1
 //! ```
 
-use super::{Ends, Grammar, Row, State};
+use super::{BatchRow, Ends, Grammar, MaskRequest, State};
 use crate::error::Exhausted;
 
 /// Why a session did not do what it was asked for. It is then as it was before.
@@ -205,12 +205,13 @@ impl Session {
     /// # Errors
     /// When the mask costs more than its limits allow. The buffer is cleared then.
     pub fn fill(&self, budget: Option<usize>, words: &mut [u32]) -> Result<(), Exhausted> {
-        self.grammar.fill(self.state(), budget, self.ends.as_ref(), words)
+        let request = MaskRequest::from(self.state()).within(budget);
+        self.grammar.fill(request.ending(self.ends.as_ref()), words)
     }
 
     /// The sequence as a row of a batch.
-    pub fn row(&self, budget: Option<usize>) -> Row {
-        Row {
+    pub fn row(&self, budget: Option<usize>) -> BatchRow {
+        BatchRow {
             grammar: self.grammar.clone(),
             state: self.state(),
             budget,
@@ -223,7 +224,7 @@ impl Session {
         let first = self.states.len().saturating_sub(TAKEN_ALONG);
         let mut kept = vec![self.origin];
         kept.extend_from_slice(&self.states[first..]);
-        if self.grammar.renew(&mut kept) {
+        if self.grammar.compact(&mut kept) {
             self.origin = kept.remove(0);
             self.states = kept;
         }

@@ -10,11 +10,12 @@
 //!          2   4          row 0: what may come after the text;  row 4: after the text, token 3 and token 4
 //! ```
 
-use super::{Ends, Grammar, Pool, Row, State};
+use super::{BatchRow, Ends, Grammar, Pool, State};
 use crate::error::Exhausted;
 
 /// Why two arrays are no tree of a draft.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TreeError {
     /// The arrays do not have an entry for each node.
     #[error("a tree of {tokens} tokens has {children} children and {siblings} siblings")]
@@ -167,7 +168,7 @@ impl Pool {
     /// When the buffer is shorter than `tree.len() * stride`.
     pub fn fill_tree(
         &self,
-        row: &Row,
+        row: &BatchRow,
         tree: &DraftTree<'_>,
         stride: usize,
         words: &mut [u32],
@@ -182,7 +183,7 @@ impl Pool {
                 let budget = row.budget.map(|budget| budget.saturating_sub(depth));
                 rows.push((
                     node,
-                    Row {
+                    BatchRow {
                         state,
                         budget,
                         ..row.clone()

@@ -15,19 +15,20 @@ impl Grammar {
     /// [`usize::MAX`] where it can write all bytes, so that the shortest completion is longer than can be counted.
     ///
     /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in tokens may
-    /// be missed, so that the number can be too great, and is then what [`mask_within`](Self::mask_within) needs too.
+    /// be missed, so that the number can be too great, and is then what [`MaskRequest::within`](super::MaskRequest::within) needs too.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::{MaskRequest, Options, Source, compile};
     /// # use lexiform::vocab::{TokenKind, Vocabulary};
     /// let tokens = ["<eos>", "ye", "s", "no", "n", "o"].map(|text| (TokenKind::Text, text));
     /// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
     /// let (grammar, _) = compile(Source::Regex("yes|no"), &vocab, &Options::default())?;
     /// let start = grammar.start();
     /// assert_eq!(grammar.min_completion(start), Some(2));
-    /// assert_eq!(grammar.mask_within(start, 3).count(), 3);
-    /// assert_eq!(grammar.mask_within(start, 2).iter().collect::<Vec<_>>(), [3]);
+    /// let request = MaskRequest::from(start);
+    /// assert_eq!(grammar.try_mask(request.within(3))?.count(), 3);
+    /// assert_eq!(grammar.try_mask(request.within(2))?.iter().collect::<Vec<_>>(), [3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn min_completion(&self, state: State) -> Option<usize> {
@@ -51,33 +52,16 @@ impl Grammar {
         })
     }
 
-    /// The tokens that may come next if the whole sequence, its end token included, is to take at most `budget` more.
-    ///
-    /// Wherever `budget` is at least [`min_completion`](Self::min_completion), and that could be counted, some token is
-    /// allowed, and each that is allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
-    /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison. Where to find all tokens that
-    /// can be completed in time costs more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only those
-    /// along one such completion are allowed.
-    pub fn mask_within(&self, state: State, budget: usize) -> Arc<Mask> {
-        self.mask_steered(state, budget).0
-    }
-
-    /// [`mask_within`](Self::mask_within), and whether the budget took any token away from [`mask`](Self::mask): whether
-    /// who draws from it is steered towards the end.
-    pub fn mask_steered(&self, state: State, budget: usize) -> (Arc<Mask>, bool) {
-        let answer = self.try_mask_steered(state, budget);
-        answer.unwrap_or_else(|_| (self.nothing(), false))
-    }
-
-    /// [`mask_steered`](Self::mask_steered), or the limit that it would break.
-    ///
-    /// # Errors
-    /// When the mask, or what the budget takes away from it, costs more than the limits allow.
-    pub fn try_mask_steered(&self, state: State, budget: usize) -> Result<(Arc<Mask>, bool), Exhausted> {
-        let mask = self.try_mask(state)?;
-        if state.0 == FINISHED {
+    /// The mask of a state within a budget, and whether the budget took any token away.
+    pub(super) fn within_budget(
+        &self,
+        state: State,
+        budget: Option<usize>,
+    ) -> Result<(Arc<Mask>, bool), Exhausted> {
+        let mask = self.mask_of(state)?;
+        let Some(budget) = budget.filter(|_| state.0 != FINISHED) else {
             return Ok((mask, false));
-        }
+        };
         let narrowed = match budget.checked_sub(2) {
             None => Some(self.only_the_end(state, budget)),
             Some(limit) => self.narrowed(state, &mask, limit as u64)?,
@@ -101,7 +85,7 @@ impl Grammar {
     }
 
     /// Whether the sequence can be completed with at most `budget` more tokens, its end token included: whether
-    /// [`mask_within`](Self::mask_within) allows any. Cheaper than the number, where the answer is plain.
+    /// a [mask within it](super::MaskRequest::within) allows any. Cheaper than the number, where the answer is plain.
     pub fn completes_within(&self, state: State, budget: usize) -> bool {
         match budget.checked_sub(1) {
             _ if self.is_finished(state) => true,

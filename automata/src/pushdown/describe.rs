@@ -15,6 +15,7 @@ use crate::pushdown::plan::nfa::Label;
 
 /// One way in which the text can go on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Way {
     /// What is read.
     pub expected: Expected,

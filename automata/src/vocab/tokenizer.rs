@@ -28,6 +28,7 @@ use super::{
 
 /// Why a tokenizer could not be made, or a text not be encoded.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TokenizerError {
     /// The file's tokens could not be read.
     #[error(transparent)]

@@ -20,6 +20,7 @@ pub enum TokenKind {
 
 /// Why a vocabulary could not be made.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum VocabularyError {
     /// The end-of-sequence token is not a token of the vocabulary.
     #[error("the end-of-sequence token {token} is outside the vocabulary of {len} tokens")]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use lexiform::compile::{Compiler, Options, Source};
-use lexiform::mask::Mask;
-use lexiform::schema::{self, KeyOrder};
+use lexiform::{Compiler, Options, Source};
+use lexiform::Mask;
+use lexiform_syntax::schema;
+use lexiform::schema::KeyOrder;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Grammar, State};
 

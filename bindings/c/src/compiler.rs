@@ -2,9 +2,10 @@
 
 use std::ffi::{CStr, c_char};
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::Diagnostics;
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
 use serde_json::Value;
 
 use crate::boundary::{free, guarded, hand_out, handle, slice, value};

@@ -4,7 +4,8 @@ use std::ffi::c_char;
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
-use lexiform::matcher::{Pool, Row};
+use lexiform::MaskRequest;
+use lexiform::{BatchRow, Pool};
 use lexiform::{Grammar, State};
 
 use crate::boundary::{Status, free, guarded, handle, slice, slice_mut, string, value};
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn lexiform_mask(
         if words.len() * 32 < grammar.vocabulary().len() {
             return Status::Invalid;
         }
-        match grammar.fill(state, budget(budget_of_tokens), None, words) {
+        match grammar.fill(MaskRequest::from(state).within(budget(budget_of_tokens)), words) {
             Ok(()) => Status::Ok,
             Err(_) => Status::Exhausted,
         }
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn lexiform_fill_batch(
             if stride * 32 < grammar.vocabulary().len() {
                 return Status::Invalid;
             }
-            let of_rust = Row {
+            let of_rust = BatchRow {
                 grammar: grammar.clone(),
                 state,
                 budget: budget(row.budget),

@@ -11,9 +11,9 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use lexiform::Session;
-use lexiform::compile::{Compiler, Options, Source};
-use lexiform::notation::lark;
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
+use lexiform::{Compiler, Options, Source};
+use lexiform_syntax::notation::lark;
 
 use crate::boundary::{free, guarded, handle, slice, value};
 

@@ -1,10 +1,10 @@
 //! The options of a compile as JSON, and its problems as JSON.
 
-use lexiform::compile::Options;
+use lexiform::Options;
 use lexiform::error::{CompileError, Place, Problem};
 use lexiform::regex::Dialect;
 use lexiform::schema::{AdditionalProperties, KeyOrder, Numbers, Refuse, Whitespace};
-use lexiform::suggest;
+use lexiform_syntax::suggest;
 use serde_json::{Value, json};
 
 const FIELDS: [&str; 6] = [

@@ -1,7 +1,7 @@
 //! Sessions: one sequence as inference engines drive it.
 
 use lexiform::Session;
-use lexiform::matcher::{Ends, SessionError};
+use lexiform::{Ends, SessionError};
 
 use crate::boundary::{Status, free, guarded, handle, slice, slice_mut, value};
 use crate::grammar::{GrammarHandle, budget};

@@ -1,6 +1,6 @@
 //! The masks of many sequences in one call, on the threads of the package.
 
-use lexiform::matcher::Row;
+use lexiform::BatchRow;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) fn fill_batch(
     rows: Vec<Bound<'_, PyTuple>>,
     mask: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<usize>> {
-    let rows: Vec<(usize, Row)> = rows.iter().map(read).collect::<PyResult<_>>()?;
+    let rows: Vec<(usize, BatchRow)> = rows.iter().map(read).collect::<PyResult<_>>()?;
     let Some((_, first)) = rows.first() else {
         return Ok(Vec::new());
     };
@@ -47,7 +47,7 @@ pub(crate) fn fill_batch(
 }
 
 /// One item of the rows.
-fn read(item: &Bound<'_, PyTuple>) -> PyResult<(usize, Row)> {
+fn read(item: &Bound<'_, PyTuple>) -> PyResult<(usize, BatchRow)> {
     // To ask for what is not there would make an exception, which takes longer than all the rest.
     let optional = |index: usize| -> PyResult<Option<Borrowed<'_, '_, PyAny>>> {
         match item.len() > index {

@@ -7,9 +7,9 @@ mod source;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use lexiform::compile::{self, Options, Source};
+use lexiform::error::{CompileError, Diagnostics};
 use lexiform::limits::Limits;
-use lexiform::{CompileError, Diagnostics};
+use lexiform::{Options, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -26,7 +26,7 @@ use source::{schema_text, tag_text};
 /// Compiles grammars for one vocabulary; threads may share it.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Compiler {
-    inner: compile::Compiler,
+    inner: lexiform::Compiler,
     limits: Limits,
     cache_bytes: usize,
     cache: Mutex<Cache>,
@@ -50,7 +50,7 @@ impl Compiler {
         let vocabulary = vocabulary.get().inner.clone();
         let _inside = fork::enter(py);
         let inner = py.detach(|| {
-            let compiler = compile::Compiler::new(vocabulary);
+            let compiler = lexiform::Compiler::new(vocabulary);
             match primed {
                 true => compiler.primed(&Options::for_generation()),
                 false => Ok(compiler),

@@ -1,10 +1,11 @@
 //! The library's errors as exceptions of Python.
 
-use lexiform::error::{self, Place};
-use lexiform::matcher::{SessionError, TreeError};
+use lexiform::error::{CompileError, Exhausted};
 use lexiform::repair::RepairError;
 use lexiform::vocab::VocabularyError;
-use lexiform::{CompileError, Exhausted};
+use lexiform::{SessionError, TreeError};
+use lexiform_automata::error;
+use lexiform_automata::error::Place;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

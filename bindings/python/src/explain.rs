@@ -1,8 +1,9 @@
 //! What may come next and why, and what of a schema is enforced, for people.
 
-use lexiform::machine;
-use lexiform::matcher;
-use lexiform::schema::{self, Enforced};
+use lexiform::Expected;
+use lexiform::schema::Enforced;
+use lexiform_automata::matcher;
+use lexiform_syntax::schema;
 use pyo3::prelude::*;
 
 /// What may come next in a state, and why.
@@ -67,9 +68,8 @@ impl Explanation {
     }
 }
 
-impl From<machine::Way> for Way {
-    fn from(way: machine::Way) -> Way {
-        use machine::Expected;
+impl From<lexiform::Way> for Way {
+    fn from(way: lexiform::Way) -> Way {
         let (expected, text, begun) = match way.expected {
             Expected::Text(text) => ("text", Some(text), false),
             Expected::Bytes => ("bytes", None, false),

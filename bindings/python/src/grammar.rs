@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use lexiform::matcher::DraftTree;
+use lexiform::DraftTree;
+use lexiform::MaskRequest;
+use lexiform::error::Diagnostics;
+use lexiform::limits::Limits;
 use lexiform::repair::Costs;
-use lexiform::schema;
-use lexiform::{Diagnostics, limits::Limits};
+use lexiform_syntax::schema;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -147,7 +149,11 @@ impl Grammar {
         let state = state.get().of(&self.shared)?;
         let ends = state.ends(ends)?;
         let mask = asked(py, || {
-            state.grammar().mask_for(state.state, budget, ends.as_ref())
+            state.grammar().try_mask(
+                MaskRequest::from(state.state)
+                    .within(budget)
+                    .ending(ends.as_ref()),
+            )
         });
         Ok(mask.map_err(limit_error)?.iter().collect())
     }

@@ -1,7 +1,8 @@
 //! The nearest valid text, and what it changes.
 
 use lexiform::error::Place;
-use lexiform::repair::{self, Costs, RepairLimits};
+use lexiform::repair;
+use lexiform::repair::{Costs, RepairLimits};
 use pyo3::prelude::*;
 
 use crate::error::repair_error;

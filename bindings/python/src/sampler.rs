@@ -11,10 +11,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lexiform::law::{
-    self, Allowed, Fallback, History, Law, LawError, Place, Sampler as _, Seeded, Walk, Warper, Warping,
+use lexiform::Ends;
+use lexiform::MaskRequest;
+use lexiform_law as law;
+use lexiform_law::{
+    Allowed, Fallback, History, Law, LawError, Place, Sampler as _, Seeded, Walk, Warper, Warping,
 };
-use lexiform::matcher::Ends;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -255,10 +257,11 @@ impl Drawing {
         }
         let drawn = u32::try_from(self.answer.len()).unwrap_or(u32::MAX);
         let budget = self.max_tokens.map(|most| most.saturating_sub(drawn) as usize);
-        let mask = self
-            .state
-            .grammar()
-            .mask_for(self.state.state, budget, self.ends.as_ref());
+        let mask = self.state.grammar().try_mask(
+            MaskRequest::from(self.state.state)
+                .within(budget)
+                .ending(self.ends.as_ref()),
+        );
         let mask = mask.map_err(limit_error)?;
         let history = History {
             answer: &self.answer,

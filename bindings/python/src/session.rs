@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lexiform::BatchRow;
+use lexiform::SessionError;
 use lexiform::briefly;
-use lexiform::matcher;
-use lexiform::matcher::SessionError;
+use lexiform_automata::matcher;
 use pyo3::prelude::*;
 
 use crate::buffer::Words;
@@ -135,7 +136,7 @@ impl Session {
 
 impl Session {
     /// The session as a row of a batch.
-    pub(crate) fn row(&self, budget: Option<usize>) -> matcher::Row {
+    pub(crate) fn row(&self, budget: Option<usize>) -> BatchRow {
         self.lock().row(budget)
     }
 

@@ -4,8 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use lexiform::matcher::{self, Ends};
-use lexiform::{Exhausted, briefly};
+use lexiform::briefly;
+use lexiform::error::Exhausted;
+use lexiform::{BatchRow, MaskRequest};
+use lexiform_automata::matcher::Ends;
 use pyo3::prelude::*;
 
 use crate::error::{limit_error, state_error, vocabulary_error};
@@ -61,7 +63,7 @@ impl Shared {
     /// The grammar as new sequences use it.
     pub(crate) fn current(&self) -> Arc<Generation> {
         let mut current = self.lock();
-        if let Some(renewed) = current.grammar.renewed() {
+        if let Some(renewed) = current.grammar.compacted() {
             *current = Generation::new(self.id, renewed, current.shared.clone());
         }
         current.clone()
@@ -70,7 +72,7 @@ impl Shared {
     /// The generation of a grammar that is one of those that follow each other.
     pub(crate) fn generation(&self, grammar: &lexiform::Grammar) -> Arc<Generation> {
         let current = self.lock();
-        match current.grammar.is(grammar) {
+        match current.grammar.ptr_eq(grammar) {
             true => current.clone(),
             false => Generation::new(self.id, grammar.clone(), current.shared.clone()),
         }
@@ -78,7 +80,7 @@ impl Shared {
 
     /// The memory of what was found so far, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.lock().grammar.bytes()
+        self.lock().grammar.memory_usage()
     }
 }
 
@@ -99,7 +101,7 @@ impl Generation {
         if !steps.is_multiple_of(ASKED_AFTER) {
             return None;
         }
-        let grammar = self.grammar.renewed()?;
+        let grammar = self.grammar.compacted()?;
         let state = grammar.adopt(&self.grammar, state)?;
         let shared = self.shared.upgrade()?;
         let generation = shared.generation(&grammar);
@@ -121,7 +123,7 @@ impl State {
         let other = other.cast::<State>();
         other.is_ok_and(|other| {
             let other = other.get();
-            self.state == other.state && self.grammar().is(other.grammar())
+            self.state == other.state && self.grammar().ptr_eq(other.grammar())
         })
     }
 
@@ -171,8 +173,8 @@ impl State {
     }
 
     /// The state as a row of a batch.
-    pub(crate) fn row(&self, budget: Option<usize>, ends: Option<Ends>) -> matcher::Row {
-        matcher::Row {
+    pub(crate) fn row(&self, budget: Option<usize>, ends: Option<Ends>) -> BatchRow {
+        BatchRow {
             grammar: self.grammar().clone(),
             state: self.state,
             budget,
@@ -187,7 +189,10 @@ impl State {
         (budget, ends): (Option<usize>, Option<&Ends>),
         words: &mut [u32],
     ) -> PyResult<()> {
-        let mut fill = || self.grammar().fill(self.state, budget, ends, words);
+        let mut fill = || {
+            self.grammar()
+                .fill(MaskRequest::from(self.state).within(budget).ending(ends), words)
+        };
         let filled: Result<(), Exhausted> = match briefly(SHORT, &mut fill) {
             Some(filled) => filled,
             None => {

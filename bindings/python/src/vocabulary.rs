@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lexiform::vocab::{self, ReadLimits, TokenKind, from_tokenizer_json};
+use lexiform_automata::vocab;
+use lexiform_automata::vocab::{ReadLimits, TokenKind, from_tokenizer_json};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

@@ -2,10 +2,11 @@
 //! compiler made of it.
 
 use clap::ValueEnum;
-use lexiform::compile::Options;
+use lexiform::Options;
 use lexiform::error::{CompileError, Place, ProblemKind};
 use lexiform::limits::Limits;
-use lexiform::schema::{self, AdditionalProperties, Enforced, Refuse, Report};
+use lexiform::schema::{AdditionalProperties, Enforced, Refuse, Report};
+use lexiform_syntax::schema;
 use serde_json::{Value, json};
 
 use super::judged::By;

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Source};
+use lexiform::{Compiler, Source};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::Tokenizer;
+use lexiform::{Compiler, Options, Source};
 use serde_json::{Map, Value, json};
 
 use super::clock::timed;

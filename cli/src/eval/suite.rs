@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::Grammar;
+use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
 use lexiform::schema::{Draft, Formats};
-use lexiform::{CompileError, Grammar};
+use lexiform::{Compiler, Options, Source};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};

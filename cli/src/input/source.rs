@@ -11,11 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use lexiform::compile::{self, Compiler, Source};
+use lexiform::Grammar;
 use lexiform::error::{CompileError, Diagnostics};
-use lexiform::regex::{self, Escapes};
 use lexiform::vocab::Vocabulary;
-use lexiform::{Grammar, notation, schema};
+use lexiform::{Compiler, Source};
+use lexiform_syntax::regex;
+use lexiform_syntax::regex::Escapes;
+use lexiform_syntax::{notation, schema};
 
 use crate::failure::{Failure, read_text};
 use crate::input::folder::{Case, Folder};
@@ -175,16 +177,16 @@ pub enum Whitespace {
 
 impl Meaning {
     /// The options of a compile, where what is not said is as the specification has it.
-    pub fn options(&self) -> compile::Options {
+    pub fn options(&self) -> lexiform::Options {
         self.over(schema::Options::default())
     }
 
     /// The same where a model writes the texts.
-    pub fn options_for_writing(&self) -> compile::Options {
+    pub fn options_for_writing(&self) -> lexiform::Options {
         self.over(schema::Options::for_generation())
     }
 
-    fn over(&self, usual: schema::Options) -> compile::Options {
+    fn over(&self, usual: schema::Options) -> lexiform::Options {
         let mut schema = schema::Options {
             key_order: match self.key_order {
                 KeyOrder::Schema => schema::KeyOrder::Schema,
@@ -200,15 +202,15 @@ impl Meaning {
             };
         }
         self.writing.settle(&mut schema);
-        compile::Options {
+        lexiform::Options {
             schema,
-            ..compile::Options::default()
+            ..lexiform::Options::default()
         }
     }
 
     /// The same where texts are judged that others wrote: every spelling of a character counts, not only the one
     /// that we would write.
-    pub fn options_for_judging(&self) -> compile::Options {
+    pub fn options_for_judging(&self) -> lexiform::Options {
         let mut options = self.options();
         options.schema.escapes = Escapes::Any;
         options
@@ -327,14 +329,14 @@ impl Loaded {
     pub fn compile(
         &self,
         vocabulary: &Arc<Vocabulary>,
-        options: &compile::Options,
+        options: &lexiform::Options,
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let compiler = Compiler::new(vocabulary.clone());
         match self.kind {
             Kind::Schema => compiler.compile(Source::JsonSchema(&self.text), options),
             Kind::Regex => {
                 let regex = self.dialect.into();
-                let options = compile::Options {
+                let options = lexiform::Options {
                     regex,
                     ..options.clone()
                 };
@@ -348,7 +350,7 @@ impl Loaded {
     ///
     /// # Errors
     /// All problems that its front end finds.
-    pub fn check(&self, options: &compile::Options) -> Result<(), CompileError> {
+    pub fn check(&self, options: &lexiform::Options) -> Result<(), CompileError> {
         let limits = &options.limits;
         match self.kind {
             Kind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),

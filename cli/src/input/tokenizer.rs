@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lexiform::grammar::Expr;
 use lexiform::limits::Limits;
-use lexiform::notation;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
+use lexiform_automata::grammar::Expr;
+use lexiform_syntax::notation;
 use serde_json::Value;
 
 use crate::failure::{Failure, read_text};

@@ -2,8 +2,9 @@
 //! length.
 
 use super::rows::{Memo, Task};
+use lexiform::MaskRequest;
 use lexiform::State;
-use lexiform::law::Row;
+use lexiform_law::Row;
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -33,7 +34,12 @@ impl Enumerated {
             let mut next = HashMap::new();
             for ((state, context), before) in layer {
                 let row = memo.row(&context)?;
-                for token in task.grammar.mask_within(state, task.longest - length).iter() {
+                for token in task
+                    .grammar
+                    .try_mask(MaskRequest::from(state).within(task.longest - length))
+                    .expect("within the limits")
+                    .iter()
+                {
                     let share = before * row.log_probability(token).exp();
                     if task.ends().contains(&token) {
                         mass += share;

@@ -1,8 +1,9 @@
 //! The models: a network, and a table of n-grams.
 
 use super::rows::Task;
-use lexiform::law::{Chooser, Place, Seeded};
+use lexiform::MaskRequest;
 use lexiform_engine::{Feed, LoadedModel};
+use lexiform_law::{Chooser, Place, Seeded};
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -141,7 +142,8 @@ fn random_text(task: &Task, mut chooser: Seeded) -> Vec<u32> {
     let end = loop {
         let mask = task
             .grammar
-            .mask_within(state, task.longest.saturating_sub(drawn));
+            .try_mask(MaskRequest::from(state).within(task.longest.saturating_sub(drawn)))
+            .expect("within the limits");
         let allowed: Vec<u32> = mask.iter().collect();
         let place = Place::new(0, drawn as u32);
         let token = allowed[chooser.choose(place, &vec![1.0; allowed.len()])];

@@ -1,10 +1,11 @@
 //! Rows of a model after prefixes, what may follow these, and what was paid for them.
 
 use super::models::Model;
-use lexiform::draft::Tokenise;
-use lexiform::law::{Distribution, RowError};
+use lexiform::MaskRequest;
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Grammar, Mask, State};
+use lexiform_law::draft::Tokenise;
+use lexiform_law::{Distribution, RowError};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::path::Path;
@@ -59,7 +60,8 @@ impl Task {
         let state = self.state(prefix)?;
         Some(
             self.grammar
-                .mask_within(state, self.longest.checked_sub(prefix.len())?),
+                .try_mask(MaskRequest::from(state).within(self.longest.checked_sub(prefix.len())?))
+                .ok()?,
         )
     }
 }

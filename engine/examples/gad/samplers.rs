@@ -2,11 +2,11 @@
 
 use super::rows::{Row, Rows, Task};
 use lexiform::Grammar;
-use lexiform::draft::{
+use lexiform_law::draft::{
     BestFirst, Combined, Constraint, Context, Draft, Drafter, Forced, Layer, NodeId, Observation, Predictor,
     Recycling, Shape, StateKeyed, Text, Tokenise, Union,
 };
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Attempt, Chain, Chooser, Cuts, Distribution, Part, Particles, Place, Resampling, Row as _,
     Seeded, Step, Trie,
 };
@@ -430,8 +430,8 @@ impl Harvester {
 /// A row that others hold, too.
 struct Shared(Row);
 
-impl lexiform::law::Row<f64> for Shared {
-    type Part<'a> = <Distribution<'static> as lexiform::law::Row<f64>>::Part<'a>;
+impl lexiform_law::Row<f64> for Shared {
+    type Part<'a> = <Distribution<'static> as lexiform_law::Row<f64>>::Part<'a>;
 
     fn len(&self) -> usize {
         self.0.len()
@@ -448,7 +448,7 @@ impl lexiform::law::Row<f64> for Shared {
     fn part_under<'a>(
         &'a self,
         allowed: Allowed<'a>,
-        ceiling: Option<lexiform::law::Ceiling>,
+        ceiling: Option<lexiform_law::Ceiling>,
     ) -> Self::Part<'a> {
         self.0.part_under(allowed, ceiling)
     }

@@ -1,7 +1,6 @@
 //! Times of launches at the sizes of two models: one of 1.24 billion weights (1B) and one of 7.5 billion (8B).
 
 use crate::memory::Chance;
-use lexiform::law::{Allowed, History, Law, Place as DrawPlace, Seeded, Warper, Warping};
 use lexiform_engine::Ask;
 use lexiform_engine::kernels::asks::Sent;
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
@@ -13,6 +12,7 @@ use lexiform_engine::kernels::shapes::{
     Attend, DRAWN_BYTES, Format, Gate, MOST_QUERY_ROWS, Norm, SPLITS, Widen,
 };
 use lexiform_engine::kernels::step::Output;
+use lexiform_law::{Allowed, History, Law, Place as DrawPlace, Seeded, Warper, Warping};
 use serde_json::{Value, json};
 
 /// Launches between two looks at the clock, and looks.

@@ -18,8 +18,8 @@ use crate::engine::errand::Errands;
 use crate::error::EngineError;
 use crate::model::Model;
 use crate::sequence::Sequence;
-use lexiform::draft::Tokenise;
 use lexiform::vocab::Vocabulary;
+use lexiform_law::draft::Tokenise;
 use std::sync::Arc;
 use std::time::Duration;
 

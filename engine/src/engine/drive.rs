@@ -17,8 +17,8 @@ use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
 use crate::sequence::{Doing, Ending, Sequence};
-use lexiform::law::{Resampling, Seeded};
 use lexiform::vocab::Vocabulary;
+use lexiform_law::{Resampling, Seeded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

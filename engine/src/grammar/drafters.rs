@@ -21,8 +21,9 @@ use crate::grammar::outlook::Outlook;
 use crate::request::Request;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::{Grammar, State};
-use lexiform::draft::{self, Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
 use lexiform::vocab::Vocabulary;
+use lexiform_law::draft;
+use lexiform_law::draft::{Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
 use std::sync::Arc;
 
 /// Shorter matches than two tokens are mostly chance. Longer ones tell places apart where the same few words come often.

@@ -6,6 +6,7 @@
 
 use crate::error::EngineError;
 use crate::{Grammar, Mask, State};
+use lexiform::MaskRequest;
 use std::sync::Arc;
 
 /// What may come at a position.
@@ -62,10 +63,7 @@ impl Finder {
         if let Some(hook) = &self.hook {
             hook(grammar)?;
         }
-        let (mask, is_steered) = match budget {
-            Some(budget) => grammar.try_mask_steered(state, budget)?,
-            None => (grammar.try_mask(state)?, false),
-        };
+        let (mask, is_steered) = grammar.steered_mask(MaskRequest::from(state).within(budget))?;
         // It was found a moment ago, so this looks it up.
         let whole = is_steered.then(|| grammar.try_mask(state)).transpose()?;
         Ok(Bounds { mask, whole })

@@ -14,8 +14,8 @@ use crate::speculation::draft::{Draft, Source, child, path};
 use crate::speculation::store::Store;
 use crate::speculation::window;
 use crate::{Grammar, State};
-use lexiform::draft::{JacobiWindow, Lookup, NodeId, Proposal, Text};
 use lexiform::vocab::Vocabulary;
+use lexiform_law::draft::{JacobiWindow, Lookup, NodeId, Proposal, Text};
 use std::sync::Arc;
 
 /// A sequence as its grammar sees it.
@@ -111,7 +111,7 @@ impl Outlook {
             drafts: Vec::new(),
         };
         if let Some((grammar, state)) = &mut self.grammar {
-            reading.renewed = self.renews && grammar.renew(std::slice::from_mut(state));
+            reading.renewed = self.renews && grammar.compact(std::slice::from_mut(state));
             let unread = &self.tokens[self.read..];
             for &token in unread {
                 *state = Finder::step(grammar, *state, token)?;

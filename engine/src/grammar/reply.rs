@@ -3,9 +3,9 @@
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::grammar::outlook::Reading;
-use lexiform::law::Walk;
-use lexiform::monitor::ProductState;
-use lexiform::verify::Verified;
+use lexiform_law::Walk;
+use lexiform_law::monitor::ProductState;
+use lexiform_law::verify::Verified;
 use std::sync::Arc;
 use std::time::Duration;
 

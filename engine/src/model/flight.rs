@@ -23,7 +23,7 @@
 
 use crate::error::EngineError;
 use crate::model::logits::Logits;
-use lexiform::law::{Allowed, Distribution, Drawn, History, Part, Place, Row, Seeded, Warper};
+use lexiform_law::{Allowed, Distribution, Drawn, History, Part, Place, Row, Seeded, Warper};
 use std::any::Any;
 
 /// A draw that is asked of a row: what [`Warper::row`] and a mask leave, with the random numbers of a place.

@@ -1,6 +1,6 @@
 //! Rows of logits in memory, as a model leaves them and a draw reads them.
 
-use lexiform::law::Measured;
+use lexiform_law::Measured;
 use std::fmt;
 
 /// Memory that holds numbers: a vector, or what a model copied them to.

@@ -33,7 +33,7 @@ pub(crate) use samples::Samples;
 use crate::error::{EngineError, MonitorProblem};
 use crate::request::options::Weighed;
 use crate::request::{Diagnostics, Finish, Particle};
-use lexiform::law::{Drawn, LawTag};
+use lexiform_law::{Drawn, LawTag};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

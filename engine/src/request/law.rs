@@ -2,8 +2,8 @@
 
 use crate::error::Refusal;
 use crate::request::{LawChoice, Proposing, Request, Sampling, Search, Speculation, Verification};
-use lexiform::law::{Aprad, Law, LawError, Trie, Walk, Warper, Warping};
 use lexiform::vocab::Vocabulary;
+use lexiform_law::{Aprad, Law, LawError, Trie, Walk, Warper, Warping};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes and edges of one trie: about 10 MB.

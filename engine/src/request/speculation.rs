@@ -11,7 +11,7 @@ pub struct Speculation {
     /// ([`EngineConfig::draft_stores`](crate::EngineConfig::draft_stores)). This request teaches them whether or not it drafts so.
     pub learned: bool,
     /// What the other samples of this request have written, where there are several of them: multi-sample consensus
-    /// ([`Consensus`](lexiform::draft::Consensus)). It is gone with the request.
+    /// ([`Consensus`](lexiform_law::draft::Consensus)). It is gone with the request.
     pub siblings: bool,
     /// The draft model that the engine was started with, if there is one.
     pub model: bool,
@@ -45,7 +45,7 @@ pub enum Verification {
     #[default]
     Residual,
     /// The same with candidates that are drawn independently of each other, so that one may come several times, and judged together:
-    /// k-seq of SpecTr ([`k_seq`](lexiform::verify::k_seq)). One candidate is judged as by [`Verification::Residual`].
+    /// k-seq of SpecTr ([`k_seq`](lexiform_law::verify::k_seq)). One candidate is judged as by [`Verification::Residual`].
     KSeq,
     /// The request's own random numbers draw the token as if nothing were drafted, and the draft is accepted if it is this
     /// token. The draft model draws with the same numbers, to guess it; further [`candidates`](Speculation::candidates) are

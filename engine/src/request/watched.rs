@@ -6,7 +6,7 @@
 //!   Watched                     ─┘     a panic becomes a failure; whose turn it is can be read from outside
 //! ```
 
-use lexiform::monitor::{Coverage, Failure, Monitor, MonitorState, Product};
+use lexiform_law::monitor::{Coverage, Failure, Monitor, MonitorState, Product};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

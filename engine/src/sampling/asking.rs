@@ -6,7 +6,7 @@
 //!             └──────────────────────────────────────────────────┘   after PATIENCE of them masks say what is left
 //! ```
 //!
-//! The drawing is [`lexiform::law::asked`]; here are the answers. A draft is verified by drawing once at each of its places. The
+//! The drawing is [`lexiform_law::asked`]; here are the answers. A draft is verified by drawing once at each of its places. The
 //! grammar knows its states there already, so asking it costs one step a token. A monitor is led along the path that is drawn; it is
 //! a program of the caller, so what asks it runs on another thread ([`inquiry`](super::inquiry)).
 
@@ -16,10 +16,10 @@ use crate::request::Watched;
 use crate::sequence::Sequence;
 use crate::speculation::draft::path;
 use crate::{Grammar, State};
-use lexiform::draft::{Node, NodeId};
-use lexiform::law::{Allowed, Ask, Row, RowError, Seeded, Walk};
-use lexiform::monitor::{Failure, MonitorState, ProductState};
-use lexiform::verify::{Verified, down};
+use lexiform_law::draft::{Node, NodeId};
+use lexiform_law::monitor::{Failure, MonitorState, ProductState};
+use lexiform_law::verify::{Verified, down};
+use lexiform_law::{Allowed, Ask, Row, RowError, Seeded, Walk};
 
 /// After so many tokens in a row that are not allowed, masks are looked at. A mask that was met before is cheaper than a few
 /// steps, one that was not costs some hundreds.

@@ -8,8 +8,8 @@
 use crate::grammar::masks::Bounds;
 use crate::request::{Candidate, Candidates, Drafted, Fate};
 use crate::speculation::draft::Draft;
-use lexiform::draft::NodeId;
-use lexiform::law::{Distribution, Part as _, Portion, Row as _, RowError};
+use lexiform_law::draft::NodeId;
+use lexiform_law::{Distribution, Part as _, Portion, Row as _, RowError};
 
 /// The candidates of a row: up to `count` of the model's, and as many of the part that may be drawn.
 ///

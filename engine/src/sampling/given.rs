@@ -4,9 +4,9 @@
 //! allowed) is what would be told if the law had drawn it. Nothing is decided by chance.
 
 use crate::State;
-use lexiform::draft::{Node, NodeId};
-use lexiform::law::{Allowed, Chooser, Part, Place, Row, RowError, Rule, Sampler, Seeded, Step, Walk};
-use lexiform::verify::{Next, Verified};
+use lexiform_law::draft::{Node, NodeId};
+use lexiform_law::verify::{Next, Verified};
+use lexiform_law::{Allowed, Chooser, Part, Place, Row, RowError, Rule, Sampler, Seeded, Step, Walk};
 
 /// A choice that is made already.
 struct Given(u32);

@@ -5,7 +5,7 @@
 //!   rows behind refused drafts ─────────────────────────► phrases ─┴─► store of the owner
 //! ```
 //!
-//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform::draft::JacobiWindow)). What verification threw away is kept as in Ouroboros
+//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). What verification threw away is kept as in Ouroboros
 //! ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)): behind a refused draft stand rows of a text that is not this one and may
 //! come later, as after a name that differs in its first token.
 //!
@@ -17,7 +17,7 @@ use crate::sampling::Found;
 use crate::sequence::Sequence;
 use crate::speculation::draft::Draft;
 use crate::speculation::window;
-use lexiform::draft::NodeId;
+use lexiform_law::draft::NodeId;
 
 /// Moves the window of a sequence on, and teaches its owner's store the phrases of a pass. Its drafts are still those of the pass.
 pub(crate) fn take(
@@ -81,7 +81,7 @@ fn likeliest(found: Found<'_>, masks: Option<&[Bounds]>, row: usize) -> Option<u
 mod tests {
     use super::*;
     use crate::speculation::draft::Source;
-    use lexiform::draft::Proposal;
+    use lexiform_law::draft::Proposal;
 
     fn draft((parent, source): (Option<NodeId>, Source)) -> Draft {
         Draft {

@@ -14,10 +14,10 @@ use crate::request::Watched;
 use crate::request::watched::product;
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, path};
-use lexiform::draft::{Node, NodeId};
-use lexiform::law::{Allowed, History, Seeded, Walk, Warper};
-use lexiform::monitor::{MonitorState, Product, ProductState};
-use lexiform::verify::Next;
+use lexiform_law::draft::{Node, NodeId};
+use lexiform_law::monitor::{MonitorState, Product, ProductState};
+use lexiform_law::verify::Next;
+use lexiform_law::{Allowed, History, Seeded, Walk, Warper};
 use std::sync::Arc;
 
 /// A draw for one sequence.

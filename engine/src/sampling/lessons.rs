@@ -1,7 +1,7 @@
 //! Which drafts teach the trie of the global law.
 //!
 //! The rows of all drafts of a pass are there, also of those that are not confirmed; each says what mass its mask leaves,
-//! which an attempt would have to fail to find out ([`Walk::harvest`](lexiform::law::Walk::harvest)). The law of the answer
+//! which an attempt would have to fail to find out ([`Walk::harvest`](lexiform_law::Walk::harvest)). The law of the answer
 //! stays what it is. Which text a seed gives does not: so nothing is taught where the request wants the text of its seed
 //! ([`Verification::DrawOnce`]), and it is drafted or not as before.
 //!
@@ -10,7 +10,7 @@
 
 use crate::request::Verification;
 use crate::speculation::draft::{Draft, Source};
-use lexiform::draft::{NodeId, Proposal};
+use lexiform_law::draft::{NodeId, Proposal};
 
 /// The drafts that teach, each with the one before it; none if the text is that of a seed.
 ///

@@ -11,7 +11,7 @@ use crate::grammar::masks::Bounds;
 use crate::model::logits::Row;
 use crate::sampling::Found;
 use crate::sequence::Sequence;
-use lexiform::draft::{Constraint, Context, NodeId, Observation, Text};
+use lexiform_law::draft::{Constraint, Context, NodeId, Observation, Text};
 
 /// The tokens of a row that are learned, which is what stores keep of one.
 const LIKELIEST: usize = 8;
@@ -152,7 +152,7 @@ fn likeliest_of(tokens: impl Iterator<Item = (f32, u32)> + Clone) -> Likely {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lexiform::law::Distribution;
+    use lexiform_law::Distribution;
 
     /// Guards against sequences that never have their turn, and against passes in which all have it.
     #[test]

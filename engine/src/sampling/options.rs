@@ -9,7 +9,7 @@ use crate::request::driver::{Of, Weight, log_sum};
 use crate::request::options::Options;
 use crate::sequence::Sequence;
 use crate::speculation::draft::path;
-use lexiform::law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
+use lexiform_law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
 
 /// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end where one ends.
 ///

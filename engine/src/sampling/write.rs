@@ -11,10 +11,10 @@ use crate::sampling::{self, Drawing, Found, Own, draw, guesses};
 use crate::sequence::steering::Narrowing;
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::{Draft, Source};
-use lexiform::draft::NodeId;
-use lexiform::law::{Drawn, Step};
-use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft::NodeId;
+use lexiform_law::verify::Next;
+use lexiform_law::{Drawn, Step};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -401,8 +401,8 @@ mod tests {
     use crate::request::law;
     use crate::speculation::draft::{Draft, Source};
     use crate::speculation::policy::Policy;
-    use lexiform::draft::Proposal;
     use lexiform::vocab::{TokenKind, Vocabulary};
+    use lexiform_law::draft::Proposal;
     use std::sync::Arc;
     use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::speculation::class::StateClass;
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Policy;
 use crate::speculation::store::Store;
-use lexiform::draft::NodeId;
+use lexiform_law::draft::NodeId;
 use std::sync::Arc;
 
 /// Given tokens that are fed in one pass.

@@ -92,7 +92,7 @@ impl Rests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lexiform::draft::Proposal;
+    use lexiform_law::draft::Proposal;
 
     fn draft(source: Source) -> Draft {
         Draft {

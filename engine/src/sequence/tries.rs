@@ -7,8 +7,8 @@
 use crate::Grammar;
 use crate::request::law::CAPACITY;
 use crate::request::{Request, Sampling};
-use lexiform::law::Trie;
 use lexiform::vocab::Vocabulary;
+use lexiform_law::Trie;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ impl Key {
         self.max_tokens == request.max_tokens
             && self.prompt == request.prompt
             && self.sampling == seedless(&request.sampling)
-            && self.grammar.is(grammar)
+            && self.grammar.ptr_eq(grammar)
     }
 }
 
@@ -84,7 +84,7 @@ impl Tries {
     /// Lets go of grammars that have outgrown their memory; requests come with those that took their place.
     pub(crate) fn renew_grammars(&mut self) {
         for (key, _) in &mut self.recent {
-            if let Some(renewed) = key.grammar.renewed() {
+            if let Some(renewed) = key.grammar.compacted() {
                 key.grammar = renewed;
             }
         }

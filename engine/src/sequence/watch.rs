@@ -3,7 +3,7 @@
 use crate::grammar::reply::Inquired;
 use crate::request::watched::Turn;
 use crate::speculation::draft::Draft;
-use lexiform::monitor::ProductState;
+use lexiform_law::monitor::ProductState;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,8 @@
 
 use crate::State;
 use crate::request::Origin;
-use lexiform::draft::{self, NodeId, Proposal};
+use lexiform_law::draft;
+use lexiform_law::draft::{NodeId, Proposal};
 
 /// A token that may come next, to be verified.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub(crate) enum Source {
     Model,
     /// A store that learns from what was verified, and how sure it was.
     Learned(draft::Origin, Confidence),
-    /// A guess of the sequence's [window](lexiform::draft::JacobiWindow), fed for the row behind it.
+    /// A guess of the sequence's [window](lexiform_law::draft::JacobiWindow), fed for the row behind it.
     Guessed,
     /// Whoever drives the request goes on with it, whatever is likely.
     Given,

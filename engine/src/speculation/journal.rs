@@ -7,7 +7,7 @@
 //!                                                                 each the length of its name, that, its length, its bytes
 //! ```
 //!
-//! A part is what a predictor has saved ([`Predictor::save`](lexiform::draft::Predictor::save)), under the name by which it is known again.
+//! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under the name by which it is known again.
 //! The name has the number of its format, so what another version has written is not taken for something else.
 //!
 //! A file is written whole under another name and then takes the place of the one before, so that a crash leaves the one or the

@@ -22,7 +22,7 @@
 //! are fed or not. For the same reason what was turned down [rests](crate::sequence).
 //!
 //! What is decided depends on what was confirmed and measured before, on how many drafts there are and where they came from,
-//! never on the tokens themselves: of a sampled draft ([`Proposal::Sampled`](lexiform::draft::Proposal)) every token that was
+//! never on the tokens themselves: of a sampled draft ([`Proposal::Sampled`](lexiform_law::draft::Proposal)) every token that was
 //! drawn must be judged. So those are fed in any case, with all that stands before them.
 //!
 //! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up, and paid for

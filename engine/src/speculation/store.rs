@@ -26,11 +26,11 @@ use crate::fairness::pool::Owner;
 use crate::request::{Request, law};
 use crate::speculation::journal::{self, Kept};
 use crate::speculation::policy::svip;
-use lexiform::draft::{
+use lexiform::vocab::Vocabulary;
+use lexiform_law::draft::{
     BestFirst, Candidate, Combined, Consensus, Context, Draft, Layer, NGrams, NodeId, Observation, Phrases,
     Predictor, Recycling, Retrieval, Shape, StateKeyed, Suffixes, Text, Trigram,
 };
-use lexiform::vocab::Vocabulary;
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,7 +6,7 @@
 use crate::config::Lookahead;
 use crate::request::Request;
 use crate::speculation::draft::{Draft, Source, child};
-use lexiform::draft::{JacobiWindow, NodeId, Text};
+use lexiform_law::draft::{JacobiWindow, NodeId, Text};
 
 /// The most columns of a window, and the most tokens of its phrases. More are more than a pass has, and each pass copies the window.
 pub(crate) const MOST_COLUMNS: usize = 256;

@@ -9,7 +9,7 @@ use crate::model::flight::{Ask, Drawing as Draws, Flight, check_rows};
 use crate::model::logits::Logits;
 use crate::torch::kernels::asks;
 use crate::torch::kernels::launcher::SharedLauncher;
-use lexiform::law::Drawn;
+use lexiform_law::Drawn;
 use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 

@@ -2,8 +2,8 @@
 
 use crate::laws::{agrees, engine, request, script, shares};
 use crate::rig::generate;
-use lexiform::law::{Aprad, Every, Table, law_of};
 use lexiform_engine::{EngineConfig, EngineError, LawChoice, LawTag, Refusal, Request, Speculation};
+use lexiform_law::{Aprad, Every, Table, law_of};
 use std::collections::BTreeMap;
 
 /// The law of approximately aligned decoding with this exponent, from the sampler itself over the model's rows.

@@ -2,10 +2,10 @@
 //! were asked for. It watches what a loop does to it.
 
 use crate::rig::WIDTH;
-use lexiform::law::{Allowed, Drawn, History, Place, Seeded, Warper};
 use lexiform_engine::{
     Ask, Drawing, EngineError, Feed, Flight, Landed, Logits, Model, ScriptedModel, SlotMoves,
 };
+use lexiform_law::{Allowed, Drawn, History, Place, Seeded, Warper};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};

@@ -1,11 +1,11 @@
 //! Passes that draw by themselves: the text is the one that is drawn from rows in memory.
 
 use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
-use lexiform::law::Drawn;
 use lexiform_engine::{
     Ask, Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, Lookahead, Model,
     Request, Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
 };
+use lexiform_law::Drawn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

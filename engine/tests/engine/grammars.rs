@@ -65,16 +65,16 @@ fn answers_outlive_their_grammars() {
         assert!(expected.len() > 100, "{expected}");
         assert_eq!(text, expected);
         assert!(
-            whole.renewed().is_none() && left.renewed().is_some(),
+            whole.compacted().is_none() && left.compacted().is_some(),
             "{} and {} bytes",
-            whole.bytes(),
-            left.bytes()
+            whole.memory_usage(),
+            left.memory_usage()
         );
         assert!(
-            left.bytes() < whole.bytes() / 2,
+            left.memory_usage() < whole.memory_usage() / 2,
             "{} bytes were found where the answer began, {} in all",
-            left.bytes(),
-            whole.bytes()
+            left.memory_usage(),
+            whole.memory_usage()
         );
     }
 }

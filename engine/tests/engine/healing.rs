@@ -6,8 +6,8 @@
 use crate::laws::agrees;
 use crate::rig::{Heard, drafting, generate, global, listen};
 use lexiform::Grammar;
-use lexiform::compile::{Compiler, Options, Source};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Compiler, Options, Source};
 use lexiform_engine::{
     Cuts, Engine, EngineConfig, Event, Finish, LawChoice, LawTag, OnBudget, Options as Weighed, Proposing,
     Refusal, Request, Resampling, Sampling, ScriptedModel, Search, Sink, Speculation, Verification, Watched,

@@ -3,11 +3,11 @@
 use crate::counted::Gate;
 use crate::laws::{agrees, engine, request, shares, text, vocabulary};
 use crate::rig::{generate, grammar_over, listen, wait_until};
-use lexiform::monitor::{Failure, PerText, Written};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Finish, LawChoice, LawTag, Mirostat, MirostatVersion, MonitorProblem,
     Proposing, Refusal, Request, Resampling, Sampling, Speculation, Watched,
 };
+use lexiform_law::monitor::{Failure, PerText, Written};
 use std::sync::Arc;
 use std::time::Duration;
 

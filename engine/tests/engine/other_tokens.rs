@@ -4,12 +4,12 @@ use crate::rig::{
     EOS, Heard, PHRASE, WIDTH, drafting, generate, grammar, letters, phrase_script, start, vocabulary,
     wait_until, wordy_script,
 };
-use lexiform::draft::LongestMatch;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
     Assistant, Engine, EngineConfig, EngineError, OwnTokens, Request, Sampling, ScriptedModel, Speculation,
     Verification,
 };
+use lexiform_law::draft::LongestMatch;
 use std::sync::Arc;
 
 /// Words and pieces of words, in an order of their own, then the letters, and an end.

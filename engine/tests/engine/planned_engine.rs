@@ -8,11 +8,11 @@ use crate::memory::Chance;
 use crate::planned::{Runner, counted, llama, options};
 use crate::rig::{Heard, Listener, drafting, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
-use lexiform::law::{Distribution, Drawn, Row as _};
 use lexiform_engine::{
     Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, LawChoice, LawTag, LoadOptions,
     Logits, Model, Request, Sampling, SlotMoves, Speculation,
 };
+use lexiform_law::{Distribution, Drawn, Row as _};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -6,11 +6,11 @@ use crate::memory::Chance;
 use crate::planned::{Runner, counted, each, llama};
 use crate::rig::{Heard, Listener, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
-use lexiform::law::{Allowed, Drawn, History, Law, Place, Seeded, Warper, Warping};
 use lexiform_engine::{
     Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, Logits, Model, Request, Sampling,
     SlotMoves,
 };
+use lexiform_law::{Allowed, Drawn, History, Law, Place, Seeded, Warper, Warping};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -5,13 +5,13 @@ use crate::laws::{END, agrees, vocabulary};
 use crate::rig::{
     Heard, WIDTH, drafting, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script,
 };
-use lexiform::draft::LongestMatch;
-use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
     Assistant, Drafting, Engine, EngineConfig, Model, OwnTokens, Request, Sampling, ScriptedModel,
     Speculation, Verification, Worked,
 };
+use lexiform_law::draft::LongestMatch;
+use lexiform_law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use crate::rig::{EOS, WIDTH, letters, start, vocabulary, wait_until, wordy_script};
 use crate::rig::{drafting, generate};
-use lexiform::compile::{Compiler, Options, Source};
+use lexiform::{Compiler, Options, Source};
 use lexiform_engine::{DraftStores, Engine, EngineConfig, Learner, Request, Sampling, Speculation};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use lexiform::Grammar;
 use lexiform::limits::Limits;
-use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_automata::mask::Tables;
 use lexiform_engine::{
     Drafting, Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request,
     ScriptedModel, Stats, Ticket,
@@ -59,7 +59,7 @@ pub(crate) fn grammar_within(grammar_bytes: usize, pattern: &str) -> Grammar {
 fn compiled(vocabulary: &Arc<Vocabulary>, pattern: &str, limits: Limits) -> Grammar {
     let tables = Arc::new(Tables::new(vocabulary.clone(), 1 << 24));
     Grammar::new(
-        &lexiform::regex::lower(pattern, &limits).unwrap(),
+        &lexiform_syntax::regex::lower(pattern, &limits).unwrap(),
         &tables,
         &limits,
     )

@@ -2,8 +2,8 @@
 
 use crate::devices::on_every_device;
 use crate::torch::{Expected, Kind, WIDTH, folder, kinds, model};
-use lexiform::law::{Allowed, History, Law, Place, Seeded, Warper, Warping};
 use lexiform_engine::{Ask, Device, Feed, Flight, Landed, Logits};
+use lexiform_law::{Allowed, History, Law, Place, Seeded, Warper, Warping};
 
 const TABLE: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 const LEFT_OUT: [usize; 3] = [5, 40, WIDTH - 1];

@@ -1,12 +1,12 @@
 //! Rows of logits to draw from, and the law that says what must be drawn.
 
 use crate::memory::{Chance, Memory};
-use lexiform::law::{Allowed, Distribution, Drawn, History, Law, Part, Place, Row, Seeded, Warper, Warping};
 use lexiform_engine::Ask;
 use lexiform_engine::kernels::asks::{Sent, serves};
 use lexiform_engine::kernels::draw::{Draw, DrawnRow};
 use lexiform_engine::kernels::node::{Node, Place as At};
 use lexiform_engine::kernels::shapes::DRAWN_BYTES;
+use lexiform_law::{Allowed, Distribution, Drawn, History, Law, Part, Place, Row, Seeded, Warper, Warping};
 
 /// Where [`Rows::launches`] has its results.
 pub(crate) const OUT: usize = 3;

@@ -107,7 +107,7 @@ pub trait Chooser<W: Weight> {
 /// Draws by counter: a choice is a function of the seed, the sequence and the place.
 ///
 /// ```
-/// use lexiform::law::{Chooser, Place, Seeded};
+/// use lexiform_law::{Chooser, Place, Seeded};
 ///
 /// let place = Place::new(0, 7);
 /// let mut one = Seeded::new(42, 0);

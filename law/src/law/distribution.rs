@@ -35,6 +35,7 @@ const LEAST_SUM: f64 = 1e-200;
 
 /// Why a row of logits is no law.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
 pub enum RowError {
     /// The model computed something that is not a number, or infinity.
     #[error("the logit of token {token} is {value}")]

@@ -75,7 +75,7 @@ impl<W: Weight> Every<W> {
 /// when the choices are the same; it is called once for every path, so this is for small examples.
 ///
 /// ```
-/// use lexiform::law::{Chooser, Place, law_of};
+/// use lexiform_law::{Chooser, Place, law_of};
 ///
 /// let heads = law_of(|coin| (0..2).filter(|&toss| coin.choose(Place::new(0, toss), &[0.5, 0.5]) == 0).count());
 /// assert_eq!(heads.into_iter().collect::<Vec<_>>(), [(0, 0.25), (1, 0.5), (2, 0.25)]);

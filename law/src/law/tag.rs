@@ -38,6 +38,7 @@ pub enum Fallback {
 
 /// The law that a sample was drawn from; the table is in the documentation of [`law`](crate::law).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum LawTag {
     /// No constraint.
     Raw,
@@ -149,6 +150,7 @@ impl fmt::Display for LawTag {
 
 /// Why a law cannot be sampled from.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
 pub enum LawError {
     /// A parameter of the warping is out of its range.
     #[error("{name} is {value}; it must be {expected}")]

@@ -2,7 +2,7 @@
 
 use super::{Coverage, Failure, Monitor, MonitorState};
 use lexiform_automata::error::Exhausted;
-use lexiform_automata::matcher::{Grammar, State};
+use lexiform_automata::matcher::{Grammar, MaskRequest, State};
 
 /// Tokens between two looks at the memory of a grammar: to look is cheap and not free.
 const RENEWED_EVERY: usize = 16;
@@ -45,16 +45,15 @@ impl MonitorState for GrammarState {
         self.read += 1;
         if self.read.is_multiple_of(RENEWED_EVERY) {
             // One that has outgrown its memory gives way to another.
-            self.grammar.renew(std::slice::from_mut(&mut self.state));
+            self.grammar.compact(std::slice::from_mut(&mut self.state));
         }
         Ok(())
     }
 
     fn narrow(&mut self, words: &mut [u32], left: Option<usize>) -> Result<Coverage, Failure> {
-        let mask = match left {
-            Some(left) => self.grammar.try_mask_steered(self.state, left)?.0,
-            None => self.grammar.try_mask(self.state)?,
-        };
+        let mask = self
+            .grammar
+            .try_mask(MaskRequest::from(self.state).within(left))?;
         let of = mask.words().iter().copied().chain(std::iter::repeat(0));
         words.iter_mut().zip(of).for_each(|(word, of)| *word &= of);
         Ok(Coverage::Exact)

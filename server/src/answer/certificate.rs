@@ -5,9 +5,9 @@
 
 mod validation_cost;
 
-use lexiform::notation::extract::{Boundary, is_span};
 use lexiform::regex::Dialect;
 use lexiform_engine::Grammar;
+use lexiform_syntax::notation::extract::{Boundary, is_span};
 use serde_json::{Value, json};
 
 use crate::answer::parts::Part;

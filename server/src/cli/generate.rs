@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::ArgGroup;
-use lexiform::compile::Options;
+use lexiform::Options;
 use serde_json::{Value, json};
 
 use crate::cli::model::ModelArgs;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use lexiform::draft::Retrieval;
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
     Assistant, Device, DraftStores, Dtype, EngineConfig, Learner, LoadOptions, LoadedModel, Lookahead, Model,
     ModelFiles, PassReads, SEVERAL_CARDS, WeightFormat, load,
 };
+use lexiform_law::draft::Retrieval;
 
 use crate::cli::demo;
 use crate::cli::skip::DraftSkip;

@@ -53,7 +53,7 @@ impl CompileMemory {
 mod tests {
     use lexiform::error::ProblemKind;
     use lexiform::limits::Limits;
-    use lexiform::schema;
+    use lexiform_syntax::schema;
 
     use super::*;
 

@@ -15,7 +15,8 @@
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
-use lexiform::schema::{self, Enforced};
+use lexiform::schema::Enforced;
+use lexiform_syntax::schema;
 
 use crate::grammars::interest::Interest;
 use crate::grammars::language::{Language, Rejected};

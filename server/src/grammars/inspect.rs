@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use lexiform::machine::{Expected, Way};
+use lexiform::{Expected, Way};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 

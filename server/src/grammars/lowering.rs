@@ -6,10 +6,10 @@
 mod calls;
 
 use lexiform::error::{CompileError, Diagnostics};
-use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
-use lexiform::{notation, regex, schema, tags};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
+use lexiform_syntax::{notation, regex, schema, tags};
 
 use super::language::{END_THINK, Finding, Language, Rejected, THINK, Thought};
 use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};

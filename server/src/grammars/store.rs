@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lexiform::compile::Options;
+use lexiform::Options;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
@@ -134,11 +134,11 @@ impl GrammarStore {
 
     /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is weighed again.
     fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
-        if let Some(renewed) = compiled.grammar.renewed() {
-            compiled.weight = u32::try_from(renewed.bytes()).unwrap_or(u32::MAX);
+        if let Some(renewed) = compiled.grammar.compacted() {
+            compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
             compiled.grammar = renewed;
         } else if has_grown(&compiled) {
-            compiled.weight = u32::try_from(compiled.grammar.bytes()).unwrap_or(u32::MAX);
+            compiled.weight = u32::try_from(compiled.grammar.memory_usage()).unwrap_or(u32::MAX);
         } else {
             return compiled;
         }
@@ -149,7 +149,7 @@ impl GrammarStore {
     /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as they
     /// were when their last answer ended. To look at one takes some hundred nanoseconds.
     pub fn weigh_all(&self) {
-        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.renewed().is_some();
+        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
         for (language, compiled, owner) in self.cache.matching(is_due) {
             self.weighed(&language, compiled, &owner);
         }
@@ -182,7 +182,7 @@ impl GrammarStore {
 
 /// Whether a grammar takes a good deal more than when it was weighed.
 fn has_grown(compiled: &Compiled) -> bool {
-    compiled.grammar.bytes() > 2 * compiled.weight as usize + BASE_BYTES as usize
+    compiled.grammar.memory_usage() > 2 * compiled.weight as usize + BASE_BYTES as usize
 }
 
 /// Compiles a language without any cache.
@@ -261,16 +261,16 @@ mod tests {
             got.expect("somebody wants it").expect("it compiles").grammar
         };
         let (mut first, charged) = (get(), grammars.charged(&None));
-        assert!(get().is(&first));
+        assert!(get().ptr_eq(&first));
         let mut state = first.start();
         for _ in 0..90 {
             state = first.step_bytes(state, b"a").expect("a text goes on");
         }
         let second = get();
-        assert!(!second.is(&first), "{} bytes", first.bytes());
+        assert!(!second.ptr_eq(&first), "{} bytes", first.memory_usage());
         assert!(grammars.charged(&None) < charged + (1 << 16));
-        assert!(first.renew(&mut [state]) && first.is(&second));
-        assert!(get().is(&second));
+        assert!(first.compact(&mut [state]) && first.ptr_eq(&second));
+        assert!(get().ptr_eq(&second));
     }
 
     /// Guards against memory that stays with a grammar for which nobody asks again.
@@ -288,7 +288,7 @@ mod tests {
         }
         grammars.weigh_all();
         let kept = grammars.cache.get(&language).expect("it is kept").grammar;
-        assert!(!kept.is(&first) && kept.bytes() < first.bytes());
+        assert!(!kept.ptr_eq(&first) && kept.memory_usage() < first.memory_usage());
     }
 
     /// Guards against an API key that pushes out the grammars of all others, compiled or registered.

@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lexiform::draft::{CorpusError as Unsorted, Retrieval};
 use lexiform::vocab::{Tokenizer, TokenizerError};
+use lexiform_law::draft::{CorpusError as Unsorted, Retrieval};
 
 /// Texts are encoded by so many bytes of whole lines at a time: an encoder takes a hundred times the size of what it is given.
 const LINES: usize = 1 << 16;
@@ -282,7 +282,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use crate::cli::demo;
-    use lexiform::draft::{Context, Predictor as _, Text};
+    use lexiform_law::draft::{Context, Predictor as _, Text};
 
     /// A folder that is removed at the end.
     struct Folder(PathBuf);

@@ -12,7 +12,7 @@
 //! What enforces an answer does not depend on any of this: a grammar holds whether the model knows it or not. But a model
 //! that knows what it is to write needs its constraint less.
 
-use lexiform::schema::sketch;
+use lexiform_syntax::schema::sketch;
 use serde_json::Value;
 
 use crate::grammars::frames::{CALL, END_CALL};

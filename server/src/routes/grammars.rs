@@ -131,7 +131,7 @@ pub async fn explain(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
         if let Source::Schema(text) = &constraint.source {
             let short = Some(text).filter(|text| text.len() <= told::SKETCHED);
             let schema = short.and_then(|text| serde_json::from_str::<Value>(text).ok());
-            sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
+            sketch = schema.map(|schema| lexiform_syntax::schema::sketch::sketch(&schema));
             let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;
             assertions = Some(report::keywords(&keywords));
         }

@@ -5,9 +5,10 @@ pub mod monitors;
 mod tags;
 pub mod writing;
 
-use lexiform::notation::extract::Boundary;
 use lexiform::regex::Dialect;
-use lexiform::schema::{self, AdditionalProperties, Numbers};
+use lexiform::schema::{AdditionalProperties, Numbers};
+use lexiform_syntax::notation::extract::Boundary;
+use lexiform_syntax::schema;
 use serde_json::Value;
 
 use super::fields::{Fields, Problems, type_name};
@@ -220,4 +221,4 @@ pub(in crate::wire) fn boundary(fields: &mut Fields, problems: &mut Problems) ->
 }
 
 /// What a text, or a part of it, looks like: a structural tag whose parts obey constraints.
-pub type Form = lexiform::tags::Form<Constraint>;
+pub type Form = lexiform_syntax::tags::Form<Constraint>;

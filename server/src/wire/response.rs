@@ -520,7 +520,7 @@ pub struct Sample {
     /// `mcmc`, the name of a search, and the first and third with `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature (at 0 as at 1),
-    /// without the constraint. The table of numbers in [`lexiform::law`] says what this and the weight are under which law.
+    /// without the constraint. The table of numbers in [`lexiform_law`] says what this and the weight are under which law.
     pub log_probability: f64,
     /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`, which has the
     /// normalised law already: not to be mixed with the weights of other laws. For `smc` and `sir` the estimate of the normaliser.

@@ -46,7 +46,8 @@ const DEEPEST: usize = 250;
 /// Reads an EBNF grammar; its regular parts become terminals, whose masks grammars share.
 ///
 /// ```
-/// use lexiform::{limits::Limits, notation::ebnf};
+/// use lexiform::limits::Limits;
+/// use lexiform_syntax::notation::ebnf;
 /// let cfg = ebnf::lower(r#"list ::= "[" (item ("," item)*)? "]"  item ::= [0-9]+ | list"#, &Limits::default());
 /// assert_eq!(cfg.unwrap().rules.len(), 2);
 /// let error = ebnf::lower("a ::= b\nc ::= a d", &Limits::default()).unwrap_err();

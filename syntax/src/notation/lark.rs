@@ -12,10 +12,10 @@ use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 /// The schema that is the whole grammar.
 ///
 /// ```
-/// use lexiform::notation::lark;
+/// use lexiform_syntax::notation::lark;
 /// assert_eq!(lark::schema("%llguidance {}\nstart: %json {\"type\": \"null\"}\n")?, "{\"type\": \"null\"}");
 /// assert!(lark::schema("start: /[a-z]+/").is_err());
-/// # Ok::<(), lexiform::CompileError>(())
+/// # Ok::<(), lexiform::error::CompileError>(())
 /// ```
 ///
 /// # Errors

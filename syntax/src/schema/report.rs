@@ -50,6 +50,7 @@ pub enum Enforced {
 
 /// One assertion of a schema: a keyword at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assertion {
     /// The JSON pointer of the keyword.
     pub pointer: String,
@@ -62,6 +63,7 @@ pub struct Assertion {
 
 /// All assertions of a schema that compiles, in the order of the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// The assertions.
     pub assertions: Vec<Assertion>,
@@ -98,7 +100,8 @@ impl fmt::Display for Report {
 /// Says of each assertion of a schema how it is enforced.
 ///
 /// ```
-/// use lexiform::{limits::Limits, schema};
+/// use lexiform::limits::Limits;
+/// use lexiform_syntax::schema;
 /// let text = r#"{"minimum": 3, "format": "hostname"}"#;
 /// let report = schema::report(text, &schema::Options::default(), &Limits::default()).unwrap();
 /// assert!(report.assertions[0].to_string().starts_with("#/minimum: exact for values; "));

@@ -36,7 +36,7 @@ fn special_name(vocabulary: &Vocabulary, token: u32) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
-    use lexiform::compile::{Options, Source, compile};
+    use lexiform::{Options, Source, compile};
 
     use super::*;
 

@@ -28,12 +28,13 @@ const REFUSED: [&str; 6] = [
 /// Reads the JSON text of a structural tag.
 ///
 /// ```
-/// use lexiform::{limits::Limits, tags};
+/// use lexiform::limits::Limits;
+/// use lexiform_syntax::tags;
 /// let text = r#"{"type": "structural_tag", "format": {"type": "tag", "begin": "<a>", "end": "</a>",
 ///     "content": {"type": "regex", "pattern": "[0-9]+"}}}"#;
 /// let form = tags::read(text, &Limits::default())?;
 /// assert_eq!(form.contents()[0].pointer, "/format/content/pattern");
-/// # Ok::<(), lexiform::CompileError>(())
+/// # Ok::<(), lexiform::error::CompileError>(())
 /// ```
 ///
 /// # Errors

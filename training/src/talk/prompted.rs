@@ -6,7 +6,7 @@ use crate::sample::{Kind, Sample};
 use crate::text::scene::Asked;
 use crate::text::values::{Values, capital};
 use crate::text::{any_scene, asked};
-use lexiform::schema::sketch::sketch;
+use lexiform_syntax::schema::sketch::sketch;
 use serde_json::{Map, Value, json};
 
 /// What stands around the schema; PydanticAI's own words are among them.

@@ -9,7 +9,7 @@ use crate::sample::{Kind, Sample};
 use crate::text::scene::Scene;
 use crate::text::values::Values;
 use crate::text::{any_scene, asked, framed};
-use lexiform::schema::sketch::sketch;
+use lexiform_syntax::schema::sketch::sketch;
 use serde_json::Value;
 
 /// A conversation that has gone on for a while.

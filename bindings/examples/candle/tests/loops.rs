@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 use candle_transformers::generation::{LogitsProcessor, Sampling};
-use lexiform::compile::{Options, Source, compile};
+use lexiform::{Options, Source, compile};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_candle::Constrained;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
-use lexiform::compile::{Options, Source, compile};
+use lexiform::{Options, Source, compile};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_mistralrs::GrammarProcessor;
 use mistralrs_core::CustomLogitsProcessor;

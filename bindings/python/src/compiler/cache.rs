@@ -1,7 +1,7 @@
 //! The grammars that were asked for last, within a bound of bytes.
 
 use lexiform::regex::Dialect;
-use lexiform::schema;
+use lexiform_syntax::schema;
 use lru::LruCache;
 
 use crate::grammar::Grammar;

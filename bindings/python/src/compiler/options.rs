@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use lexiform::limits::Limits;
-use lexiform::regex::{Dialect, Escapes};
-use lexiform::schema::{self, AdditionalProperties, Draft, Formats, KeyOrder, Numbers, Refuse, Whitespace};
+use lexiform::regex::Dialect;
+use lexiform::schema::{AdditionalProperties, Draft, Formats, KeyOrder, Numbers, Refuse, Whitespace};
+use lexiform_syntax::regex::Escapes;
+use lexiform_syntax::schema;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -19,8 +19,8 @@ use crate::error::EngineError;
 use crate::model::logits::Logits;
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, Source, path};
-use lexiform::draft::NodeId;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft::NodeId;
 use std::collections::HashMap;
 
 /// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the decode thread.

@@ -8,8 +8,8 @@ use crate::error::EngineError;
 use crate::model::Model;
 use crate::model::logits::Logits;
 use crate::sequence::Sequence;
-use lexiform::draft::NodeId;
 use lexiform::vocab::Vocabulary;
+use lexiform_law::draft::NodeId;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -31,9 +31,9 @@ use crate::sampling::{Columns, verification};
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, Source, path};
 use crate::speculation::policy::svip;
-use lexiform::draft::{NodeId, Proposal};
-use lexiform::law::{Allowed, Distribution, History, Part, Place, Purpose, Row as _, Seeded};
 use lexiform::vocab::Vocabulary;
+use lexiform_law::draft::{NodeId, Proposal};
+use lexiform_law::{Allowed, Distribution, History, Part, Place, Purpose, Row as _, Seeded};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,8 +9,8 @@
 //! come after them, because they may be longer in running text.
 
 use crate::error::EngineError;
-use lexiform::draft::Tokenise;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::draft::Tokenise;
 use std::sync::Arc;
 
 /// Tokens of a draft model that are not those of the model.
@@ -248,7 +248,7 @@ fn writes(vocabulary: &Vocabulary, tokens: &[u32], bytes: &[u8]) -> bool {
 
 /// A text by the longest token at each place, or by bytes where that leads nowhere; `None` if the vocabulary cannot write it so.
 fn spelled(vocabulary: &Arc<Vocabulary>, bytes: &[u8]) -> Option<Vec<u32>> {
-    let longest = || lexiform::draft::LongestMatch(vocabulary.clone()).tokens(bytes);
+    let longest = || lexiform_law::draft::LongestMatch(vocabulary.clone()).tokens(bytes);
     let by_bytes = || {
         bytes
             .iter()
@@ -261,7 +261,7 @@ fn spelled(vocabulary: &Arc<Vocabulary>, bytes: &[u8]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lexiform::draft::LongestMatch;
+    use lexiform_law::draft::LongestMatch;
 
     fn vocabulary(texts: &[&str], specials: &[&str]) -> Arc<Vocabulary> {
         let texts = texts.iter().map(|text| (TokenKind::Text, *text));

@@ -9,7 +9,7 @@ use crate::request::driver::News;
 use crate::sampling::write::Written;
 use crate::scheduler::pass::Work;
 use crate::sequence::{Doing, Sequence};
-use lexiform::draft::NodeId;
+use lexiform_law::draft::NodeId;
 use std::time::Instant;
 
 impl Core {

@@ -5,7 +5,7 @@
 
 use super::{Branch, Driver, News, Order, Orders, Report, Samples, Verdict};
 use crate::error::EngineError;
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 
 /// So many answers, the best of more candidates.
 pub(crate) struct BestOf {

@@ -5,7 +5,7 @@
 //!     each step:  fork of branch 0 ─ go on with what is kept ─ draw to the end ─► accepted: the text from now on
 //! ```
 //!
-//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform::law::Chain`]. Branches that have
+//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform_law::Chain`]. Branches that have
 //! ended cannot be forked, so what a step keeps of its text is read again, many tokens a pass.
 //!
 //! Nothing is heard of a text before its chain has made all its steps.
@@ -13,7 +13,7 @@
 use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
 use crate::request::Diagnostics;
-use lexiform::law::{Chain, Chooser, Cuts, LawTag, LogWeight};
+use lexiform_law::{Chain, Chooser, Cuts, LawTag, LogWeight};
 use std::sync::Arc;
 
 /// The chain of one answer.

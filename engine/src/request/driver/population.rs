@@ -6,7 +6,7 @@
 //!                    └─ draw ─┘          └─ draw ─┘
 //! ```
 //!
-//! Weights, resampling and the choice of the answer are those of [`lexiform::law::Particles`]; here they meet branches. A
+//! Weights, resampling and the choice of the answer are those of [`lexiform_law::Particles`]; here they meet branches. A
 //! particle that was copied goes on in its branch, and each copy in a fork of it. Texts that have ended are not forked:
 //! several particles can stand for one of them. Without resampling nobody waits for the others.
 //!
@@ -15,7 +15,7 @@
 use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
 use crate::request::{self, Diagnostics};
-use lexiform::law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
+use lexiform_law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
 use std::sync::Arc;
 
 /// Where a particle is.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::request::Diagnostics;
-use lexiform::law::{
+use lexiform_law::{
     Allowed, Chooser, Cuts, Every, LogWeight, Part, Place, Resampling, Row, Table, Weight, law_of,
 };
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 
 /// The beams of one request.
 pub(crate) struct AStarEsque {

@@ -17,7 +17,7 @@
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 
 /// So many beams, and the best texts of them.
 #[derive(Debug)]

@@ -17,7 +17,7 @@
 
 use crate::request::searches::strategy::{Ask, Finished, Frontier, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 
 /// How many prefixes of one length came out of the queue, and how many of them have gone on.
 #[derive(Clone, Copy, Debug, Default)]

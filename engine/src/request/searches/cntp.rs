@@ -19,8 +19,8 @@
 use crate::error::EngineError;
 use crate::request::Diagnostics;
 use crate::request::driver::{Branch, Driver, Latest, News, Order, Orders, Report, Verdict};
-use lexiform::law::LawTag;
 use lexiform::vocab::Vocabulary;
+use lexiform_law::LawTag;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@
 use crate::request::searches::beam::Beams;
 use crate::request::searches::strategy::{Next, Strategy};
 use crate::request::searches::tree::{Node, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 use std::collections::{HashMap, HashSet};
 
 /// The groups of one request.

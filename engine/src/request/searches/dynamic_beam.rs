@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::request::searches::phrases::{Phrases, Progress};
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 use std::cmp::Reverse;
 
 /// The beams of one request.

@@ -18,7 +18,7 @@
 use crate::error::EngineError;
 use crate::request::searches::strategy::{Ask, Frontier, Next, Strategy};
 use crate::request::searches::tree::{Node, ROOT, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 
 /// How many continuations of a prefix are known at first.
 const FIRST: usize = 16;

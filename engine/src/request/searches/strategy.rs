@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::request::searches::tree::{Node, Tree};
-use lexiform::law::LawTag;
+use lexiform_law::LawTag;
 use std::collections::BinaryHeap;
 
 /// The state of a search, without a model: it asks for the rows of prefixes, and decides once all of them are known.

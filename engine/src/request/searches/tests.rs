@@ -4,8 +4,8 @@ use super::*;
 use crate::error::EngineError;
 use crate::request::Finish;
 use crate::request::driver::{Branch, News, Order, Orders, Ranked, Report};
-use lexiform::law::Drawn;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::Drawn;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

@@ -148,7 +148,7 @@ mod tests {
             parent,
             source,
             state: None,
-            proposal: lexiform::draft::Proposal::Point,
+            proposal: lexiform_law::draft::Proposal::Point,
             is_last: false,
         }
     }

@@ -3,7 +3,7 @@
 use crate::speculation::class::Standing;
 use crate::speculation::draft::{Confidence, Draft, Source, path};
 use crate::speculation::policy::bandit::{Arm, Play};
-use lexiform::draft::Origin;
+use lexiform_law::draft::Origin;
 
 /// How much of what a sequence's drafts showed is left after one more of the kind.
 const KEPT: f64 = 0.95;

@@ -5,9 +5,9 @@
 //! all that was drafted is fed. `q` is what is drawn from: the row inside the mask. Forced text has the entropy 0 and never ends one.
 //!
 //! The entropy is that of the row, and says nothing about the token drawn from it, which is drafted in any case: what is sampled stays
-//! exact ([`lexiform::verify`]).
+//! exact ([`lexiform_law::verify`]).
 
-use lexiform::draft::{Chain, Stop};
+use lexiform_law::draft::{Chain, Stop};
 
 /// The paper's constant `c`.
 const SLACK: f64 = 0.15;

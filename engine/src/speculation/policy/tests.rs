@@ -202,7 +202,7 @@ fn copied() -> Draft {
         parent: None,
         source: crate::speculation::draft::Source::Copied,
         state: None,
-        proposal: lexiform::draft::Proposal::Point,
+        proposal: lexiform_law::draft::Proposal::Point,
         is_last: false,
     }
 }
@@ -211,9 +211,9 @@ fn copied() -> Draft {
 /// on the token, because behind one that ends the text nothing stands.
 #[test]
 fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
-    let row = lexiform::law::Distribution::new(&[0.0, 0.0]).expect("a row");
+    let row = lexiform_law::Distribution::new(&[0.0, 0.0]).expect("a row");
     let row = std::sync::Arc::new(row.into_owned());
-    let drafts = |proposal: lexiform::draft::Proposal| -> Vec<Draft> {
+    let drafts = |proposal: lexiform_law::draft::Proposal| -> Vec<Draft> {
         let draft = |node: usize| Draft {
             parent: (node >= 3).then_some(0),
             source: crate::speculation::draft::Source::Model,
@@ -227,8 +227,8 @@ fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
         let bets = policy.bets(0, drafts, &Record::default());
         bets.is_sorted_by(|one, other| one.chance >= other.chance)
     };
-    assert!(falls(&drafts(lexiform::draft::Proposal::Independent(row))));
-    assert!(!falls(&drafts(lexiform::draft::Proposal::Point)));
+    assert!(falls(&drafts(lexiform_law::draft::Proposal::Independent(row))));
+    assert!(!falls(&drafts(lexiform_law::draft::Proposal::Point)));
 }
 
 /// Guards against a cost that nobody sees because it falls on the next pass.

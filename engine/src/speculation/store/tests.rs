@@ -221,7 +221,7 @@ impl Predictor for Anything {
         let candidate = |token| Candidate {
             token,
             chance: 0.3,
-            origin: lexiform::draft::Origin::Suffix,
+            origin: lexiform_law::draft::Origin::Suffix,
         };
         found.extend((1..4).map(candidate));
     }
@@ -236,8 +236,7 @@ impl Predictor for Anything {
 fn a_grammar_whose_work_is_bounded_is_no_panic_of_a_predictor() {
     let vocabulary = Arc::new(vocabulary(4));
     let source = lexiform::Source::Regex("(b|cc|d){2,40}");
-    let (grammar, _) =
-        lexiform::compile::compile(source, &vocabulary, &lexiform::Options::default()).unwrap();
+    let (grammar, _) = lexiform::compile(source, &vocabulary, &lexiform::Options::default()).unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let store = Store::new(Box::new(Anything), None, count.clone());
     let offer = || {

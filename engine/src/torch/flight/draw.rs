@@ -1,6 +1,6 @@
 //! Tokens drawn on the device, by torch's operations in `f64`.
 //!
-//! A draw is the law's ([`law`](lexiform::law)): of the sums of the groups of blocks, the group in which `u` of their total
+//! A draw is the law's ([`law`](lexiform_law)): of the sums of the groups of blocks, the group in which `u` of their total
 //! lies; in the same way a block of it, and a token of that. What comes to memory are six numbers a row instead of the row.
 //!
 //! torch adds in an order of its own, and its exponentials may differ from the library's in the last digit. So a token is
@@ -8,7 +8,7 @@
 //! is the same to as many.
 
 use crate::model::flight::Ask;
-use lexiform::law::{Allowed, Drawn};
+use lexiform_law::{Allowed, Drawn};
 use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::model::flight::{Flight, Landed};
     use crate::model::logits::Logits;
-    use lexiform::law::{History, Law, Place, Seeded, Warper, Warping};
+    use lexiform_law::{History, Law, Place, Seeded, Warper, Warping};
 
     fn warper(temperature: f32) -> Warper {
         let warping = Warping {

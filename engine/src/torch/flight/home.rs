@@ -15,7 +15,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Tokens of a block of [`Measured`](lexiform::law::Measured).
+/// Tokens of a block of [`Measured`](lexiform_law::Measured).
 const BLOCK: i64 = 32;
 /// Rows measured at once, so that drafts of many sequences do not take gigabytes in `f64`.
 const ROWS: i64 = 64;
@@ -107,7 +107,7 @@ impl AsRef<[f64]> for Doubles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lexiform::law::{Allowed, History, Law, Measured, Part, Row, Warper, Warping};
+    use lexiform_law::{Allowed, History, Law, Measured, Part, Row, Warper, Warping};
 
     /// Measures are taken on cards alone; the operations are the same in memory.
     #[test]

@@ -9,7 +9,7 @@ use crate::torch::kernels::launcher::{Parcel, SharedLauncher};
 use crate::torch::kernels::node::Place;
 use crate::torch::kernels::shapes::DRAWN_BYTES;
 use crate::torch::kernels::step::Step;
-use lexiform::law::Drawn;
+use lexiform_law::Drawn;
 use std::sync::PoisonError;
 use tch::{Kind, TchError, Tensor};
 

@@ -103,7 +103,7 @@ impl Contrast {
 /// A [`Warper`] of rows that are made of two.
 ///
 /// ```
-/// use lexiform::law::{Allowed, Contrast, Contrastive, History, Law, Part, Row, Warping};
+/// use lexiform_law::{Allowed, Contrast, Contrastive, History, Law, Part, Row, Warping};
 ///
 /// let contrast = Contrast::difference(0.1, 1.0);
 /// let contrastive = Contrastive::new(contrast, Warping::default(), Law::Local)?;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use lexiform::machine::{Expected, Way};
 use lexiform::vocab::Vocabulary;
+use lexiform::{Expected, Way};
 use lexiform_engine::{Candidate, Candidates, Drafted, Fate, Grammar, Origin, State};
 
 use crate::wire::chat::TokenDetails;
@@ -93,7 +93,7 @@ impl TokenWatch {
         if let Some(next) = grammar.step(*state, token) {
             *state = next;
         }
-        grammar.renew(std::slice::from_mut(state));
+        grammar.compact(std::slice::from_mut(state));
         places
     }
 }

@@ -1,7 +1,7 @@
 //! The arms: which drafts are made.
 
-use lexiform::draft::Retrieval as Corpus;
 use lexiform_engine::{DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
+use lexiform_law::draft::Retrieval as Corpus;
 
 use crate::cli::model::ModelArgs;
 use crate::cli::skip::DraftSkip;

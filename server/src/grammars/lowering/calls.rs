@@ -9,8 +9,8 @@
 //! Free text holds the trigger of no frame, so whoever reads an answer finds the calls that there are.
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
-use lexiform::grammar::{ExprId, Part};
-use lexiform::regex;
+use lexiform_automata::grammar::{ExprId, Part};
+use lexiform_syntax::regex;
 
 use super::Writer;
 use crate::grammars::frames::{self, Frame, Piece};

@@ -6,7 +6,8 @@
 //! ```
 
 use lexiform::error::{Place, Problem, ProblemKind};
-use lexiform::tags::{self, Content, ContentKind};
+use lexiform_syntax::tags;
+use lexiform_syntax::tags::{Content, ContentKind};
 use serde_json::{Map, Value};
 
 use super::{Constraint, KeyOrder, Source};

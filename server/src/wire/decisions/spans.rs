@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use lexiform::notation::extract::{Boundary, pieces};
+use lexiform_syntax::notation::extract::{Boundary, pieces};
 
 use crate::wire::constraint::boundary;
 use crate::wire::fields::{Fields, Problems};

@@ -4,7 +4,8 @@
 //! would be free text where a constraint was asked for, so such a field is refused with the name that was probably meant.
 //! A name that resembles nothing of the kind is no reason to refuse: clients add fields every month.
 
-use lexiform::suggest::{self, is_near, plain};
+use lexiform_syntax::suggest;
+use lexiform_syntax::suggest::{is_near, plain};
 use serde_json::Value;
 
 /// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them, abbreviates one,

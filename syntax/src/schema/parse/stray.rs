@@ -79,7 +79,7 @@ const SHORTEST_MISSPELT: usize = 6;
 /// common vocabulary, in whatever case and with whatever between its words, or one slip of the pen away from such.
 ///
 /// ```
-/// use lexiform::schema::is_meant_to_assert;
+/// use lexiform_syntax::schema::is_meant_to_assert;
 /// assert!(["divisibleBy", "max_length", "maxLenght"].iter().all(|keyword| is_meant_to_assert(keyword)));
 /// assert!(!["nullable", "discriminator", "x-order"].iter().any(|keyword| is_meant_to_assert(keyword)));
 /// ```

@@ -5,7 +5,7 @@
 //! take along what they need: the frames that are open, and the keys that these must remember.
 //!
 //! ```text
-//!   grammar      ██████████▌  outgrown ── renewed ──►  ▌           the same one for all who ask
+//!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all who ask
 //!   state 81,204                       ── adopt ────►  state 7     the same future
 //! ```
 //!
@@ -48,7 +48,7 @@ impl Grammar {
     }
 
     /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of it that are
-    /// still needed. Whether it has. O(1) while it has not; see [`renewed`](Grammar::renewed). Where one of the states is
+    /// still needed. Whether it has. O(1) while it has not; see [`compacted`](Grammar::compacted). Where one of the states is
     /// too large to be taken over, nothing changes.
     ///
     /// ```
@@ -63,21 +63,21 @@ impl Grammar {
     /// let mut state = grammar.start();
     /// for _ in 0..100 {
     ///     state = grammar.step_bytes(state, b"abba").expect("a word is as long as that");
-    ///     grammar.renew(std::slice::from_mut(&mut state));
-    ///     assert!(grammar.bytes() < 1 << 17 && grammar.mask(state).contains(3));
+    ///     grammar.compact(std::slice::from_mut(&mut state));
+    ///     assert!(grammar.memory_usage() < 1 << 17 && grammar.mask(state).contains(3));
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn renew(&mut self, states: &mut [State]) -> bool {
-        let Some(renewed) = self.renewed() else {
+    pub fn compact(&mut self, states: &mut [State]) -> bool {
+        let Some(compacted) = self.compacted() else {
             return false;
         };
-        let adopted: Option<Vec<State>> = states.iter().map(|&state| renewed.adopt(self, state)).collect();
+        let adopted: Option<Vec<State>> = states.iter().map(|&state| compacted.adopt(self, state)).collect();
         let Some(adopted) = adopted else {
             return false;
         };
         states.copy_from_slice(&adopted);
-        *self = renewed;
+        *self = compacted;
         true
     }
 
@@ -87,15 +87,15 @@ impl Grammar {
     /// Masks are dropped and found again within their own share, but a [`State`] stays valid for ever. Who reads long
     /// texts, or many, asks here now and then, and goes on with what [`adopt`](Grammar::adopt) says; when nobody uses the
     /// old grammar any more, its memory is free. All who ask a grammar, or one that came before it, get the same one.
-    pub fn renewed(&self) -> Option<Grammar> {
+    pub fn compacted(&self) -> Option<Grammar> {
         if !self.has_outgrown() {
             return None;
         }
         let latest = self.inner.lineage.latest.lock();
         let mut latest = latest.unwrap_or_else(PoisonError::into_inner);
         let known = latest.upgrade().map(|inner| Grammar { inner });
-        let renewed = known.filter(|known| !known.has_outgrown());
-        Some(renewed.unwrap_or_else(|| {
+        let compacted = known.filter(|known| !known.has_outgrown());
+        Some(compacted.unwrap_or_else(|| {
             let fresh = self.fresh();
             *latest = Arc::downgrade(&fresh.inner);
             fresh
@@ -109,7 +109,7 @@ impl Grammar {
         if !Arc::ptr_eq(&self.inner.lineage, &other.inner.lineage) {
             return None;
         }
-        if self.is(other) {
+        if self.ptr_eq(other) {
             return Some(state);
         }
         let machine = &self.inner.machine;

@@ -1,0 +1,132 @@
+//! Masks for one request: a state, the budget that is left of it, and the tokens that end it.
+
+use std::sync::Arc;
+
+use super::{Ends, Grammar, State};
+use crate::error::Exhausted;
+use crate::mask::Mask;
+
+/// What a mask is asked for. A [`State`] alone is a request without a budget, for the ends of the vocabulary.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use lexiform::{MaskRequest, Options, Source, compile};
+/// # use lexiform::vocab::{TokenKind, Vocabulary};
+/// let tokens = ["<eos>", "ye", "s", "no", "n", "o"].map(|text| (TokenKind::Text, text));
+/// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+/// let (grammar, _) = compile(Source::Regex("yes|no"), &vocab, &Options::default())?;
+/// let start = MaskRequest::from(grammar.start());
+/// assert_eq!(grammar.try_mask(start)?.count(), 3);
+/// assert_eq!(grammar.try_mask(start.within(2))?.iter().collect::<Vec<_>>(), [3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct MaskRequest<'e> {
+    /// The state of the sequence.
+    pub state: State,
+    /// The most tokens that the sequence may still take, its end token included; `None` for no limit.
+    pub budget: Option<usize>,
+    /// The tokens that end the sequence; `None` for those of the vocabulary.
+    pub ends: Option<&'e Ends>,
+}
+
+impl From<State> for MaskRequest<'_> {
+    fn from(state: State) -> Self {
+        MaskRequest {
+            state,
+            budget: None,
+            ends: None,
+        }
+    }
+}
+
+impl<'e> MaskRequest<'e> {
+    /// The same request within a budget: the whole sequence, its end token included, takes at most so many tokens more.
+    ///
+    /// Wherever the budget is at least [`Grammar::min_completion`], and that could be counted, some token is allowed, and
+    /// each that is allowed leads to where the budget less one is at least that: drawing from these masks always ends in
+    /// time. Where the budget is ample, the mask is that without one, at the cost of a comparison. Where to find all tokens
+    /// that can be completed in time costs more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only those
+    /// along one such completion are allowed.
+    pub fn within(self, budget: impl Into<Option<usize>>) -> Self {
+        MaskRequest {
+            budget: budget.into(),
+            ..self
+        }
+    }
+
+    /// The same request with tokens of its own that end the sequence.
+    pub fn ending(self, ends: impl Into<Option<&'e Ends>>) -> Self {
+        MaskRequest {
+            ends: ends.into(),
+            ..self
+        }
+    }
+}
+
+impl Grammar {
+    /// The mask of a request, or the limit that it would break.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let tokens = ["<eos>", "a", "b"].map(|text| (TokenKind::Text, text));
+    /// # let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+    /// let mut options = Options::default();
+    /// options.limits.mask_work = 2;
+    /// let (grammar, _) = compile(Source::Ebnf("root ::= root root | 'a' | 'b' root"), &vocab, &options)?;
+    /// let refused = grammar.try_mask(grammar.start()).unwrap_err();
+    /// assert_eq!((refused.limit, refused.allowed), ("mask_work", 2));
+    /// assert!(grammar.mask(grammar.start()).iter().next().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the mask, or what the budget takes away from it, costs more than the limits allow. Nothing is known of what
+    /// may come next then.
+    pub fn try_mask<'e>(&self, request: impl Into<MaskRequest<'e>>) -> Result<Arc<Mask>, Exhausted> {
+        Ok(self.steered_mask(request)?.0)
+    }
+
+    /// The mask of a request, and whether its budget took any token away: whether the text is steered towards its end.
+    ///
+    /// # Errors
+    /// Those of [`try_mask`](Self::try_mask).
+    pub fn steered_mask<'e>(
+        &self,
+        request: impl Into<MaskRequest<'e>>,
+    ) -> Result<(Arc<Mask>, bool), Exhausted> {
+        let request = request.into();
+        let (mut mask, is_steered) = self.within_budget(request.state, request.budget)?;
+        for (token, is_allowed) in self.changes(&request, &mask)? {
+            match is_allowed {
+                true => Arc::make_mut(&mut mask).insert(token),
+                false => Arc::make_mut(&mut mask).remove_all(&[token]),
+            }
+        }
+        Ok((mask, is_steered))
+    }
+
+    /// Writes the mask of a request into a buffer, a bit a token: words beyond the mask are cleared, missing ones are left
+    /// out.
+    ///
+    /// # Errors
+    /// Those of [`try_mask`](Self::try_mask). The buffer is cleared then.
+    pub fn fill<'e>(&self, request: impl Into<MaskRequest<'e>>, words: &mut [u32]) -> Result<(), Exhausted> {
+        self.try_fill(&request.into(), words)
+            .inspect_err(|_| words.fill(0))
+    }
+
+    fn try_fill(&self, request: &MaskRequest<'_>, words: &mut [u32]) -> Result<(), Exhausted> {
+        let (mask, _) = self.within_budget(request.state, request.budget)?;
+        mask.copy_to(words);
+        for (token, is_allowed) in self.changes(request, &mask)? {
+            if let Some(word) = words.get_mut(token as usize / 32) {
+                *word = *word & !(1 << (token % 32)) | u32::from(is_allowed) << (token % 32);
+            }
+        }
+        Ok(())
+    }
+}
