@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 
-use lexiform::law::{Allowed, Fallback, History, Law, Sampler as _, Seeded, Step, Trie, Walk, Warper, Warping};
+use lexiform::law::{
+    Allowed, Fallback, History, Law, Sampler as _, Seeded, Step, Trie, Walk, Warper, Warping,
+};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, compile};
 
@@ -79,7 +81,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let walk = Walk::local(&local, true, &[0]);
         counts.entry(text(&grammar, &local, walk, sequence)?).or_default()[0] += 1;
         let walk = Walk::global(trie.clone(), attempts, Fallback::Fail);
-        counts.entry(text(&grammar, &global, walk, sequence)?).or_default()[1] += 1;
+        counts
+            .entry(text(&grammar, &global, walk, sequence)?)
+            .or_default()[1] += 1;
     }
     // Exactly: local 0.9 and 0.1; global 0.81 · 0.01 and 0.01 · 0.9, divided by their sum, which is 0.474 and 0.526.
     for (text, [local, global]) in counts {

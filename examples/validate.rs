@@ -22,18 +22,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let (grammar, _notes) = compile(Source::JsonSchema(SCHEMA), &vocabulary, &Options::default())?;
-    for text in [
-        r#"{"name": "Ada", "age": 36}"#,
-        r#"{"name": "Ada", "age": "36"}"#,
-    ] {
-        let is_prefix = |length: &usize| grammar.step_bytes(grammar.start(), &text.as_bytes()[..*length]).is_some();
+    for text in [r#"{"name": "Ada", "age": 36}"#, r#"{"name": "Ada", "age": "36"}"#] {
+        let is_prefix = |length: &usize| {
+            grammar
+                .step_bytes(grammar.start(), &text.as_bytes()[..*length])
+                .is_some()
+        };
         let longest = (0..=text.len()).take_while(is_prefix).last().unwrap_or(0);
         let end = grammar.step_bytes(grammar.start(), text.as_bytes());
         if end.is_some_and(|state| grammar.is_accepting(state)) {
             println!("{text} belongs");
         } else {
             let repair = Repair::of_text(&grammar, text, &Costs::default(), &RepairLimits::default())?;
-            println!("{text} leaves at byte {longest}; the nearest that belongs is {}", repair.text);
+            println!(
+                "{text} leaves at byte {longest}; the nearest that belongs is {}",
+                repair.text
+            );
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! values are accepted exactly where they are valid.
 
 #[allow(dead_code, unreachable_pub, missing_docs)]
-#[path = "../../tests/schema_judge/random.rs"]
+#[path = "../../tests/sources/random.rs"]
 mod random;
 
 use lexiform::error::ProblemKind;

@@ -3,7 +3,7 @@
 //! ```text
 //!   bytes ─┬─────────────────────────────► readers ─► compile ─► walk: masks against steps, ends, budgets
 //!          ├─ shapes ─ a hostile source ─►   ″
-//!          ├─ oracle ─ a small language ─► compile ─► every mask against the slow judges of tests/oracle
+//!          ├─ oracle ─ a small language ─► compile ─► every mask against the slow judges of tests/masks/oracle
 //!          └─ judge ── a small schema ───► compile ─► texts against the `jsonschema` crate
 //! ```
 //!

@@ -3,31 +3,31 @@
 
 // What is shared with the tests is not all used here, and is checked there.
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/context_free.rs"]
+#[path = "../../tests/masks/oracle/context_free.rs"]
 mod context_free;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/json.rs"]
+#[path = "../../tests/masks/oracle/json.rs"]
 mod json;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/judge.rs"]
+#[path = "../../tests/masks/oracle/judge.rs"]
 mod judge;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/lower.rs"]
+#[path = "../../tests/masks/oracle/lower.rs"]
 mod lower;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/open_keys.rs"]
+#[path = "../../tests/masks/oracle/open_keys.rs"]
 mod open_keys;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/regular.rs"]
+#[path = "../../tests/masks/oracle/regular.rs"]
 mod regular;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/series.rs"]
+#[path = "../../tests/masks/oracle/series.rs"]
 mod series;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/vocabulary.rs"]
+#[path = "../../tests/masks/oracle/vocabulary.rs"]
 mod vocabulary;
 #[allow(dead_code, unused_imports)]
-#[path = "../../tests/oracle/walk.rs"]
+#[path = "../../tests/masks/oracle/walk.rs"]
 mod walk;
 
 use std::sync::Arc;

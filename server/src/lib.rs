@@ -7,7 +7,7 @@
 //!              └─────────────── answer ─► whole, or stream ─► client
 //! ```
 //!
-//! The rooms, from the bottom to the top; each names only those before it (`SERVER_ROOMS` in `tests/architecture.rs`):
+//! The rooms, from the bottom to the top; each names only those before it (`SERVER_ROOMS` in `tests/rules/architecture.rs`):
 //!
 //! * `wire` is the JSON of the API: what requests may hold, every problem with its path, the shapes of answers and errors.
 //! * `operate` is what operators choose and see: keys, TLS, CORS, accounts of requests, metrics, traces.

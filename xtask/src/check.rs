@@ -82,7 +82,7 @@ fn documentation() -> Result<bool, Failure> {
 }
 
 fn layering() -> Result<bool, Failure> {
-    let mut command = cargo(["test", "--test", "architecture"]);
+    let mut command = cargo(["test", "--test", "rules"]);
     succeeds(command.args(BUILT))
 }
 

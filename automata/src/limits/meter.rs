@@ -2,7 +2,7 @@
 //!
 //! The structures of a compile report what they take before they take it, each through an [`Account`] that gives
 //! everything back when the structure is dropped. The reports are estimates from above of what the allocator is asked
-//! for; `tests/compile_bytes.rs` compares them with it.
+//! for; `tests/limits/compile_bytes.rs` compares them with it.
 //!
 //! ```text
 //!   Account ─┐                       ┌─ Meter of a key ─┐

@@ -1,6 +1,6 @@
 //! Programs in C that are compiled against the header, linked with the library both ways, and run.
 
-#[path = "../../../tests/mask_digests/schemas.rs"]
+#[path = "../../../tests/masks/digested.rs"]
 mod schemas;
 
 use std::ffi::OsString;

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use lexiform_engine::{ModelFiles, describe};
 use lexiform_fuzz::clock::{COMPILE, within};
 use lexiform_fuzz::drive::{self, Target};
-use lexiform_server::cli::{Cli, file::with_file};
+use lexiform_cli::program::definition;
+use lexiform_server::cli::{Command, config::with_file};
 use lexiform_server::model::template::{ChatTemplate, Conversation};
 use lexiform_server::wire::{chat, completion, decisions, grammars, responses, tokens};
 
@@ -83,7 +83,7 @@ fn config(input: &[u8]) {
         format!("--config={}", path.display()),
     ];
     within(COMPILE, "reading a configuration", || {
-        if let Ok(command) = with_file(Cli::command(), "serve", &args) {
+        if let Ok(command) = with_file(definition::<Command>(), "serve", &args) {
             drop(command.try_get_matches_from(&args));
         }
     });

@@ -6,7 +6,7 @@ use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
 /// What its rows are kept under. The number changes with what contexts are called, which
-/// `tests/state_keys.rs` notices: rows under other keys would never be found.
+/// `tests/masks/state_keys.rs` notices: rows under other keys would never be found.
 const KEPT_AS: &str = "state-keyed 1";
 
 /// The most tokens that a context has beside the state.

@@ -1,9 +1,7 @@
 //! Special tokens never match text, on the tokenizers of published models: no token that is not text may come unless
 //! the grammar names it, while all tokens of the same bytes may, as far as they are allowed at all.
 
-#[path = "published/vocabulary.rs"]
-mod published;
-
+use crate::published;
 use std::sync::Arc;
 
 use lexiform::vocab::{TokenKind, Vocabulary};

@@ -1,8 +1,6 @@
 //! Keys of states: what is learned at one is found again after a restart, so they depend on the grammar and the text alone.
 
-#[path = "mask_digests/schemas.rs"]
-mod schemas;
-
+use crate::digested as schemas;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
 use std::sync::Arc;
@@ -173,7 +171,11 @@ fn keys_of_two_processes_are_the_same() {
     }
     let program = std::env::current_exe().expect("this program");
     let child = Command::new(program)
-        .args(["--exact", "keys_of_two_processes_are_the_same", "--nocapture"])
+        .args([
+            "--exact",
+            "state_keys::keys_of_two_processes_are_the_same",
+            "--nocapture",
+        ])
         .env(IN_A_CHILD, "1")
         .output()
         .expect("it runs");

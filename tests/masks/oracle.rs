@@ -9,27 +9,16 @@
 //!
 //! The judges are in `oracle/regular.rs` and `oracle/context_free.rs`, and are themselves checked there.
 
-#[path = "oracle/budget.rs"]
 mod budget;
-#[path = "oracle/context_free.rs"]
 mod context_free;
-#[path = "oracle/distance.rs"]
 mod distance;
-#[path = "oracle/json.rs"]
 mod json;
-#[path = "oracle/judge.rs"]
 mod judge;
-#[path = "oracle/lower.rs"]
 mod lower;
-#[path = "oracle/open_keys.rs"]
 mod open_keys;
-#[path = "oracle/regular.rs"]
 mod regular;
-#[path = "oracle/series.rs"]
 mod series;
-#[path = "oracle/vocabulary.rs"]
 mod vocabulary;
-#[path = "oracle/walk.rs"]
 mod walk;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The public interface of the library, compared with `tests/data/interface.txt`.
 //!
 //! Whoever changes what others may name sees it in the diff of that file, and in a commit that says so: `GOLDEN=write cargo test --test
-//! interface` writes it anew. The interface is read from the source: each public item under the path by which it is reached, without bodies, docs
+//! rules interface` writes it anew. The interface is read from the source: each public item under the path by which it is reached, without bodies, docs
 //! and private fields, with the methods and traits of its types. What is hidden in the docs is for the other crates of this workspace, and no part of
 //! it. Items that macros write are not seen; the library has no public ones.
 

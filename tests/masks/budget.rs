@@ -1,9 +1,7 @@
 //! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and what
 //! they have written is what the grammar says.
 
-#[path = "published/vocabulary.rs"]
-mod published;
-
+use crate::published;
 use std::sync::Arc;
 
 use lexiform::MaskRequest;

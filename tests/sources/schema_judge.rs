@@ -5,15 +5,11 @@
 //! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself; the
 //! message holds the schema.
 
-#[path = "schema_judge/dependent.rs"]
 mod dependent;
-#[path = "schema_judge/drafts.rs"]
 mod drafts;
-#[path = "schema_judge/random.rs"]
-mod random;
-#[path = "schema_judge/rivals.rs"]
 mod rivals;
 
+use crate::random;
 use std::path::Path;
 
 use lexiform::Compiler;

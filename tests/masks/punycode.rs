@@ -1,8 +1,6 @@
 //! Host names with labels in Punycode: the judge that tells them, and masks that hang on what it says.
 
-#[path = "published/vocabulary.rs"]
-mod published;
-
+use crate::published;
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 //! stack is half of what threads have by default. An overflow ends the process, so whatever comes back is a pass, if it
 //! is a grammar that gives masks or an error of a kind that says what is wrong with the source.
 
-#[path = "depth/forms.rs"]
 mod forms;
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::all_sources;
+use crate::architecture::source::all_sources;
 
 /// The files of one crate, and for each the files that it depends on.
 pub(crate) struct Imports {

@@ -1,7 +1,9 @@
-//! An allocator that counts what each thread holds, and the most that it held.
+//! An allocator that counts what each thread holds, and the most that it held, over the one that bounds what a whole process holds.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+
+use crate::found::meter::Meter;
 
 struct Counting;
 
@@ -24,25 +26,25 @@ fn count(bytes: isize) {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator as it is; counting allocates nothing.
+// SAFETY: every call is handed on to the allocator below as it is; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
-        unsafe { System.alloc(layout) }
+        // SAFETY: the caller's promises are those that the allocator below asks for.
+        unsafe { Meter.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
         // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { Meter.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // The old place and the new one may be there at once.
         count(size as isize);
         // SAFETY: as above.
-        let moved = unsafe { System.realloc(pointer, layout, size) };
+        let moved = unsafe { Meter.realloc(pointer, layout, size) };
         count(-(layout.size() as isize));
         moved
     }

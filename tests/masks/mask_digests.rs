@@ -4,9 +4,7 @@
 //! the way goes into a digest. `tests/data/mask_digests.txt` holds the digests; `GOLDEN=write` writes it anew. The tests of
 //! `bindings/python` compute the same digests from Python and read the same file.
 
-#[path = "mask_digests/schemas.rs"]
-mod schemas;
-
+use crate::digested as schemas;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

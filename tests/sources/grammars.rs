@@ -1,12 +1,8 @@
 //! The grammars of `grammars/` and those of other projects' suites, with the texts that they do and do not have.
 
-#[path = "grammars/oracle.rs"]
 mod oracle;
-#[path = "regex_data/ratchet.rs"]
-mod ratchet;
-#[path = "regex_data/regular_run.rs"]
-mod regular_run;
 
+use crate::ratchet;
 use std::path::{Path, PathBuf};
 
 use std::sync::Arc;

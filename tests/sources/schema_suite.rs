@@ -5,9 +5,7 @@
 //! as the specification has it; for the optional ones they are asserted. A schema that nothing satisfies is refused with
 //! that finding, which is right where the suite says that every instance is invalid.
 
-#[path = "regex_data/ratchet.rs"]
-mod ratchet;
-
+use crate::ratchet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -20,7 +20,8 @@ fn strings(value: &Value) -> Vec<&str> {
 
 #[test]
 fn python_patterns_match_what_python_says() {
-    let data: Value = serde_json::from_str(include_str!("data/python_regex.json")).expect("the data is JSON");
+    let data: Value =
+        serde_json::from_str(include_str!("../data/python_regex.json")).expect("the data is JSON");
     let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "a")], &[0]).expect("a vocabulary"));
     let options = Options {
         regex: Dialect::Python,
@@ -57,7 +58,8 @@ fn python_patterns_match_what_python_says() {
 
 #[test]
 fn what_python_refuses_is_refused_with_its_place() {
-    let data: Value = serde_json::from_str(include_str!("data/python_regex.json")).expect("the data is JSON");
+    let data: Value =
+        serde_json::from_str(include_str!("../data/python_regex.json")).expect("the data is JSON");
     for pattern in strings(&data["refused"]) {
         let error = whole(pattern, Dialect::Python, &Limits::default()).expect_err(pattern);
         assert_eq!(error.kind, ProblemKind::Syntax, "{pattern}: {error}");

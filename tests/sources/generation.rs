@@ -3,12 +3,9 @@
 //! A slow judge of its own says which keys a value may have: it walks through the schema as it is written, along the branches
 //! that hold, and collects what lists keys. What is valid is for the `jsonschema` crate to say.
 
-#[path = "generation/judge.rs"]
 mod judge;
-#[path = "schema_judge/random.rs"]
-#[expect(dead_code, reason = "shared with the tests of whole schemas")]
-mod random;
 
+use crate::random;
 use lexiform::Grammar;
 use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;

@@ -3,9 +3,7 @@
 //!
 //! Nothing here looks at a clock. Each of these took gigabytes, or minutes, before.
 
-#[path = "compile_bytes/allocator.rs"]
-mod allocator;
-
+use crate::allocator;
 use std::sync::Arc;
 
 use allocator::most_held;

@@ -4,28 +4,24 @@
 //! A case is a file of `fuzz/cases/READER/`. The readers are those of the fuzz targets. What a case costs in time is not
 //! looked at here, but that it ends: counted limits have tests of their own, and `cargo xtask fuzz` has a clock.
 
-#[path = "found/clock.rs"]
 mod clock;
 #[allow(
     dead_code,
     unreachable_pub,
     reason = "shared with the package that fuzzes, which uses all of it"
 )]
-#[path = "../fuzz/src/meter.rs"]
-mod meter;
+#[path = "../../fuzz/src/meter.rs"]
+pub(crate) mod meter;
 #[allow(unreachable_pub, reason = "as above")]
-#[path = "../fuzz/src/readers.rs"]
+#[path = "../../fuzz/src/readers.rs"]
 mod readers;
 #[allow(unreachable_pub, reason = "as above")]
-#[path = "../fuzz/src/walk.rs"]
+#[path = "../../fuzz/src/walk.rs"]
 mod walk;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-#[global_allocator]
-static METER: meter::Meter = meter::Meter;
 
 /// Names the case to a child process.
 const CASE: &str = "LEXIFORM_FOUND_CASE";
@@ -98,7 +94,10 @@ fn read(path: &Path) {
 fn harm(path: &Path) -> Option<String> {
     let program = std::env::current_exe().expect("the path of this program");
     let mut child = Command::new(program)
-        .args(["--exact", "no_input_that_was_found_ends_or_fattens_the_process"])
+        .args([
+            "--exact",
+            "found::no_input_that_was_found_ends_or_fattens_the_process",
+        ])
         .env(CASE, path)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -4,11 +4,8 @@
 //! `tests/data/ratchet/regex.json` by name and with its reason: a new failure fails the test, and so does an entry
 //! that is no longer true.
 
-#[path = "regex_data/ratchet.rs"]
-mod ratchet;
-#[path = "regex_data/regular_run.rs"]
-mod regular_run;
-
+use crate::ratchet;
+use crate::regular_run;
 use std::path::PathBuf;
 
 use lexiform::error::ProblemKind;
