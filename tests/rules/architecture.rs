@@ -202,7 +202,7 @@ const CRATES: [&str; 11] = [
     "cli/src/",
     "engine/src/",
     "server/src/",
-    "training/src/",
+    "models/demo/training/src/",
     "xtask/src/",
     "bindings/python/src/",
 ];
@@ -376,7 +376,7 @@ fn only_the_torch_backend_and_the_training_name_tch() {
     let mut problems = Vec::new();
     for file in all_sources() {
         let backend = file.path.starts_with("engine/src/torch") || file.path.starts_with("engine/tests/");
-        if !backend && !file.path.starts_with("training/") {
+        if !backend && !file.path.starts_with("models/demo/training/") {
             problems.extend(file.lines_with(&["tch::", "torch_sys::", "use tch", "extern crate tch"]));
         }
     }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// One check: what it is called in the report, and how it went.
 type Check = (&'static str, fn() -> Result<Tally, Failure>);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("formatting", || formatting().map(Tally::from)),
     ("clippy", || clippy().map(Tally::from)),
     ("documentation", || documentation().map(Tally::from)),
@@ -27,6 +27,7 @@ const CHECKS: [Check; 8] = [
     ("licences and sources of dependencies", || {
         licences::check().map(Tally::from)
     }),
+    ("the library could be published", || publish().map(Tally::from)),
     ("kernels for sm_90", kernels::check),
 ];
 
@@ -34,8 +35,12 @@ const CHECKS: [Check; 8] = [
 pub(crate) fn only(name: &str) -> Result<ExitCode, Failure> {
     match name {
         "kernels" => kernels::run(),
+        "publish" => Ok(match publish()? {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        }),
         _ => Err(Failure::new(format!(
-            "there is no check {name:?} that runs alone; there is: kernels"
+            "there is no check {name:?} that runs alone; there are: kernels, publish"
         ))),
     }
 }
@@ -99,4 +104,19 @@ fn library_alone() -> Result<bool, Failure> {
     // Tests are built for the whole workspace at once, where another package may lend it features.
     let mut alone = cargo(["check", "--package", "lexiform", "--no-default-features"]);
     Ok(is_light("lexiform") && is_light("lexiform-cli") && succeeds(&mut alone)?)
+}
+
+/// The crates of the library, in the order in which they would be published.
+const PUBLISHED: [&str; 4] = [
+    "lexiform-automata",
+    "lexiform-syntax",
+    "lexiform-law",
+    "lexiform",
+];
+
+/// Packs the crates of the library as for a registry, and builds each from what was packed. Nothing is written to a registry.
+fn publish() -> Result<bool, Failure> {
+    let mut command = cargo(["publish", "--dry-run", "--allow-dirty", "--registry", "crates-io"]);
+    command.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));
+    succeeds(&mut command)
 }

@@ -15,6 +15,7 @@ mod check;
 mod clients;
 mod container;
 mod fuzz;
+mod help;
 mod licences;
 mod loom;
 mod process;
@@ -28,34 +29,6 @@ mod traffic;
 use process::Failure;
 use std::process::ExitCode;
 use traffic::{attack, crowd, fair, load};
-
-const USAGE: &str = "\
-Usage: cargo xtask COMMAND
-
-  serve [ARGS]    set up, build (profile `serve`; with --dev first, as for tests), and run `lexiform serve ARGS`; without a --model
-                  among them it fetches SmolLM2-135M-Instruct (93 MB), once for each user
-  test            set up and run every test of the workspace, those with clients and those of Python too;
-                  `test clients` and `test python` run these alone
-  plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB), and the
-                  examples for candle and mistral.rs
-  check           formatting, clippy, docs, layering, dependencies and licences, kernels; `check kernels` compiles the
-                  kernels of the engine for sm_90 alone, which needs no card
-  load [ARGS]     many clients at once against a running service, and what came of it (load --help)
-  crowd [ARGS]    clients that all want eight texts at once, by particles and by beams (crowd --help)
-  fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
-  attack [ARGS]   requests that are made to end, stall or fatten the program, and whether they do (attack --help)
-  fuzz [ARGS]     coverage-guided fuzzing of every reader, seconds or hours (fuzz --help)
-  bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance,
-                  and `bench llama --model FILE [ARGS]` the service beside llama.cpp's
-  card [--dev]    a bundle in .card/ that checks and times on a machine with an NVIDIA card what needs one
-  soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
-  soak drafts [N] N requests (1000000) through what the engine learns from answers, and what that holds
-  loom            lock-free tables, and threads that share a pass, under all orders of their threads
-  docs            build the site of docs/ with mdBook, and the API of the library
-  wheel           build the Python package into target/wheels
-  container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
-  setup [--cuda] [--model]
-                  bring libtorch into .libtorch/ (the others do this themselves), and the model that serve serves";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -99,16 +72,20 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "loom" => no_arguments(rest).and_then(|()| loom::run()),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {
-            println!("{USAGE}");
+            let text = rest.first().map_or_else(|| Ok(help::overview()), |name| help::of(name))?;
+            println!("{text}");
             Ok(ExitCode::SUCCESS)
         }
-        other => Err(Failure::new(format!("there is no command {other:?}\n\n{USAGE}"))),
+        other => help::of(other).map(|_| ExitCode::FAILURE),
     }
 }
 
 fn no_arguments(rest: &[String]) -> Result<(), Failure> {
     match rest.first() {
         None => Ok(()),
-        Some(extra) => Err(Failure::new(format!("unexpected argument {extra:?}\n\n{USAGE}"))),
+        Some(extra) => Err(Failure::new(format!(
+            "unexpected argument {extra:?}\n\n{}",
+            help::overview()
+        ))),
     }
 }

@@ -1,5 +1,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, final
+
+from typing_extensions import Buffer
 
 __all__ = [
     "Assertion",
@@ -24,10 +26,15 @@ __all__ = [
     "weighted_token",
 ]
 
+class _Tensor(Protocol):
+    """A tensor of torch on the CPU, by what is asked of it."""
+
+    def numpy(self) -> Any: ...
+
 # An array of int32 that shares its memory: of numpy, or a tensor of torch on the CPU; or `Masks`.
-_Mask: TypeAlias = Any
+_Mask: TypeAlias = Buffer | _Tensor | Masks
 # An array or a sequence of integers.
-_Integers: TypeAlias = Any
+_Integers: TypeAlias = Buffer | _Tensor | Sequence[int]
 # The type, where a method has its name.
 _Bytes: TypeAlias = bytes
 _Kind: TypeAlias = Literal["text", "special", "mark", "unused"]
@@ -214,7 +221,7 @@ class State:
 
 @final
 class Masks:
-    def __new__(cls, array: Any) -> Masks: ...
+    def __new__(cls, array: Buffer | _Tensor) -> Masks: ...
     def __len__(self) -> int: ...
     @property
     def words(self) -> int: ...

@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn demo() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
     }
 
     #[test]
