@@ -3,7 +3,7 @@
 //! ```text
 //!  JSON Schema ─ schema ─┐
 //!  regex ─────── regex ──┼─► grammar (one IR) ─► pushdown (lazy, byte-level) ─┐
-//!  EBNF ──────── syntax ─┘                                                    ├─► mask ─► law ─► draft, verify
+//!  EBNF ────── notation ─┘                                                    ├─► mask ─► law ─► draft, verify
 //!  tokenizer ─── vocab (tokens as bytes, a trie) ────────────────────────────┘
 //! ```
 //!

@@ -13,6 +13,9 @@
 //! step, so a configuration that exists can be completed. *History does not matter*: a configuration is a value,
 //! interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a tail call does
 //! not push, and all walks are over explicit lists.
+//!
+//! A rule that calls itself at its end is such a tail call, even if it is left-recursive: after `s`, the
+//! second half of `s ::= s s` is read as part of the first.
 
 mod ascii;
 mod copy;

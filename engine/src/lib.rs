@@ -9,7 +9,7 @@
 //!
 //! * [`Engine`] is the handle; [`Request`] goes in, [`Event`]s come out.
 //! * `engine/step` is the main flow, a page long: propose drafts, schedule, forward, sample, collect. `scheduler` owns the
-//!   queues, `blocks` the cache's bookkeeping, `sequence` is plain data.
+//!   queues, `blocks` the blocks of the cache, and one thread owns the model. `sequence` is plain data.
 //! * A request is driven: its `request/driver` forks branches, lets them draw, gives them up, and says which of them become
 //!   answers. A branch is a `sequence`; a `sequence/job` holds the driver and the answers' sinks, and `engine/drive` does what
 //!   is ordered.

@@ -28,6 +28,9 @@
 //! Where passes take the longer the more they feed, requests of one text have [passes of their own](turns) between those of all.
 //!
 //! A prompt that begins like one which is computed in this pass waits for the next: then it takes those blocks over.
+//!
+//! Tests: `engine/tests/engine/fairness.rs` and `priorities.rs` count the passes that each owner and each
+//! request gets.
 
 mod admission;
 pub(crate) mod pace;

@@ -10,6 +10,9 @@
 //!   an open key            by its place, if it can be the last key; but not what a key that was written begins with
 //!   one of several keys    each: which keys are left depends on it
 //! ```
+//!
+//! A token that is judged on its own takes real steps of the machine, which the grammar remembers until it
+//! is compacted. All other masks remember only themselves and the state that they are kept for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -3,6 +3,15 @@
 //! Of some languages every word can be told from what is none only once it is whole, by more than an automaton can
 //! remember, but how words may *begin* is regular. A [`Judge`] tells both: an expression of the beginnings, each of which
 //! can become a word, and of a whole text whether it is one.
+//!
+//! # Why a function, and not an automaton
+//!
+//! Whether a label of a host name in Punycode is valid depends on the text that it decodes to. How a valid
+//! label may *begin* is regular ([`idna`](crate::idna) explains why), so masks use the language of
+//! beginnings and are as exact as all others; the function decodes the text only where the label would end.
+//! Such a language cannot be intersected with others. Therefore names in Punycode are allowed only where the
+//! format is the only constraint of a string, and a finding says so. A negated format excludes a larger
+//! language, so that no invalid value is accepted.
 
 use crate::idna::{self, Directions};
 

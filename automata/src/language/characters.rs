@@ -13,6 +13,12 @@
 //! bytes which are no text, or of more than 256 classes of characters, are treated over bytes throughout.
 //!
 //! What is not done here: nothing looks around, and nothing is minimised.
+//!
+//! # Why a subset construction of our own
+//!
+//! The one of regex-automata works over bytes. With products over classes of characters, compiles became 2.8
+//! times faster on average, and forty times faster for a pattern for URIs. regex-automata still decides
+//! whether a name matches a pattern.
 
 mod automaton;
 mod failure;

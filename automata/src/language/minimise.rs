@@ -9,6 +9,11 @@
 //! Rows are compared by hashes: the sum of a number for each column times a number for the class that it leads to. So a
 //! state that moves to another class changes what leads to it by a difference, and no row is read again. The partition that
 //! comes out is checked row by row once, so that a collision can cost the result but not make it wrong.
+//!
+//! # Why automata are not minimised
+//!
+//! Only the names of states come from the minimal automaton, and they are computed when the first mask needs
+//! them. So masks are shared, and a terminal that never needs a mask costs nothing.
 
 use rustc_hash::FxHashMap;
 

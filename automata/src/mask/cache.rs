@@ -1,4 +1,6 @@
 //! What grammars over one vocabulary share: compiled terminals and their terminal masks.
+//!
+//! `docs/src/caches.md` lists all caches of the library with their keys and bounds.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,4 +1,10 @@
 //! Sets of tokens as packed bits.
+//!
+//! # Why one bit a token, however few tokens a mask has
+//!
+//! Masks that are kept as lists, or as another set with corrections, save a tenth of the time in memory and
+//! spend it on bookkeeping (`benches/record/2026-11-22-forms.md`); and sampling needs one piece. Sets inside
+//! of terminal masks are lists where they are small.
 
 /// The tokens that may come next: bit `t % 32` of word `t / 32` stands for token `t`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -3,6 +3,12 @@
 //! A thread keeps what it found in a *stripe* that few others share with it. In one table for all, threads that never wait
 //! for one another still pass the counts of its locks and values from processor to processor: two threads got done one
 //! and a half times as much as one.
+//!
+//! # Why stripes
+//!
+//! A single concurrent table never blocked, but its lock and its reference counts moved between the caches
+//! of the cores. Each stripe serves every fourth thread, and a thread copies a mask that another one found
+//! into its own stripe.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

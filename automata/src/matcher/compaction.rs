@@ -12,6 +12,15 @@
 //! What a sequence brings along is not held against the new grammar: twice of that may be used up before it is
 //! outgrown itself, so that a text of a million different keys is copied a number of times that is logarithmic in its
 //! length, and not with every step.
+//!
+//! # Why whole grammars are replaced
+//!
+//! A state is a number that stays valid for the life of its grammar. That makes rollback and forks free, and
+//! it rules out the eviction of single states. Of `grammar_bytes`, five eighths are for masks and an eighth
+//! is for distances; both are dropped and computed again. A grammar whose states exceed the last quarter is
+//! replaced: the decode loop does this between passes, the service when a request asks for a grammar. The
+//! mask of a state is the same before and after, which the oracle (`tests/masks/oracle.rs`) checks for every
+//! state that it reaches.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};

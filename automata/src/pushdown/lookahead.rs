@@ -15,6 +15,19 @@
 //! it began, so that nothing need be interned to read on. Callers are a configuration of the stacks or a local set;
 //! local sets are hash-consed, and heads in the same place are merged by uniting their callers, so that ambiguity
 //! costs no more here than there.
+//!
+//! # Why heads are not interned
+//!
+//! Memoising every step by frame and byte class leaks for text that is only tried: with open keys, every
+//! token is a new key. A schema of three nested open objects went from 2 GB and 2 s a mask to 0.1 MB and 20
+//! µs.
+//!
+//! # Why lookahead continues after unknown keys
+//!
+//! What follows a key depends on the key only if keys can run out, or if one token writes a key twice. A
+//! progress may be *in doubt* about one key; only tokens for which that matters are judged by their bytes,
+//! in a copy of the machine (`pushdown/copy.rs`). Before, every token with a key, its value and more was
+//! judged in this way, which took a third of the time of all masks.
 
 mod future;
 mod glance;

@@ -1,4 +1,7 @@
 //! States: where a sequence stands, as a value.
+//!
+//! A state holds its grammar. When a grammar has outgrown its memory, steps lead into the one that takes its
+//! place, and the old one is freed with its last state.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -24,6 +24,11 @@
 //! **Errors** of such a pass are those of the sequences whose rows count: they are told when it would have been submitted without.
 //!
 //! Texts, laws and told probabilities are those of the loop that waits, because a draw depends on its place alone.
+//!
+//! A model that cannot take tokens from its own draws says so by default, and its passes wait for the host.
+//!
+//! Tests: `engine/tests/engine/overlap.rs` runs the loop over a device that works by itself (`device.rs`)
+//! and checks which pass writes where. `planned_overlap.rs` does the same over passes by kernels.
 
 use crate::blocks::Blocks;
 use crate::error::EngineError;

@@ -10,6 +10,9 @@
 //! what it drew next is the same later, because a draw depends on the seed and its place alone. A sequence whose grammar
 //! was slow lately is *on parole*: nobody waits for its errands at all, which bring the masks along before it is
 //! scheduled, so that it costs no pass whose rows are dropped.
+//!
+//! The decode thread itself does the grammar work that takes a few rounds of counted work
+//! (`lexiform::briefly`), because handing it to another thread would take longer.
 
 use crate::error::EngineError;
 use crate::fairness::pool::{Length, Owner, Pool, cpu_time};

@@ -20,6 +20,9 @@
 //!
 //! [`Landed`] is a pass whose rows are in memory. Its draws are made by the library's law in `f64`, and are what the draws of
 //! every device are compared with.
+//!
+//! Tests: `engine/tests/engine/flights.rs` and `torch_flights.rs` compare draws of devices with draws from
+//! rows in memory.
 
 use crate::error::EngineError;
 use crate::model::logits::Logits;

@@ -10,6 +10,8 @@
 //!                             position   s   s+1  s+1  s+2  s+2
 //!   f sees … a b, c and f
 //! ```
+//!
+//! Tests: `engine/tests/engine/trees.rs` checks that each node has the row that its path has alone.
 
 use crate::error::{EngineError, Malformed};
 use crate::model::{Feed, SlotMoves};

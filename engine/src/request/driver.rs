@@ -16,6 +16,13 @@
 //!
 //! Under the global law a failed attempt goes back to its prompt by itself: that is part of the law, as the walk over the
 //! trie says, and needs nobody's decision. A driver hears of the text that was accepted.
+//!
+//! `engine/drive.rs` carries out the orders of a driver, and `sequence/job.rs` holds the sinks of its
+//! answers. Branches share the blocks of their cache until one of them writes.
+//!
+//! Tests: `request/driver/tests.rs` computes the law of whole drivers over a table model,
+//! `engine/drive/tests.rs` runs drivers over a model that reads its prefix back from its blocks, and
+//! `engine/tests/engine/branches.rs` and `populations.rs` run them in the engine.
 
 mod best;
 mod chains;

@@ -5,6 +5,9 @@
 //!   prompt  [http] [:]          heal ─►  prompt [http], healed ":"  ─► compile with Options::prefix ":" ─► grammar
 //!   drawn   [://] [example]              told  "//" "example"
 //! ```
+//!
+//! Tests: `engine/tests/engine/healing.rs` enumerates all texts of a small model;
+//! `server/tests/http/healing.rs` sends requests.
 
 use crate::request::Request;
 use lexiform::vocab::Vocabulary;

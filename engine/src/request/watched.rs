@@ -5,6 +5,11 @@
 //!   Watched                     ─┼─► Product of guarded ones ─► asked on a thread of the pool, never on the decode thread
 //!   Watched                     ─┘     a panic becomes a failure; whose turn it is can be read from outside
 //! ```
+//!
+//! A sequence whose monitors are late sits passes out. A sequence whose monitors panic or exceed their time
+//! fails alone.
+//!
+//! Tests: `engine/tests/engine/monitors.rs`.
 
 use lexiform_law::monitor::{Coverage, Failure, Monitor, MonitorState, Product};
 use std::fmt;

@@ -11,6 +11,8 @@
 //!
 //! What is taken of a row is its likeliest token, of those that the grammar allows where that is known. Nothing of it is text, so nothing here
 //! can change a law.
+//!
+//! Tests: `engine/tests/engine/lookahead.rs`.
 
 use crate::grammar::masks::Bounds;
 use crate::sampling::Found;

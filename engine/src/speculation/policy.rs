@@ -32,6 +32,8 @@
 //!
 //! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit) that choose the sources of
 //! drafts. They feed all that they have chosen.
+//!
+//! `lexiform eval drafts` compares the policies with each other.
 
 pub(crate) mod bandit;
 mod cost;

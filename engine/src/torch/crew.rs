@@ -3,6 +3,8 @@
 //! ```text
 //!   Crew::each ─► team: who takes which part, who waits, who sleeps ─► atomics: the standard library's, or loom's in tests
 //! ```
+//!
+//! `tests/interning/crew.rs` runs a crew under all orders of its threads.
 
 mod atomics;
 mod team;

@@ -1,4 +1,12 @@
 //! A pass on a device: its rows stay there, and what is wanted of them comes to memory.
+//!
+//! # Why masks stay on the host, and rows come to it
+//!
+//! A mask costs some microseconds on another thread, and a pass waits a hundredth of a millisecond for its
+//! masks. Laws, drafts and weights need rows in `f64` and seeded choices, and one implementation of them can
+//! be exact. A row of 128,000 logits takes 10 µs to copy. Its exponentials are the expensive part: the card
+//! sums them in blocks of 32 tokens (`lexiform_law::Measured`), and a draw sums only those blocks again that
+//! a mask cuts.
 
 mod draw;
 mod home;

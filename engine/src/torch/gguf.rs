@@ -9,6 +9,8 @@
 //!
 //! Nothing here names torch. A file is opened and read piece by piece, and not mapped: one that somebody cuts meanwhile is an error and
 //! no signal.
+//!
+//! Tests: `engine/tests/engine/gguf.rs` reads files that llama.cpp's own package wrote.
 
 pub(crate) mod architecture;
 pub(crate) mod blocks;

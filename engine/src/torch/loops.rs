@@ -6,6 +6,12 @@
 //!            └─ matrix, block_matrix: what is multiplied with, as it is stored, in eight bits, or in blocks
 //!   fused: the small steps between products
 //! ```
+//!
+//! With these loops a decoded token has the same numbers in any company. The keys and values of a long
+//! prompt depend in the last digit on how the scheduler cut it into pieces, unless the model was loaded
+//! batch-invariant (`LoadOptions::batch_invariant`), because torch computes the attention of long prompts.
+//!
+//! Tests: `engine/tests/engine/company.rs` and `eight_bits.rs`.
 
 pub(crate) mod block_matrix;
 mod block_product;

@@ -12,6 +12,11 @@
 //! The compile refuses whatever it understands and cannot enforce, strict or not; so what is left to refuse is what has no
 //! meaning in the draft of the schema. Clients send `strict: true` by default, with schemas full of remarks for other
 //! programs (`discriminator`, `nullable`, `format: "phone"`), which therefore must pass.
+//!
+//! # Why `strict: true` does not refuse everything that is not exact
+//!
+//! Where less is allowed than the schema says, every answer is still valid. Annotations and unknown formats
+//! assert nothing in JSON Schema either. The answer reports all of these.
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform::limits::Limits;

@@ -1,4 +1,10 @@
 //! The options of a compile: how JSON is written, and what a schema means where it does not say.
+//!
+//! # Why the order of keys is the order of reading
+//!
+//! [`KeyOrder::Schema`] takes the keys of several `properties` in the order in which they are read. Mixing
+//! them would accept two more schemas of MaskBench, and would cost every object the choice between all
+//! orders.
 
 use crate::regex::Escapes;
 

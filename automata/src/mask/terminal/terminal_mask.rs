@@ -15,6 +15,9 @@
 //! goes on as in any string, but for the few tokens that continue with `me"`. Such a terminal mask names its *base*, the
 //! tokens for which the base must not be believed, and what is true of those. Near a bound of a counted language the
 //! terminal mask is found without bounds, and a [`LengthMask`] says which of its tokens are within them.
+//!
+//! Because equal languages share their terminal masks and similar ones are found by their difference, no
+//! classes of tokens were necessary so far.
 
 use std::sync::{Arc, OnceLock};
 

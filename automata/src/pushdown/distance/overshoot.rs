@@ -25,6 +25,13 @@
 //!
 //! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those that it can begin
 //! with. No token of Llama's has more than four brackets that open something, so that it opens four levels at most.
+//!
+//! # Why a bound, and not the tokens
+//!
+//! The decode loop asks for every mask within the rest of `max_tokens`. Reading all tokens to learn how far
+//! they lead from the end took 5 µs in the median, and the mask itself takes 0.1. The bound comes from the
+//! rules and answers for nearly all states; only near the end are tokens read. It must never be too small,
+//! which tests check where every byte is a token.
 
 use super::Distances;
 use super::calls::Calls;

@@ -10,6 +10,8 @@
 //! As a draft model it is like any other, and its tokens are verified by the same rules.
 //!
 //! Which layers are left out is said by name, or chosen by likeness on a text ([`clasp`](super::clasp)).
+//!
+//! Tests: `engine/tests/engine/layer_skipping.rs`.
 
 use super::{Decoder, Result, clasp};
 use crate::error::LoadError;

@@ -5,6 +5,11 @@
 //! of a model with experts also one of the same token over and over, all of which go to the same experts, more than those take at once.
 //! Rows that are far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all
 //! passes, and the operator is told. Two ways to round in bf16 are some hundredths apart.
+//!
+//! # Why there is a trial
+//!
+//! Kernels that compute nonsense on some card or driver would otherwise write plausible texts. Eight tokens
+//! by both ways take less time than loading a layer.
 
 use crate::model::Feed;
 use crate::model::flight::Flight;

@@ -3,6 +3,9 @@
 //! A branch holds what is known and all choices that are left, which may be thousands, and for each choice that was made the
 //! other ways wait. So branches are weighed: fuel pays for looking at a large one, and if those that wait become too heavy,
 //! the ways that would be followed last are given up. What is left out is noted like all that is left out.
+//!
+//! The search is depth first, and a branch holds all remaining choices: with thousands of dependent keys,
+//! unweighed branches took a gigabyte.
 
 use std::collections::VecDeque;
 

@@ -16,6 +16,12 @@
 //! Nothing else is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
 //! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
 //! spellings out where it may, in a schema of which some numbers do.
+//!
+//! # Why exact is said of values
+//!
+//! The set of all spellings of the integers, or of the numbers up to 100, is not regular once exponents move
+//! the digits (`1200e-2`). Every number has its plain spelling, and the exponent spellings that programs
+//! write. Strict mode does not reject this: it would reject every integer.
 
 use std::rc::Rc;
 
