@@ -3,11 +3,13 @@
 pub(crate) mod card;
 pub(crate) mod docs;
 mod kernels;
+mod licences;
+pub(crate) mod loom;
 
 use crate::process::{Failure, cargo, line, quiet_output, succeeds};
+use crate::setup;
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
-use crate::{licences, loom, setup};
 use std::process::ExitCode;
 
 /// One check: what it is called in the report, and how it went.
@@ -107,12 +109,7 @@ fn library_alone() -> Result<bool, Failure> {
 }
 
 /// The crates of the library, in the order in which they would be published.
-const PUBLISHED: [&str; 4] = [
-    "lexiform-automata",
-    "lexiform-syntax",
-    "lexiform-law",
-    "lexiform",
-];
+const PUBLISHED: [&str; 4] = ["lexiform-automata", "lexiform-syntax", "lexiform-law", "lexiform"];
 
 /// Packs the crates of the library as for a registry, and builds each from what was packed. Nothing is written to a registry.
 fn publish() -> Result<bool, Failure> {

@@ -36,13 +36,21 @@ const GROUPS: [Group; 4] = [
                 "setup [--cuda] [--model]\n\nFetches libtorch once for each user and links it into .libtorch/, which the other commands \
                  do by themselves. --cuda brings the files for a card, --model the model that `serve` serves.",
             ),
-            topic("wheel", "build the Python package", "wheel\n\nThe wheel is in target/wheels."),
+            topic(
+                "wheel",
+                "build the Python package",
+                "wheel\n\nThe wheel is in target/wheels.",
+            ),
             topic(
                 "container",
                 "build and try the image",
                 "container\n\nBuilds the image of deploy/Containerfile with buildah, starts it, and asks its model a question.",
             ),
-            topic("docs", "build the site of docs/", "docs\n\nBuilds docs/ with mdBook, and the API of the library."),
+            topic(
+                "docs",
+                "build the site of docs/",
+                "docs\n\nBuilds docs/ with mdBook, and the API of the library.",
+            ),
         ],
     },
     Group {

@@ -16,8 +16,6 @@ mod clients;
 mod container;
 mod fuzz;
 mod help;
-mod licences;
-mod loom;
 mod process;
 mod serve;
 mod setup;
@@ -69,10 +67,12 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "docs" => no_arguments(rest).and_then(|()| check::docs::run()),
         "wheel" => no_arguments(rest).and_then(|()| test::python::wheel()),
         "container" => no_arguments(rest).and_then(|()| container::run()),
-        "loom" => no_arguments(rest).and_then(|()| loom::run()),
+        "loom" => no_arguments(rest).and_then(|()| check::loom::run()),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {
-            let text = rest.first().map_or_else(|| Ok(help::overview()), |name| help::of(name))?;
+            let text = rest
+                .first()
+                .map_or_else(|| Ok(help::overview()), |name| help::of(name))?;
             println!("{text}");
             Ok(ExitCode::SUCCESS)
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Ends, Grammar, State};
 use crate::error::Exhausted;
 use crate::mask::Mask;
+use crate::pushdown::FINISHED;
 
 /// What a mask is asked for. A [`State`] alone is a request without a budget, for the ends of the vocabulary.
 ///
@@ -128,5 +129,34 @@ impl Grammar {
             }
         }
         Ok(())
+    }
+
+    /// The tokens of which a mask says something else than the ends of a request, each with what they say.
+    fn changes(&self, request: &MaskRequest<'_>, mask: &Mask) -> Result<Vec<(u32, bool)>, Exhausted> {
+        let MaskRequest { state, budget, ends } = *request;
+        let Some(ends) = ends.filter(|_| state.0 != FINISHED) else {
+            return Ok(Vec::new());
+        };
+        let may_end = budget != Some(0) && self.is_accepting(state);
+        let mut changes: Vec<(u32, bool)> = ends.tokens().iter().map(|&token| (token, may_end)).collect();
+        for &token in self.vocabulary().eos() {
+            if !ends.contains(token) {
+                changes.push((token, self.may_come_by_name(state, token, budget)?));
+            }
+        }
+        changes.retain(|&(token, is_allowed)| mask.contains(token) != is_allowed);
+        Ok(changes)
+    }
+
+    /// Whether a token of the vocabulary's ends may come because the grammar names it.
+    fn may_come_by_name(&self, state: State, token: u32, budget: Option<usize>) -> Result<bool, Exhausted> {
+        let next = self.ask(|| self.step_named(state, token))?;
+        Ok(match (next, budget) {
+            (Some(next), Some(budget)) => {
+                let left = budget.checked_sub(1);
+                left.is_some_and(|left| self.completes_within(next, left))
+            }
+            (next, _) => next.is_some(),
+        })
     }
 }

@@ -220,8 +220,7 @@ mod tests {
     use tokenizers::Tokenizer;
 
     fn shipped() -> Tokenizer {
-        open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-            .expect("the demo model is in the repository")
+        open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("the demo model is in the repository")
     }
 
     #[test]
