@@ -13,7 +13,6 @@
 mod completions;
 mod ends;
 pub(super) mod infinite;
-pub(super) mod k_equivalence;
 pub(super) mod lengths;
 pub(super) mod shortest_words;
 pub(super) mod words_left;

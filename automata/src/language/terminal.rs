@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::attributes::infinite::Infinite;
-use super::attributes::k_equivalence::KEquivalence;
 use super::attributes::lengths::Lengths;
 use super::attributes::words_left::WordsLeft;
 use super::build::build;
@@ -63,8 +62,6 @@ pub struct Terminal {
     pub(super) endless_inside: OnceLock<bool>,
     /// The bytes with which all words begin and end.
     pub(super) edges: OnceLock<Option<(u8, u8)>>,
-    /// The number of bytes for which two states go on alike.
-    alike: OnceLock<KEquivalence>,
     /// How long the shortest words are.
     shortest: OnceLock<Arc<Lengths>>,
 }
@@ -118,7 +115,6 @@ impl Terminal {
             endless: OnceLock::new(),
             endless_inside: OnceLock::new(),
             edges: OnceLock::new(),
-            alike: OnceLock::new(),
             shortest: OnceLock::new(),
         };
         let start = terminal.start();
@@ -166,11 +162,6 @@ impl Terminal {
     /// Whether no byte goes on from here.
     pub fn is_stuck(&self, cursor: Cursor) -> bool {
         (0..=255).all(|byte| self.next(cursor, byte).is_none())
-    }
-
-    /// How many entries the table has.
-    pub(crate) fn transitions(&self) -> usize {
-        self.next.len()
     }
 
     /// The memory that the tables take, in bytes.
@@ -234,12 +225,6 @@ impl Terminal {
     /// How long the shortest words are, as was found when it was asked first.
     pub(super) fn shortest_words(&self, find: impl FnOnce() -> Lengths) -> Arc<Lengths> {
         self.shortest.get_or_init(|| Arc::new(find())).clone()
-    }
-
-    /// The number of bytes for which two states go on alike, bounds left aside. O(states · classes of bytes), once.
-    pub(crate) fn k_equivalence(&self) -> &KEquivalence {
-        self.alike
-            .get_or_init(|| KEquivalence::new(&self.next, self.stride, &self.accepting))
     }
 
     /// A number that no other terminal of this process has.

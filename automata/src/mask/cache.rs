@@ -12,8 +12,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::end_states::EndStates;
 use super::ground::{Ground, VOCABULARY};
 use super::set::Mask;
+use super::skip::closed::Kept;
 use super::terminal::length_mask::LengthMask;
-use super::terminal::notes::Notes;
 use super::terminal::subtree_mask::{KeySubtreeMask, SubtreeMask};
 use super::terminal::terminal_mask::{Entry, TerminalMask};
 use super::terminal::token_lengths::TokenLengths;
@@ -44,8 +44,8 @@ pub struct Tables {
     pub(super) subtree_masks: DashMap<SubtreeKey, Arc<SubtreeMask>, FxBuildHasher>,
     pub(super) key_subtree_masks: DashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>, FxBuildHasher>,
     end_states: EndStatesByState,
-    /// What is kept about terminals while they are walked, by their numbers.
-    pub(super) notes: DashMap<u64, Arc<Notes>, FxBuildHasher>,
+    /// The closed alphabets of terminals, by the numbers of these.
+    pub(super) closed: DashMap<u64, Arc<Kept>, FxBuildHasher>,
     /// The number of the next trie of rests.
     pub(super) next_trie: AtomicU64,
 }
@@ -71,7 +71,7 @@ pub(super) struct Base {
     pub(super) length_masks: FxHashMap<LanguageId, Arc<LengthMask>>,
     pub(super) subtree_masks: FxHashMap<SubtreeKey, Arc<SubtreeMask>>,
     pub(super) key_subtree_masks: FxHashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>>,
-    pub(super) notes: FxHashMap<u64, Arc<Notes>>,
+    pub(super) closed: FxHashMap<u64, Arc<Kept>>,
     /// Where tokens lead in the languages of the base, as far as it was asked for.
     pub(super) end_states: BaseEndStates,
     /// How many tries of rests the base has.
@@ -100,7 +100,7 @@ impl Base {
             length_masks: FxHashMap::default(),
             subtree_masks: FxHashMap::default(),
             key_subtree_masks: FxHashMap::default(),
-            notes: FxHashMap::default(),
+            closed: FxHashMap::default(),
             end_states: BaseEndStates::default(),
             tries: 0,
         }
@@ -143,7 +143,7 @@ impl Tables {
             subtree_masks: DashMap::default(),
             key_subtree_masks: DashMap::default(),
             end_states: DashMap::default(),
-            notes: DashMap::default(),
+            closed: DashMap::default(),
         }
     }
 
@@ -209,10 +209,10 @@ impl Tables {
         known.entry(key).or_insert(found).clone()
     }
 
-    /// What is kept about a terminal while it is walked. Where it is missing it is found again.
-    pub(super) fn notes(&self, terminal: &Terminal) -> Arc<Notes> {
-        let new = || (NOTES_BYTES, Arc::default());
-        self.known_or((&self.base.notes, &self.notes), terminal.number(), new)
+    /// The closed alphabets of a terminal that earlier walks found. Where they are missing they are found again.
+    pub(super) fn closed(&self, terminal: &Terminal) -> Arc<Kept> {
+        let new = || (CLOSED_BYTES, Arc::default());
+        self.known_or((&self.base.closed, &self.closed), terminal.number(), new)
     }
 
     /// The length of the longest token in bytes.
@@ -266,15 +266,15 @@ impl Tables {
             self.subtree_masks.clear();
             self.key_subtree_masks.clear();
             self.end_states.clear();
-            self.notes.clear();
+            self.closed.clear();
             self.terminals.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }
     }
 }
 
-/// About how much memory the notes about a terminal take.
-const NOTES_BYTES: usize = 1 << 10;
+/// About how much memory the closed alphabets of a terminal take.
+const CLOSED_BYTES: usize = 1 << 10;
 
 /// As many nodes are walked in the time of a look-up.
 const SMALL: usize = 16;

@@ -35,7 +35,7 @@ impl Tables {
             length_masks: self.base.length_masks.clone(),
             subtree_masks: self.base.subtree_masks.clone(),
             key_subtree_masks: self.base.key_subtree_masks.clone(),
-            notes: self.base.notes.clone(),
+            closed: self.base.closed.clone(),
             end_states: BaseEndStates::default(),
             tries: self.next_trie.load(Ordering::Relaxed) - VOCABULARY - 1,
         };
@@ -50,9 +50,9 @@ impl Tables {
         let subtree_masks = self.key_subtree_masks.iter();
         base.key_subtree_masks
             .extend(subtree_masks.map(|entry| (*entry.key(), entry.value().clone())));
-        let notes = self.notes.iter();
-        base.notes
-            .extend(notes.map(|entry| (*entry.key(), entry.value().clone())));
+        let closed = self.closed.iter();
+        base.closed
+            .extend(closed.map(|entry| (*entry.key(), entry.value().clone())));
         for list in &self.terminals {
             base.terminals
                 .entry(*list.key())

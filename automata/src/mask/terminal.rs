@@ -4,14 +4,11 @@
 //!   terminal mask    the tokens that stay within the language, and what is left of those that leave it
 //!   length mask      the same near a bound of a counted language, for all bounds at once; token_lengths sorts tokens
 //!   subtree mask     the same below one node of a trie
-//!   k_equivalence    states that only long tokens tell apart share a mask
 //!   *_walk           how each is found
 //! ```
 
-mod k_equivalence;
 pub(super) mod length_mask;
 mod length_walk;
-pub(super) mod notes;
 mod places;
 pub(super) mod subtree_mask;
 mod subtree_walk;

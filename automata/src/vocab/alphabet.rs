@@ -134,13 +134,6 @@ pub(super) fn heights(nodes: &[Node]) -> Box<[u8]> {
     })
 }
 
-/// The length of the longest token that ends at each node or below it; 255 if it is longer. O(nodes).
-pub(super) fn reaches(nodes: &[Node]) -> Box<[u8]> {
-    upwards(nodes, |node, below| {
-        below.max(u8::try_from(node.depth).unwrap_or(u8::MAX))
-    })
-}
-
 /// A value for each node from the greatest one of its children, which is 0 where there are none.
 fn upwards(nodes: &[Node], value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
     let mut values = vec![0u8; nodes.len()];
@@ -264,8 +257,6 @@ mod tests {
             ["a", "aé", "aé中", "ab", "b", "中"].map(height),
             [4, 2, 1, 1, 1, 1]
         );
-        let reach = |path: &str| trie.reaches()[trie.find(path.as_bytes()).expect("the path is in the trie")];
-        assert_eq!(["a", "aé", "ab", "b", "中"].map(reach), [7, 7, 2, 1, 6]);
         assert_eq!(trie.weights()[usize::from(b'a')], 1);
         assert_eq!(trie.weights()[usize::from(b'b')], 2);
     }

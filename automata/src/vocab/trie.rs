@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use super::alphabet::{Alphabet, alphabets, heights, reaches, spans, weights};
+use super::alphabet::{Alphabet, alphabets, heights, spans, weights};
 use super::children::Children;
 use super::node::Node;
 
@@ -25,8 +25,6 @@ pub struct Trie {
     alphabets: OnceLock<Box<[Alphabet]>>,
     /// How many characters the subtree of each node is high; found when first asked for.
     heights: OnceLock<Box<[u8]>>,
-    /// How long the longest token in the subtree of each node is; found when first asked for.
-    reaches: OnceLock<Box<[u8]>>,
     /// How many edges have a character of each bit; found when first asked for.
     weights: OnceLock<Box<[u32; 128]>>,
     /// The most bytes between two bytes on a way down, for each pair; found when first asked for.
@@ -101,11 +99,6 @@ impl Trie {
     /// The most characters on a way down from the edge into a node; saturates at 255.
     pub(crate) fn heights(&self) -> &[u8] {
         self.heights.get_or_init(|| heights(&self.nodes))
-    }
-
-    /// How long the longest token is that ends at a node or below it, in bytes; saturates at 255.
-    pub(crate) fn reaches(&self) -> &[u8] {
-        self.reaches.get_or_init(|| reaches(&self.nodes))
     }
 
     /// How many edges have a character of each bit of an alphabet, about.

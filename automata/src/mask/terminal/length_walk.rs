@@ -28,8 +28,8 @@ impl Tables {
 impl LengthMask {
     /// Walks the vocabulary once from a state. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> LengthMask {
-        let (vocab, notes) = (tables.vocabulary(), tables.notes(terminal));
-        let mut walk = Walk::new(terminal, vocab.trie(), state, &notes.closed);
+        let (vocab, closed) = (tables.vocabulary(), tables.closed(terminal));
+        let mut walk = Walk::new(terminal, vocab.trie(), state, &closed);
         walk.run();
         let names = terminal.language_ids(true);
         let inner = walk.inner.into_iter().map(|(state, units, tokens)| Group {

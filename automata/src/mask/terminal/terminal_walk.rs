@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::k_equivalence::{self as near, KEquivalent};
 use super::places::Places;
 use super::terminal_mask::{Bounds, Entry, Rests, TerminalMask};
 use crate::language::{Cursor, Terminal};
@@ -34,7 +33,6 @@ impl Tables {
             language,
             || {
                 let terminal_mask = Arc::new(TerminalMask::new(terminal, state, self));
-                near::remember(&self.notes(terminal).walked, state, &terminal_mask);
                 (terminal_mask.bytes(), terminal_mask)
             },
         )
@@ -60,29 +58,29 @@ impl TerminalMask {
     /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only what they
     /// differ in. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> TerminalMask {
-        let notes = tables.notes(terminal);
-        let model = model(terminal, state).map(|state| KEquivalent {
-            state,
-            terminal_mask: tables.terminal_mask(terminal, state),
-            bytes: 0,
-        });
+        let model = model(terminal, state).map(|model| (model, tables.terminal_mask(terminal, model)));
         // A base has none itself.
-        let model = model.filter(|near| near.terminal_mask.base.is_none());
-        match model.or_else(|| near::find(&notes.walked, terminal, state)) {
-            Some(model) => TerminalMask::by_difference(terminal, state, model, tables),
+        match model.filter(|(_, base)| base.base.is_none()) {
+            Some((model, base)) => TerminalMask::by_difference(terminal, (state, model), base, tables),
             None => {
+                let closed = tables.closed(terminal);
                 let mut walk = Walk::new(terminal, tables.vocabulary().trie());
-                walk.run_all(state, &notes.closed);
-                walk.into_factor(None, Vec::new(), tables)
+                walk.run_all(state, &closed);
+                walk.into_terminal_mask(None, Vec::new(), tables)
             }
         }
     }
 
-    fn by_difference(terminal: &Terminal, state: u32, model: KEquivalent, tables: &Tables) -> TerminalMask {
+    fn by_difference(
+        terminal: &Terminal,
+        states: (u32, u32),
+        base: Arc<TerminalMask>,
+        tables: &Tables,
+    ) -> TerminalMask {
         let mut walk = Walk::new(terminal, tables.vocabulary().trie());
-        let difference = Difference::new(terminal, (state, &model), tables.vocabulary());
+        let difference = Difference::new(terminal, states, tables.vocabulary());
         let except = difference.run(&mut walk);
-        walk.into_factor(Some(model.terminal_mask), except, tables)
+        walk.into_terminal_mask(Some(base), except, tables)
     }
 }
 
@@ -268,7 +266,12 @@ impl<'a> Walk<'a> {
         (inner, walk.exits.into_iter().flatten())
     }
 
-    fn into_factor(self, base: Option<Arc<TerminalMask>>, except: Vec<u32>, tables: &Tables) -> TerminalMask {
+    fn into_terminal_mask(
+        self,
+        base: Option<Arc<TerminalMask>>,
+        except: Vec<u32>,
+        tables: &Tables,
+    ) -> TerminalMask {
         let exits = self.exits.into_iter().zip(0u8..=255);
         let rests = exits
             .filter(|(nodes, _)| !nodes.is_empty())
@@ -286,8 +289,6 @@ impl<'a> Walk<'a> {
 struct Difference<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
-    /// Tokens of no more bytes are read alike.
-    alike: usize,
     /// The pair of states at each depth of the current path.
     pairs: Vec<(u32, u32)>,
     path: Vec<u32>,
@@ -295,16 +296,11 @@ struct Difference<'a> {
 }
 
 impl<'a> Difference<'a> {
-    fn new(
-        terminal: &'a Terminal,
-        (state, model): (u32, &KEquivalent),
-        vocab: &'a Vocabulary,
-    ) -> Difference<'a> {
+    fn new(terminal: &'a Terminal, states: (u32, u32), vocab: &'a Vocabulary) -> Difference<'a> {
         Difference {
             terminal,
             vocab,
-            alike: model.bytes,
-            pairs: vec![(state, model.state)],
+            pairs: vec![states],
             path: Vec::new(),
             except: Vec::new(),
         }
@@ -313,16 +309,11 @@ impl<'a> Difference<'a> {
     /// The tokens on which the states disagree; what the first of them says of those is found by `own`.
     fn run(mut self, own: &mut Walk<'_>) -> Vec<u32> {
         let nodes = self.vocab.trie().nodes();
-        let reaches = self.vocab.trie().reaches();
         let names = self.terminal.language_ids(false);
         let mut at = 0;
         while at < nodes.len() {
             spend(1);
             let node = &nodes[at];
-            if usize::from(reaches[at]) <= self.alike {
-                at = node.end as usize;
-                continue;
-            }
             let depth = node.depth as usize;
             self.pairs.truncate(depth);
             self.path.truncate(depth - 1);
