@@ -31,4 +31,4 @@ pub use expression::Expression;
 pub use ids::{ExprId, RegularId, RuleId, SeriesId};
 pub use judge::Judge;
 pub use regular::{Part, Regular};
-pub use series::{Demand, Keys, Meets, Member, Rest, Series, SeriesOrder, Way};
+pub use series::{Demand, Meets, Member, Rest, Series, SeriesOrder, Way};

@@ -202,7 +202,7 @@ fn count_before(numbers: &mut Numbers) -> Option<()> {
 
 fn list(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.vocabulary(LISTED)?;
-    let list = numbers.draw(proptest::prop_oneof![series::lists(), series::repeating_lists()])?;
+    let list = numbers.draw(series::lists())?;
     compare(
         lower::compile(&list.grammar(), &vocabulary),
         list.language(),

@@ -6,7 +6,7 @@ use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use lexiform_automata::grammar::{
-    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
+    Cfg, CfgBuilder, ExprId, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
 };
 use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
@@ -200,7 +200,6 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
             members: members.into(),
             rest,
             taken: vec![],
-            keys: Keys::Differ,
             separator,
             order,
             min,
@@ -303,7 +302,6 @@ fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
                 members,
                 rest: vec![],
                 taken: vec![],
-                keys: Keys::Differ,
                 separator,
                 order,
                 min: 0,
@@ -370,7 +368,6 @@ fn finite_keys_run_out() {
             members: vec![],
             rest,
             taken: vec![],
-            keys: Keys::Differ,
             separator,
             order: SeriesOrder::Any,
             min: 0,
@@ -456,7 +453,6 @@ fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
             members: vec![Member { ways, required: true }],
             rest: vec![],
             taken: vec![],
-            keys: Keys::Differ,
             separator,
             order: SeriesOrder::Listed,
             min: 0,

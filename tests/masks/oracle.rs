@@ -168,18 +168,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn lists_of_which_a_key_comes_again(
-        list in series::repeating_lists(),
-        vocabulary in vocabulary::vocabularies(b"ab,:"),
-    ) {
-        let language = list.language();
-        match lower::compile(&list.grammar(), &vocabulary) {
-            Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
-            Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
-        }
-    }
-
     /// The same through the front ends: patterns and grammars as text.
     #[test]
     fn sources_as_text(

@@ -113,7 +113,7 @@ impl<'a> Part<'a> {
             behind,
             next,
             inner,
-            judged: matches!(stacks.view(frame), View::Judged(..)) || stacks.may_come_again(frame),
+            judged: matches!(stacks.view(frame), View::Judged(..)),
             overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
         })
     }

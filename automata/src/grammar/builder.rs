@@ -356,7 +356,7 @@ impl Cfg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::{Keys, Member, SeriesOrder};
+    use crate::grammar::{Member, SeriesOrder};
 
     #[test]
     fn equal_series_are_stored_once() {
@@ -367,7 +367,6 @@ mod tests {
                 members: vec![Member::new(item, true)],
                 rest: Vec::new(),
                 taken: Vec::new(),
-                keys: Keys::Differ,
                 separator,
                 order: SeriesOrder::Any,
                 min,

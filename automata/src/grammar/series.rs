@@ -16,8 +16,6 @@ pub struct Series {
     /// Keys that no item of the rest may have, such as those of members, in order. Few of them cost less here than as a
     /// complement in the language of every key.
     pub taken: Vec<Box<[u8]>>,
-    /// Whether keys of the rest must differ, or one must come again.
-    pub keys: Keys,
     /// What stands between two items (for instance `,` and white space).
     pub separator: ExprId,
     /// How members are ordered among each other and among the rest.
@@ -79,17 +77,6 @@ pub struct Rest {
     pub item: ExprId,
     /// Which demands are met by that.
     pub meets: Meets,
-}
-
-/// What is asked of all keys of a [`Series`] together.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Keys {
-    /// No two are the same: the keys of an object, or the items of a list of which each is another.
-    #[default]
-    Differ,
-    /// Some two are the same: the items of a list that are not all different. Such a series is in
-    /// [`Leading`](SeriesOrder::Leading) order, its keys are whole items, none is taken, and it has no demands.
-    Repeat,
 }
 
 /// The order of the items of a [`Series`].

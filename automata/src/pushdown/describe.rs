@@ -3,8 +3,6 @@
 //! A reader is a frame with its callers. The frame says what is read; the rules of the callers say where in the source
 //! that is, from the inside out.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashSet;
 
 use super::frame::{FrameId, FrameKey, Frames};
@@ -124,7 +122,6 @@ impl Frames {
             FrameKey::Judged { judged, cursor, text } => vec![self.expected_word(judged, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
             FrameKey::Choice(at) => self.expected_of_choice(at),
-            FrameKey::Words { ref words, at } => vec![self.expected_of_words(id, words, at)],
             FrameKey::Return | FrameKey::Series(..) => Vec::new(),
         }
     }
@@ -142,16 +139,6 @@ impl Frames {
         let begun = text != crate::pushdown::intern::interner::NIL;
         let ranges = self.beginnings(judged).ranges(cursor);
         (Expected::Word { shortest, begun }, ranges)
-    }
-
-    /// One of the words that were written before.
-    fn expected_of_words(&self, id: FrameId, words: &[Arc<[u8]>], at: u32) -> (Expected, Vec<(u8, u8)>) {
-        let shortest = words.iter().min_by_key(|word| word.len());
-        let shortest = shortest.map_or(&[][..], |word| &word[at as usize..]);
-        let shortest = shortest[..shortest.len().min(SHOWN_BYTES)].to_vec();
-        let ranges = self.edge_list(id).iter().map(|&(first, last, _)| (first, last));
-        let begun = at > 0;
-        (Expected::Word { shortest, begun }, ranges.collect())
     }
 
     /// The members that begin like this, as far as they are fixed.

@@ -21,7 +21,6 @@ mod key;
 mod list;
 mod overshoot;
 mod remembered;
-mod repeat;
 mod solve;
 
 use std::sync::Arc;
@@ -118,10 +117,6 @@ impl Distances {
             FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
             FrameKey::Series(series, progress) => self.of_progress(frames, *series, *progress),
             FrameKey::Choice(at) => self.of_choice(frames, *at),
-            FrameKey::Words { words, at } => self.of_words(words, *at),
-            FrameKey::Key { cursor, text, .. } if frames.may_come_again(frame) => {
-                self.of_key_to_repeat(frames, frame, *cursor, &frames.texts.to_vec(*text))
-            }
             FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
             FrameKey::Judged { judged, text, .. } => {
                 self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
@@ -153,12 +148,6 @@ impl Distances {
             At::Frame(frame) => self.of_frame(frames, frame),
             At::Node { rule, node } => self.of_nodes(frames, rule, &[node]),
             At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
-            At::Key { frame, cursor, start } if frames.may_come_again(frame) => {
-                let (_, _, _, text) = frames.key_parts(frame);
-                let written = path.get(start as usize..).unwrap_or_default();
-                let text = [&frames.texts.to_vec(text)[..], written].concat();
-                self.of_key_to_repeat(frames, frame, cursor, &text)
-            }
             At::Key { frame, cursor, start } => {
                 self.of_key(frames, frame, cursor, path.get(start as usize..))
             }
@@ -198,13 +187,6 @@ impl Distances {
         match frames.get(frame).key {
             FrameKey::TerminalStart(terminal) => self.peak(terminal, frames.terminal(terminal).start()),
             FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
-            FrameKey::Key {
-                series, rest, cursor, ..
-            } if frames.may_come_again(frame) => {
-                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
-                let word = key.map_or(NEVER, |key| self.peak(key, cursor));
-                plus(word, self.behind_new_key(frames, frame))
-            }
             FrameKey::Key {
                 series,
                 rest,

@@ -65,11 +65,6 @@ pub(crate) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
-    /// One of these words, of which `at` bytes are read; the words are in order, and equal in these bytes.
-    Words {
-        words: Arc<[Arc<[u8]>]>,
-        at: u32,
-    },
 }
 
 impl FrameKey {
@@ -324,10 +319,6 @@ impl Frames {
                 (false, (true, key.is_accepting(*cursor)))
             }
             FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), (true, false)),
-            FrameKey::Words { words, at } => {
-                let (ends, reads) = ends_and_goes_on(words, *at);
-                (ends, (reads, false))
-            }
         };
         Frame {
             key,
@@ -401,9 +392,7 @@ impl Frames {
         match self.get(id).key {
             FrameKey::Return | FrameKey::Series(..) => None,
             FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
-            FrameKey::RuleStart(_) | FrameKey::Rule { .. } | FrameKey::Words { .. } => {
-                self.read_rule(id, byte)
-            }
+            FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {
                 let terminal = self.terminal(index);
                 let cursor = terminal.next(terminal.start(), byte)?;
@@ -440,14 +429,13 @@ impl Frames {
         }
     }
 
-    /// What the frame of a rule or of listed words reads, as ranges of bytes in order. Found once.
+    /// What the frame of a rule reads, as ranges of bytes in order. Found once.
     fn edges(&self, id: FrameId) -> &Edges {
         let frame = self.get(id);
         let find = || {
             let list = match &frame.key {
                 FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
                 FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
-                FrameKey::Words { words, at } => self.edges_of_words(words, *at),
                 _ => SmallVec::new(),
             };
             let mut bytes = ByteSet::default();
@@ -478,10 +466,4 @@ impl Frames {
             _ => None,
         }
     }
-}
-
-/// Whether one of the words ends here, and whether one goes on.
-fn ends_and_goes_on(words: &[Arc<[u8]>], at: u32) -> (bool, bool) {
-    let length = |word: &Arc<[u8]>| word.len() == at as usize;
-    (words.iter().any(length), !words.iter().all(length))
 }

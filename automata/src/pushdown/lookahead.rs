@@ -325,9 +325,7 @@ impl<'a> Lookahead<'a> {
     }
 
     fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
-        // Once a key has come again, no key makes a difference.
-        let goes_on = !self.strict || self.stacks.frames.has_come_again(frame);
-        goes_on
+        (!self.strict)
             .then(|| self.stacks.frames.behind_any_key(frame))
             .flatten()
     }

@@ -4,7 +4,6 @@
 //!   progress     what a list remembers: items written, how many, with which keys
 //!   next_key     the keys of the properties as one automaton, read together as far as they begin alike
 //!   contains     a demand, which some number of the items must meet
-//!   repeat       lists of which some key must be written twice
 //!   key_set      sets of keys; used_keys is that of the list asked for last
 //!   *_frame      how the frames of these go on
 //! ```
@@ -16,6 +15,4 @@ mod list_frame;
 pub(crate) mod next_key;
 mod next_key_frame;
 pub(crate) mod progress;
-pub(crate) mod repeat;
-mod repeat_frame;
 pub(crate) mod used_keys;

@@ -187,11 +187,6 @@ impl Stacks {
         self.frames.word_ends(frame, written)
     }
 
-    /// Whether what follows the key of a frame depends on whether it was written before.
-    pub(crate) fn may_come_again(&self, frame: FrameId) -> bool {
-        self.frames.may_come_again(frame)
-    }
-
     /// The shortest bytes after which the key of a frame could only become one that was written before. Some may be left out
     /// of which `fits` is false.
     pub(crate) fn taken(&self, frame: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {

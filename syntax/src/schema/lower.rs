@@ -14,7 +14,6 @@ mod flatten;
 mod number;
 mod numeral;
 mod object;
-mod repeated;
 mod space;
 mod string;
 mod unique;
@@ -52,7 +51,6 @@ pub(super) fn grammar(
         let body = match piece {
             Piece::Whole => writer.body(goal),
             Piece::ArrayTails => writer.array_tails(goal),
-            Piece::Structured => writer.structured(goal),
         };
         writer.builder.define(rule, body);
         if limits.cancel.is_asked() {

@@ -458,15 +458,6 @@ proptest! {
     }
 
     #[test]
-    fn budgets_of_lists_of_which_a_key_comes_again(
-        list in series::repeating_lists(),
-        vocabulary in vocabulary::vocabularies(b"ab,:"),
-        gappy in gappy(b"ab,:"),
-    ) {
-        check_budgets_of(&list.grammar(), [vocabulary, gappy])?;
-    }
-
-    #[test]
     fn budgets_of_json_schemas(
         schema in json::schemas(),
         vocabulary in vocabulary::vocabularies_of(super::JSON_BYTES, super::JSON_PIECES),
@@ -492,7 +483,7 @@ proptest! {
     /// The same where what must still be written hangs on the keys that were.
     #[test]
     fn every_walk_through_a_list_ends_in_time(
-        list in prop_oneof![series::lists(), series::repeating_lists()],
+        list in series::lists(),
         vocabulary in vocabulary::vocabularies(b"ab,:"),
         gappy in gappy(b"ab,:"),
         walk in walks(),

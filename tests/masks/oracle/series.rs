@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lexiform_automata::grammar::{
-    Cfg, Demand, ExprId, Keys, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way,
+    Cfg, Demand, ExprId, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way,
 };
 use proptest::prelude::*;
 
@@ -16,7 +16,6 @@ pub(crate) struct List {
     members: Vec<(Vec<(Pattern, Meets)>, bool)>,
     rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
     taken: Vec<&'static str>,
-    keyed: Keys,
     demands: Vec<Demand>,
     order: SeriesOrder,
     min: u64,
@@ -29,8 +28,6 @@ struct Written {
     /// Members that may still be written, and whether each must be.
     open: Vec<(usize, bool)>,
     keys: BTreeSet<&'static str>,
-    /// Whether a key came again.
-    repeated: bool,
     count: u64,
     /// How many items met each demand, as far as it matters.
     met: Vec<u64>,
@@ -68,7 +65,6 @@ pub(crate) fn list(
             members,
             rest,
             taken: taken.iter().map(|key| key.as_bytes().into()).collect(),
-            keys: Keys::Differ,
             separator,
             order,
             min,
@@ -107,7 +103,6 @@ impl List {
                 members,
                 rest,
                 taken: self.taken.iter().map(|key| key.as_bytes().into()).collect(),
-                keys: self.keyed,
                 separator,
                 order: self.order,
                 min: self.min,
@@ -127,7 +122,6 @@ impl List {
         self.after(&Written {
             open,
             keys: BTreeSet::new(),
-            repeated: false,
             count: 0,
             met: vec![0; self.demands.len()],
             started: false,
@@ -138,7 +132,6 @@ impl List {
     fn after(&self, written: &Written) -> Re {
         let met = self.demands.iter().zip(&written.met);
         let ends = written.count >= self.min
-            && (written.repeated || self.keyed == Keys::Differ)
             && written.open.iter().all(|(_, required)| !required)
             && met.clone().all(|(demand, met)| *met >= demand.min);
         let mut others = vec![if ends { Re::Empty } else { Re::Never }];
@@ -199,10 +192,6 @@ impl List {
             if let Some(mut next) = self.meet(closed.clone(), *meets) {
                 let used = next.keys.clone();
                 next.keys.extend(self.taken.iter().filter(|_| !keys.is_empty()));
-                if self.keyed == Keys::Repeat && !keys.is_empty() {
-                    choices.extend(keys.iter().map(|key| (Re::text(key), again(key, &next))));
-                    continue;
-                }
                 for (re, mut next) in rest_choices(keys, item, &next) {
                     // What is taken was not written.
                     next.keys
@@ -226,16 +215,6 @@ impl List {
         }
         Some(written)
     }
-}
-
-/// What is written once a key was, where some key must come again.
-fn again(key: &'static str, next: &Written) -> Written {
-    let mut next = next.clone();
-    next.repeated |= !next.keys.insert(key);
-    if next.repeated {
-        next.keys.clear();
-    }
-    next
 }
 
 fn rest_choices(keys: &[&'static str], item: &Pattern, next: &Written) -> Vec<(Re, Written)> {
@@ -296,40 +275,10 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
                 members,
                 rest,
                 taken,
-                keyed: Keys::Differ,
                 demands,
                 order,
                 min,
                 max: more.map(|more| min + more),
-            }
-        })
-}
-
-/// Random lists of which a key comes again. Items without keys stand among them.
-pub(crate) fn repeating_lists() -> impl Strategy<Value = List> {
-    (
-        lists(),
-        prop::collection::vec(
-            prop::sample::subsequence(vec!["a", "b", "ab", "a:", "b:a"], 1..=3),
-            1..=2,
-        ),
-    )
-        .prop_map(|(list, keyed)| {
-            let unkeyed = list.rest.into_iter().filter(|(keys, ..)| keys.is_empty());
-            let unkeyed = unkeyed.map(|(keys, item, _)| (keys, item, 0)).take(1);
-            let keyed = keyed.into_iter().map(|keys| (keys, Pattern::Seq(Vec::new()), 0));
-            let members = list.members.into_iter().take(1);
-            let members =
-                members.map(|(ways, _)| (ways.into_iter().map(|(way, _)| (way, 0)).collect(), false));
-            List {
-                members: members.collect(),
-                rest: keyed.chain(unkeyed).collect(),
-                taken: Vec::new(),
-                keyed: Keys::Repeat,
-                demands: Vec::new(),
-                order: SeriesOrder::Leading,
-                min: list.min,
-                max: list.max,
             }
         })
 }

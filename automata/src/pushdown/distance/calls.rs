@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Distances;
 use super::free::{FreeWords, KEYS};
-use crate::grammar::{Keys, SeriesOrder};
+use crate::grammar::SeriesOrder;
 use crate::language::ByteSet;
 use crate::language::components;
 use crate::language::{NEVER, plus};
@@ -357,5 +357,5 @@ fn is_plain(plan: &SeriesPlan) -> bool {
     let required = plan.members.iter().filter(|member| member.required).count() as u64;
     // Members that are passed over are lost for the count.
     let loses = plan.order == SeriesOrder::Listed && plan.min > required && !plan.members.is_empty();
-    !plan.has_demands() && plan.keys != Keys::Repeat && !loses
+    !plan.has_demands() && !loses
 }

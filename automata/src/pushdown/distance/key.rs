@@ -23,9 +23,6 @@ impl KeyLengths {
     pub(crate) fn new(frames: &Frames, shortest: &Distances, frame: FrameId) -> Option<KeyLengths> {
         let (series, rest, progress, _) = frames.key_parts(frame);
         let key = frames.nfa.series[series as usize].rest[rest as usize].key?;
-        if frames.may_come_again(frame) {
-            return None;
-        }
         let mut taken = match shortest.achievable {
             true => frames.unwritable_behind(frame, &[], usize::MAX)?,
             false => Vec::new(),

@@ -145,9 +145,6 @@ impl Distances {
         if plan.has_demands() {
             return self.of_demanding(frames, series, progress, more);
         }
-        if frames.is_repeating(series) {
-            return self.of_repeating(frames, series, progress, self.of_used(frames, progress));
-        }
         let mut left = self.left(frames, series, progress);
         let rests = left.rests(plan, progress);
         if rests > 0 {

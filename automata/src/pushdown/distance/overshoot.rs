@@ -94,7 +94,6 @@ impl OvershootBound {
                 let left = shortest.of_progress(frames, *series, *progress);
                 self.of_progress(frames, (*series, *progress), left)
             }
-            FrameKey::Words { words, .. } => words.iter().map(|word| word.len() as u64).max().unwrap_or(0),
             FrameKey::Judged { judged, .. } => frames.judge(*judged).longest_completion() as u64,
         }
     }

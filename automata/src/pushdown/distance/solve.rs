@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 use super::Distances;
 use super::list::Left;
 use super::remembered::Remembered;
-use crate::grammar::Keys;
 use crate::language::{ByteSet, NEVER, lengths_over, plus};
 use crate::pushdown::frame::Frames;
 use crate::pushdown::object::progress::Progress;
@@ -138,7 +137,7 @@ impl Solve<'_> {
                 self.used_by[rest.item as usize].push((index, Use::Rest(rest.key)));
             }
             let required = plan.members.iter().filter(|member| member.required).count();
-            let many = plan.min.max(required as u64) > 1 || plan.has_demands() || plan.keys == Keys::Repeat;
+            let many = plan.min.max(required as u64) > 1 || plan.has_demands();
             if let Some(separator) = plan.separator.filter(|_| many) {
                 self.used_by[separator as usize].push((index, Use::Separator));
             }
@@ -237,14 +236,11 @@ impl Solve<'_> {
     /// settled later is no shorter than what was used.
     fn push_series(&mut self, series: u32) {
         let plan = &self.frames.nfa.series[series as usize];
-        let length = match plan.keys {
-            _ if plan.has_demands() => self
+        let length = match plan.has_demands() {
+            true => self
                 .shortest
                 .of_demanding(self.frames, series, Progress::START, 0),
-            Keys::Repeat => self
-                .shortest
-                .of_repeating(self.frames, series, Progress::START, NEVER),
-            Keys::Differ => {
+            false => {
                 let members = plan.members.iter();
                 let members = members.map(|member| (self.shortest.of_member(member), member.required));
                 let mut left = Left {

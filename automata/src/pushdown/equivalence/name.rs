@@ -30,9 +30,6 @@ use crate::work::spend;
 /// The last bytes of a key or of a judged word that its name depends on.
 const TEXT: usize = 64;
 
-/// The first words of a frame that its name depends on, beside the last one and their number.
-const WORDS: usize = 16;
-
 /// How many numbers are hashed in the time of one round of other loops.
 const PLAIN: usize = 16;
 
@@ -170,12 +167,6 @@ impl Frames {
                     (judged, cursor).hash(name);
                     self.hash_text(*text, name);
                 }
-                FrameKey::Words { words, at } => {
-                    (words.len(), at).hash(name);
-                    for word in words.iter().take(WORDS).chain(words.last()) {
-                        (word.len(), &word[..word.len().min(TEXT)]).hash(name);
-                    }
-                }
             }
         })
     }
@@ -188,13 +179,7 @@ impl Frames {
             SeriesOrder::Listed | SeriesOrder::Leading => progress.done.hash(name),
         }
         self.met.get(progress.met).hash(name);
-        (
-            progress.count,
-            progress.repeated,
-            progress.started,
-            progress.separated,
-        )
-            .hash(name);
+        (progress.count, progress.started, progress.separated).hash(name);
     }
 
     fn hash_text(&self, text: u32, name: &mut Stable) {

@@ -74,7 +74,6 @@ impl Lookahead<'_> {
         known: &mut HangingSets,
     ) -> bool {
         let frames = &self.stacks.frames;
-        let hangs = |frame| frames.may_come_again(frame) || hangs(frame);
         let here = |head: &Head| match head.at {
             At::Judged { .. } => true,
             At::Key { frame, .. } => hangs(frame) || !frames.taken(frame, |_| true).is_empty(),

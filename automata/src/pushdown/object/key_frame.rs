@@ -46,9 +46,8 @@ impl Frames {
 
     pub(crate) fn frame_after_key(&self, series: u32, rest: u32, progress: Progress, text: u32) -> FrameId {
         let after = self.after_rest(series, rest, progress);
-        let after = match self.is_repeating(series) {
-            true => self.with_key_again(after, text),
-            false if self.forgets_keys => after,
+        let after = match self.forgets_keys {
+            true => after,
             false => Progress {
                 used: self.keys.push(progress.used, text),
                 ..after
@@ -59,9 +58,6 @@ impl Frames {
 
     pub(crate) fn is_used(&self, series: u32, progress: Progress, text: u32) -> bool {
         let plan = &self.nfa.series[series as usize];
-        if self.is_repeating(series) {
-            return false;
-        }
         self.keys.iter(progress.used).any(|used| used == text)
             || (!plan.taken.is_empty() && plan.is_taken(&self.texts.to_vec(text)))
     }
@@ -73,9 +69,6 @@ impl Frames {
 
     /// How many keys can no longer be written, known or not.
     fn unwritable(&self, series: u32, progress: Progress) -> usize {
-        if self.is_repeating(series) {
-            return 0;
-        }
         let taken = self.nfa.series[series as usize].taken.len();
         self.used_keys(progress).len() + taken + usize::from(progress.doubted)
     }
@@ -91,10 +84,6 @@ impl Frames {
     pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
         let (series, rest, progress, _) = self.key_parts(id);
         let plan = &self.nfa.series[series as usize];
-        if self.is_repeating(series) {
-            let behind = || self.series_frame(series, self.after_rest(series, rest, progress));
-            return progress.repeated.then(behind);
-        }
         let after = Progress {
             doubted: true,
             ..self.after_rest(series, rest, progress)
@@ -177,12 +166,8 @@ impl Frames {
     /// The frame of a key that has gone on with these bytes.
     pub(crate) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
         let (series, rest, progress, text) = self.key_parts(id);
-        let text = match progress.repeated {
-            // Which key it is makes no difference any more.
-            true => NIL,
-            false if self.forgets_keys && !self.is_repeating(series) => {
-                self.excluded_text(series, text, written)
-            }
+        let text = match self.forgets_keys {
+            true => self.excluded_text(series, text, written),
             false => self.add_text(text, written),
         };
         self.intern(FrameKey::Key {

@@ -36,7 +36,6 @@ impl Frames {
         let plan = &self.nfa.series[series as usize];
         progress.started
             && !progress.separated
-            && (progress.repeated || !self.is_repeating(series))
             && plan.may_end(progress.count, &self.outlook(series, progress))
             && plan.demands_are_met(self.met.get(progress.met))
     }
@@ -109,7 +108,7 @@ impl Frames {
     /// Whether an item may come next.
     fn has_items(&self, series: u32, progress: Progress) -> bool {
         let plan = &self.nfa.series[series as usize];
-        if plan.has_demands() || self.is_repeating(series) {
+        if plan.has_demands() {
             return !self.item_calls(series, progress).is_empty();
         }
         let outlook = self.outlook(series, progress);
@@ -124,9 +123,6 @@ impl Frames {
         let plan = &self.nfa.series[series as usize];
         if plan.has_demands() {
             return self.demanded_calls(series, progress);
-        }
-        if self.is_repeating(series) {
-            return self.repeating_calls(series, progress);
         }
         let outlook = self.outlook(series, progress);
         let mut calls = self.next_member_calls(series, progress, outlook);
@@ -284,10 +280,6 @@ impl Frames {
     /// Whether nothing of a series is counted any more.
     pub(crate) fn forgets(&self, series: u32, progress: Progress) -> bool {
         let plan = &self.nfa.series[series as usize];
-        plan.max.is_none()
-            && progress.count >= plan.min
-            && !plan.has_demands()
-            && !self.is_repeating(series)
-            && !progress.doubted
+        plan.max.is_none() && progress.count >= plan.min && !plan.has_demands() && !progress.doubted
     }
 }

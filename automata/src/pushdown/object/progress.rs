@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::grammar::{Demand, Keys, Meets, SeriesOrder};
+use crate::grammar::{Demand, Meets, SeriesOrder};
 use crate::language::Terminal;
 use crate::pushdown::plan::nfa::SeriesPlan;
 
@@ -22,8 +22,6 @@ pub(crate) struct Progress {
     pub(crate) used: u32,
     /// The interned numbers of items that met each demand, clamped like `count`.
     pub(crate) met: u32,
-    /// Whether a key has come again, where one must; then none is remembered any more.
-    pub(crate) repeated: bool,
     /// Whether an item was written, so that a separator must come first.
     pub(crate) started: bool,
     /// Whether that separator has been written.
@@ -40,7 +38,6 @@ impl Progress {
         count: 0,
         used: 0,
         met: 0,
-        repeated: false,
         started: false,
         separated: false,
         doubted: false,
@@ -88,9 +85,6 @@ impl SeriesPlan {
         terminals: &[Option<Arc<Terminal>>],
         usable: impl Fn(u32) -> bool,
     ) -> Option<u64> {
-        if self.keys == Keys::Repeat {
-            return self.rest.is_empty().then_some(0);
-        }
         let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
         for rest in self.rest.iter().filter(|rest| usable(rest.item)) {
             if let Some(terminal) = &terminals[rest.key? as usize] {

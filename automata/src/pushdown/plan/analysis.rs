@@ -51,7 +51,6 @@ pub(crate) fn analyse(
     cancel: &Cancel,
 ) -> Result<Analysis, Problem> {
     check_demands(nfa, terminals)?;
-    crate::pushdown::object::repeat::check(nfa)?;
     let uses = Uses::new(nfa);
     let productive = spread(nfa, &uses, terminals, Question::Productive, cancel);
     if !productive.rules[nfa.start as usize] {

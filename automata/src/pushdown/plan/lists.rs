@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::nfa::{MemberPlan, SeriesPlan};
-use crate::grammar::{Keys, SeriesOrder};
+use crate::grammar::SeriesOrder;
 use crate::language::Terminal;
 use crate::pushdown::object::contains::{Stock, Supply};
 use crate::pushdown::object::progress::Outlook;
@@ -12,9 +12,6 @@ impl SeriesPlan {
     pub(super) fn is_productive(&self, rules: &[bool], terminals: &[Option<Arc<Terminal>>]) -> bool {
         let usable = |rule: u32| rules[rule as usize];
         let has_way = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| usable(rule));
-        if self.keys == Keys::Repeat && !self.some_key_may_repeat(usable, terminals) {
-            return false;
-        }
         let met = self
             .members
             .iter()
@@ -65,7 +62,7 @@ impl SeriesPlan {
     }
 
     pub(super) fn is_nullable(&self, rules: &[bool]) -> bool {
-        if self.keys == Keys::Repeat || self.demands.iter().any(|demand| demand.min > 0) {
+        if self.demands.iter().any(|demand| demand.min > 0) {
             return false;
         }
         if self.max == Some(0) || (self.min == 0 && self.members.iter().all(|member| !member.required)) {

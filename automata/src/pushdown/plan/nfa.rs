@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Keys, Meets, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, SeriesOrder};
 use crate::limits::{Account, Limits};
 use crate::pushdown::object::key_set::KeySet;
 
@@ -95,7 +95,6 @@ pub(crate) struct SeriesPlan {
     pub(crate) rest: Vec<RestPlan>,
     /// Keys that no item of the rest may have, sorted.
     pub(crate) taken: KeySet,
-    pub(crate) keys: Keys,
     /// The rule of the separator, if it is not empty.
     pub(crate) separator: Option<u32>,
     pub(crate) order: SeriesOrder,
@@ -313,7 +312,6 @@ impl Builder<'_> {
             min,
             max,
             taken: KeySet::new(series.taken.iter().collect()),
-            keys: series.keys,
             demands: series.demands.clone(),
         });
         self.nfa.series.len() as u32 - 1
@@ -469,7 +467,6 @@ impl Builder<'_> {
             min: min.into(),
             max,
             taken: KeySet::default(),
-            keys: Keys::Differ,
             demands: Vec::new(),
         };
         self.nfa.series.push(plan);

@@ -17,8 +17,6 @@ pub(crate) struct Array {
     pub(crate) distinct: Vec<GoalId>,
     /// The schema that demands that no two items after the prefix be equal, if one does.
     pub(crate) unique: Option<NodeId>,
-    /// The schema that denies that all items differ, if two items after the prefix must be equal for it.
-    pub(crate) repeated: Option<NodeId>,
     /// The texts of the values in the prefix, in order, where the items after it must differ from them.
     pub(crate) taken: Vec<Box<[u8]>>,
     /// How many items must meet something.

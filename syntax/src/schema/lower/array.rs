@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::schema::forms::{self, Array, GoalId};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
-use lexiform_automata::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
+use lexiform_automata::grammar::{ExprId, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
 
 use super::number;
 use super::writer::Writer;
@@ -20,9 +20,6 @@ impl Writer<'_> {
 
     /// The text of an array after its opening bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
-        if array.repeated.is_some() {
-            return self.repeating_array(array);
-        }
         match array.unique {
             Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
                 self.unique_array(array, node)
@@ -93,7 +90,6 @@ impl Writer<'_> {
             members,
             rest,
             taken: array.taken.clone(),
-            keys: Keys::Differ,
             separator: self.space.comma,
             order,
             min,

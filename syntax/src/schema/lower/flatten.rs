@@ -149,8 +149,7 @@ impl Writer<'_> {
         item: impl FnOnce(&mut Self, GoalId) -> Option<Flat>,
     ) -> Option<Flat> {
         let plain = array.prefix.is_empty() && array.distinct.is_empty() && array.demands.is_empty();
-        let differ =
-            (array.unique.is_some() || array.repeated.is_some()) && array.max.is_none_or(|max| max > 1);
+        let differ = array.unique.is_some() && array.max.is_none_or(|max| max > 1);
         let few = |count: u64| count <= MEMBERS as u64;
         if !plain || differ || !few(array.min) || !array.max.is_none_or(few) {
             return None;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::regex::Escapes;
 use crate::schema::forms::{GoalId, Member, Object, Way};
 use crate::schema::options::KeyOrder;
-use lexiform_automata::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
 
 use super::writer::Writer;
 
@@ -79,7 +79,6 @@ impl Writer<'_> {
             members,
             rest,
             taken,
-            keys: Keys::Differ,
             separator: self.space.comma,
             order,
             min,

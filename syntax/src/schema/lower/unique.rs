@@ -30,7 +30,7 @@ use crate::schema::forms::{self, Array, GoalId, Normal, Object, RestClass, Way};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
 use lexiform_automata::error::{Problem, ProblemKind};
-use lexiform_automata::grammar::{ExprId, Keys, Member, Part, RegularId, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{ExprId, Member, Part, RegularId, Rest, Series, SeriesOrder};
 
 use super::flat::{Flat, Style, some_of};
 use super::number;
@@ -106,7 +106,6 @@ impl Writer<'_> {
                     .collect(),
                 rest,
                 taken: array.taken.clone(),
-                keys: Keys::Differ,
                 separator: self.space.comma,
                 order: SeriesOrder::Leading,
                 min: array.min.max(2),
@@ -456,7 +455,6 @@ impl Writer<'_> {
             members: Vec::new(),
             rest: narrowed,
             taken: Vec::new(),
-            keys: Keys::Differ,
             separator: self.space.comma,
             order: SeriesOrder::Leading,
             min: 1,

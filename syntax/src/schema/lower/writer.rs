@@ -27,8 +27,6 @@ pub(super) enum Piece {
     Whole,
     /// Its arrays, after the opening bracket.
     ArrayTails,
-    /// Its arrays and objects.
-    Structured,
 }
 
 /// A grammar that is being written, with what was written already.

@@ -145,9 +145,6 @@ impl Shown<'_> {
         if array.unique.is_some() {
             self.line(2, "no two items equal");
         }
-        if array.repeated.is_some() {
-            self.line(2, "some two of them equal");
-        }
         for (bit, Demand { min, max }) in array.demands.iter().enumerate() {
             self.line(2, &format!("{} items meet {}", range(*min, *max), bit + 1));
         }

@@ -84,7 +84,7 @@ pub(super) fn left_out(
 fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = (String, &'static str)> {
     let arrays = forms.normals.iter().flat_map(|normal| &normal.arrays);
     arrays.filter_map(move |array| {
-        let node = array.unique.or(array.repeated)?;
+        let node = array.unique?;
         let items = array
             .rest
             .iter()
