@@ -24,7 +24,6 @@
 //! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
 //! budget" as it is defined here, and laws are stated for it.
 
-mod closing;
 mod nearby;
 mod place;
 mod profile;
@@ -96,12 +95,16 @@ impl Budget {
             return None;
         }
         let distances = &self.distances;
+        let near = || Some(nearby::mask(distances, place, config, mask, limit));
+        if distances.achievable().of(place.machine.stacks(), config) > limit {
+            return near();
+        }
         let profile = self.profiles.of(distances.achievable(), place, config);
         if profile.most <= limit {
             return None;
         }
         if profile.base > limit {
-            return Some(nearby::mask(distances, place, config, mask, limit));
+            return near();
         }
         let mut narrowed = None;
         for &(length, token) in &profile.far {
@@ -115,7 +118,7 @@ impl Budget {
     /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed with
     /// `limit` more. Empty where no completion is known that fits.
     pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
-        closing::mask(&self.distances, place, config, mask, limit)
+        nearby::along(&self.distances, place, config, mask, limit)
     }
 
     /// Whether no token can matter, as far as can be said without looking at tokens.

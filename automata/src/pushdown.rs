@@ -45,7 +45,7 @@ pub(crate) use distance::OvershootBound;
 pub(crate) use equivalence::TokenFacts;
 use equivalence::{Classes, Equivalence};
 pub(crate) use frame::{FrameId, View};
-pub(crate) use lookahead::{HangingSets, Head, Local, Lookahead, SetLengths};
+pub(crate) use lookahead::{Head, Local, Lookahead, SetLengths};
 pub(crate) use object::key_set::KeySet;
 pub(crate) use stack::FINISHED;
 use stack::{CONFIG_BYTES, END};

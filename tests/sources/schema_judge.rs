@@ -472,13 +472,13 @@ fn unique_items_of_random_schemas_are_judged_alike() {
 const EQUAL_ITEMS: [(&str, bool); 14] = [
     (
         r#"{"items": {"type": ["string", "number", "boolean", "null"]}}"#,
-        true,
+        false,
     ),
     (
         r#"{"items": {"type": "string", "pattern": "^[ab]*$"}, "maxItems": 3}"#,
-        true,
+        false,
     ),
-    (r#"{"items": {"type": "integer"}, "minItems": 3}"#, true),
+    (r#"{"items": {"type": "integer"}, "minItems": 3}"#, false),
     (
         r#"{"items": {"enum": ["a", "b", 1, {"a": 1}, [2.0], null]}}"#,
         true,
@@ -490,7 +490,7 @@ const EQUAL_ITEMS: [(&str, bool); 14] = [
     ),
     (
         r#"{"prefixItems": [{"enum": ["a", 1, 0.5]}], "items": {"type": ["string", "number"]}}"#,
-        true,
+        false,
     ),
     (
         r#"{"prefixItems": [{"type": "string"}, {"const": "a"}, {"type": "boolean"}], "items": false}"#,

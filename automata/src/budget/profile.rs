@@ -18,7 +18,7 @@ use crate::pushdown::{ConfigId, Distances, FrameId, Head, Lookahead, SetLengths,
 use crate::vocab::Trie;
 use crate::work::spend;
 
-/// A profile lists no more tokens than this; beyond, each is judged when it matters.
+/// A profile lists no more tokens than this; the others are under one bound.
 const LISTED: usize = 1 << 14;
 
 /// What the tokens of a configuration make necessary, in steps.
@@ -124,12 +124,6 @@ impl<'a> Part<'a> {
         !self.overlaps || matches!(&*self.entry, Entry::Unbounded(_))
     }
 
-    /// Whether all tokens that [`leaving`](Self::leaving) visits are allowed: where the terminal mask corrects another, or
-    /// bounds are near, it also visits some that are not.
-    pub(super) fn is_sure(&self) -> bool {
-        matches!(&*self.entry, Entry::Unbounded(terminal_mask) if terminal_mask.base.is_none())
-    }
-
     /// Visits the tokens that leave the regular language.
     pub(super) fn leaving(
         &self,
@@ -202,11 +196,13 @@ impl Measure<'_> {
         let most = self.far.iter().map(|&(length, _)| length).max();
         let most = most.unwrap_or(0).max(self.base);
         if self.far.len() > LISTED {
-            return Profile {
-                base: most,
-                most,
-                far: Box::default(),
-            };
+            // The farthest are listed, and the others are under one bound.
+            let (_, nearest, _) = self
+                .far
+                .select_nth_unstable_by(LISTED, |one, other| other.0.cmp(&one.0));
+            self.base = nearest.0;
+            self.far.truncate(LISTED);
+            self.far.retain(|&(length, _)| length > self.base);
         }
         Profile {
             base: self.base,

@@ -11,8 +11,6 @@ pub(super) struct Steps {
     pub(super) at_least: Distances,
     /// Never too few, over bytes that are tokens; `None` where it is the same.
     achievable: Option<Distances>,
-    /// Whether a byte is no token, or not all completions of some words are known.
-    pub(super) gaps: bool,
     /// Whether every byte is a token.
     pub(super) writes_all: bool,
     /// The most steps that one token can make.
@@ -32,14 +30,12 @@ impl Steps {
         // Where the shortest completion is not known, one distance cannot serve as both; nor where keys differ, since what
         // is known to be achievable is not always the shortest.
         let writes_all = usable == all;
-        let gaps = !writes_all || stacks.has_judges();
-        let complete = !gaps && !stacks.counts_keys();
+        let complete = writes_all && !stacks.has_judges() && !stacks.counts_keys();
         let at_least = Distances::new(stacks, all, complete);
         let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
         Steps {
             at_least,
             achievable,
-            gaps,
             writes_all,
             stride: vocabulary.longest().max(1) as u64,
         }

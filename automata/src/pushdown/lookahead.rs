@@ -37,7 +37,7 @@ mod place;
 
 use std::cell::Cell;
 
-pub(crate) use future::{HangingSets, SetLengths};
+pub(crate) use future::SetLengths;
 pub(crate) use head::{At, Head};
 use head::{Callers, LOCAL};
 pub(crate) use local::Local;

@@ -26,6 +26,7 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId};
 use lexiform_automata::limits::Limits;
 
 use super::forms::{GoalId, NormalForms};
+use super::normal::{TOO_MANY_WAYS, nothing_left};
 use super::options::Options;
 
 use space::Spaces;
@@ -165,8 +166,8 @@ impl Writer<'_> {
         }
         let again = self.forms.needed_and_empty(at).is_some();
         if self.forms.truncated {
-            let message = "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
-            return Problem::new(ProblemKind::Limit, self.place(at), message);
+            return nothing_left(&self.forms.notes)
+                .unwrap_or_else(|| Problem::new(ProblemKind::Limit, self.place(at), TOO_MANY_WAYS));
         }
         let message = if again {
             let names: Vec<String> = path.iter().map(|&goal| self.name(goal)).collect();

@@ -36,7 +36,7 @@ mod unevaluated;
 mod values;
 
 pub(crate) use algebra::{Algebra, NODE_BYTES, Pairs};
-pub(crate) use explain::explain;
+pub(crate) use explain::{TOO_MANY_WAYS, explain, nothing_left};
 
 use std::rc::Rc;
 

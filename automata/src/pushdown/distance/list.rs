@@ -9,11 +9,10 @@ use super::Distances;
 use crate::grammar::{Meets, SeriesOrder};
 use crate::language::Terminal;
 use crate::language::{NEVER, plus};
-use crate::pushdown::frame::{Call, FrameId, FrameKey, Frames};
+use crate::pushdown::frame::{Call, FrameKey, Frames};
 use crate::pushdown::object::next_key::Choosing;
 use crate::pushdown::object::progress::Progress;
 use crate::pushdown::plan::nfa::{Callee, MemberPlan, SeriesPlan};
-use crate::pushdown::stack::Stacks;
 use crate::work::spend;
 
 /// Where demands have to be met, no more lists than this are looked at.
@@ -166,16 +165,6 @@ impl Distances {
             rest: Vec::new(),
             separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
         }
-    }
-
-    /// Whether the shortest completion may write more keys of the rest after the key of a frame, so that it depends on which
-    /// key that is.
-    pub(crate) fn needs_key_behind(&self, stacks: &Stacks, frame: FrameId) -> bool {
-        let frames = &stacks.frames;
-        let (series, rest, progress, _) = frames.key_parts(frame);
-        let plan = &frames.nfa.series[series as usize];
-        let after = frames.after_rest(series, rest, progress);
-        plan.has_demands() || self.left(frames, series, after).rests(plan, after) > 0
     }
 
     /// The steps that each of `items` items of the rest adds, where `written` keys come before them.

@@ -1,4 +1,4 @@
-//! What is ahead of heads: how far it is to the end, and whether that depends on text that they do not name.
+//! How far it is from heads to the end.
 
 use rustc_hash::FxHashMap;
 
@@ -15,10 +15,6 @@ pub(crate) struct SetLengths {
     sets: Vec<u64>,
     keys: FxHashMap<FrameId, Option<KeyLengths>>,
 }
-
-/// The local sets of one walk, as far as it was asked whether what comes after them depends on text.
-#[derive(Default)]
-pub(crate) struct HangingSets(Vec<bool>);
 
 impl Lookahead<'_> {
     /// The fewest steps that complete some of the heads after a path; `known` must be used with these sets only.
@@ -62,48 +58,5 @@ impl Lookahead<'_> {
             )
         });
         lengths.min().unwrap_or(NEVER)
-    }
-
-    /// Whether the futures of the heads depend on text that they do not name: on a word that a judge tells, or on that of
-    /// a key. It does on every text of the keys of which `hangs` says so, and on one that goes on like a key that may
-    /// not be written again. `known` must be used with these sets and this `hangs` only.
-    pub(crate) fn hang_on_text(
-        &self,
-        heads: &[Head],
-        hangs: impl Fn(FrameId) -> bool,
-        known: &mut HangingSets,
-    ) -> bool {
-        let frames = &self.stacks.frames;
-        let here = |head: &Head| match head.at {
-            At::Judged { .. } => true,
-            At::Key { frame, .. } => hangs(frame) || !frames.taken(frame, |_| true).is_empty(),
-            At::AfterKey(frame) => hangs(frame),
-            _ => false,
-        };
-        let below = |head: &Head, known: &[bool]| {
-            head.callers & LOCAL != 0 && known[(head.callers & !LOCAL) as usize]
-        };
-        // A set is older than those that name it.
-        for index in known.0.len()..self.local.sets.len() {
-            let set = self.local.set(index as u32 | LOCAL);
-            spend(set.len());
-            let hanging = set.iter().any(|head| here(head) || below(head, &known.0));
-            known.0.push(hanging);
-        }
-        heads.iter().any(|head| here(head) || below(head, &known.0))
-    }
-
-    /// The heads with what makes no difference to their futures left out, for heads that do not
-    /// [hang on text](Self::hang_on_text): where a key began.
-    pub(crate) fn futures(&self, heads: &[Head]) -> Vec<Head> {
-        let without_start = |head: &Head| match head.at {
-            At::Key { frame, cursor, .. } => {
-                let start = 0;
-                let at = At::Key { frame, cursor, start };
-                Head { at, ..*head }
-            }
-            _ => *head,
-        };
-        heads.iter().map(without_start).collect()
     }
 }

@@ -27,6 +27,19 @@ struct Assertion {
     name: &'static str,
 }
 
+/// What to say where only some alternatives were tried and nothing says which keyword is to blame.
+pub(crate) const TOO_MANY_WAYS: &str =
+    "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
+
+/// The problem of a schema of which nothing is left, at the first keyword of which a note says that less is tried than it
+/// says; `None` without such a note.
+pub(crate) fn nothing_left<'n>(notes: impl IntoIterator<Item = &'n Problem>) -> Option<Problem> {
+    let mut notes = notes.into_iter();
+    let note = notes.find(|note| note.kind == ProblemKind::Narrowed)?;
+    let message = format!("nothing is left of the schema: {}", note.message);
+    Some(Problem::new(ProblemKind::Limit, note.place.clone(), message))
+}
+
 /// What to say of a schema that nothing satisfies; `None` where no reason was found.
 pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let root = parsed.root;
@@ -34,8 +47,8 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let (normals, live) = algebra.outcome(goal)?;
     if !algebra.truncated.is_empty() {
-        let message = "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
-        return Some(Problem::at_pointer(ProblemKind::Limit, "", message));
+        let known = nothing_left(algebra.notes.iter());
+        return Some(known.unwrap_or_else(|| Problem::at_pointer(ProblemKind::Limit, "", TOO_MANY_WAYS)));
     }
     if live[goal.index()] {
         return None;
