@@ -39,7 +39,7 @@ Usage: cargo xtask COMMAND
   plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB), and the
                   examples for candle and mistral.rs
   check           formatting, clippy, docs, layering, dependencies and licences, kernels; `check kernels` compiles the
-                  kernels of the engine for sm_90 alone, which needs no card
+                  kernels for sm_90 alone, which needs no card
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   crowd [ARGS]    clients that all want eight texts at once, by particles and by beams (crowd --help)
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
