@@ -5,12 +5,13 @@
 //!     M         M         M       M       R         S       S + 1     S     S · blocks
 //! ```
 //!
-//! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1, sequences of
-//! padding feed nothing, and wanted rows of padding are −1: the kernels write nothing for them.
+//! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1,
+//! sequences of padding feed nothing, and wanted rows of padding are −1: the kernels write nothing for them.
 //!
-//! **Prompts.** Attention takes a few tokens of a sequence. A sequence that feeds more is cut into pieces, which stand behind the
-//! other sequences, each with the table of its text and the slots before it: keys and values of all pieces are stored before any of them
-//! attends, so that a piece sees the ones before it like text of an earlier pass.
+//! **Prompts.** Attention takes a few tokens of a sequence. A sequence that feeds more is cut into pieces,
+//! which stand behind the other sequences, each with the table of its text and the slots before it: keys and
+//! values of all pieces are stored before any of them attends, so that a piece sees the ones before it like
+//! text of an earlier pass.
 //!
 //! ```text
 //!   feeds       a: 1 token     b: 40 tokens, 100 cached                    c: 2 tokens
@@ -49,8 +50,9 @@ pub struct Feed<'a> {
     pub table: &'a [u32],
     /// How many of the last fed tokens have rows of logits.
     pub rows: usize,
-    /// The parents of the last `parents.len()` tokens, which are nodes of a tree below the last token of the text, of which at least one is
-    /// fed then: 0 is that token, `k` the `k`-th node, which comes before its child. `None` for a chain.
+    /// The parents of the last `parents.len()` tokens, which are nodes of a tree below the last token of the
+    /// text, of which at least one is fed then: 0 is that token, `k` the `k`-th node, which comes before its
+    /// child. `None` for a chain.
     pub parents: Option<&'a [u16]>,
 }
 
@@ -173,7 +175,8 @@ fn pieces_of(feed: &Feed<'_>, most_fed: usize) -> usize {
     feed.tokens.len().div_ceil(most_fed.max(1))
 }
 
-/// The pieces of at most so many tokens that a feed of `count` is cut into, all but the first of just as many: nodes stand in the last.
+/// The pieces of at most so many tokens that a feed of `count` is cut into, all but the first of just as
+/// many: nodes stand in the last.
 fn cut(count: usize, most_fed: usize) -> impl Iterator<Item = Range<usize>> {
     let most_fed = most_fed.max(1);
     (0..count.div_ceil(most_fed)).rev().map(move |left| {
@@ -193,8 +196,9 @@ fn most_fed(group: usize) -> usize {
 }
 
 impl Bucket {
-    /// What holds a pass of these feeds, whose model has so many query heads for each key head: the smallest of the sizes that passes
-    /// are padded to, or exactly as much as a larger pass and one with prompts needs. `None` if the kernels do not take the pass.
+    /// What holds a pass of these feeds, whose model has so many query heads for each key head: the smallest
+    /// of the sizes that passes are padded to, or exactly as much as a larger pass and one with prompts
+    /// needs. `None` if the kernels do not take the pass.
     pub fn of(feeds: &[Feed<'_>], group: usize) -> Option<Self> {
         let blocks = feeds.iter().map(blocks_of).max().unwrap_or(0);
         let table_width = TABLES.into_iter().find(|&width| width >= blocks)?;
@@ -203,7 +207,8 @@ impl Bucket {
         let tokens = sizes.clone().sum();
         let padded = Self::tokens_for(tokens).filter(|_| sizes.clone().all(|size| size <= most_fed));
         if let Some(tokens) = padded {
-            // As many sequences and rows as tokens fit it, so that the tokens and the longest table alone choose it.
+            // As many sequences and rows as tokens fit it, so that the tokens and the longest table alone
+            // choose it.
             return Some(Bucket {
                 tokens,
                 sequences: tokens,
@@ -243,8 +248,8 @@ impl Bucket {
         BUCKETS.into_iter().find(|&bucket| bucket >= tokens)
     }
 
-    /// Whether a pass of this bucket takes at least as much memory as one of the other, whatever the model: it has no fewer tokens, and
-    /// its texts may be as long.
+    /// Whether a pass of this bucket takes at least as much memory as one of the other, whatever the model:
+    /// it has no fewer tokens, and its texts may be as long.
     pub fn is_as_large_as(&self, other: &Bucket) -> bool {
         self.tokens >= other.tokens && self.table_width >= other.table_width
     }
@@ -288,8 +293,8 @@ impl Bucket {
         4 * self.parts().iter().map(|(_, numbers)| numbers).sum::<usize>()
     }
 
-    /// The inputs of a pass of these feeds, whose model has so many query heads for each key head. The feeds are as [`Feed`] says; whoever
-    /// makes them sees to that.
+    /// The inputs of a pass of these feeds, whose model has so many query heads for each key head. The feeds
+    /// are as [`Feed`] says; whoever makes them sees to that.
     ///
     /// # Errors
     /// All that does not fit.
@@ -416,7 +421,8 @@ impl Lists {
         }
     }
 
-    /// Adds a feed in pieces of at most so many tokens, each of which leaves split rows by how many slots it sees and tokens it feeds.
+    /// Adds a feed in pieces of at most so many tokens, each of which leaves split rows by how many slots it
+    /// sees and tokens it feeds.
     fn push(&mut self, feed: &Feed<'_>, most_fed: usize, split_rows: impl Fn(usize, usize) -> usize) {
         let count = feed.tokens.len();
         self.tokens.extend(feed.tokens.iter().map(|&token| token as i32));

@@ -18,13 +18,15 @@
 //! | `small.cu` | embedding, norms, turning and storing, the gate; weights of eight bits in bf16; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
 //! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
-//! Nothing here knows a model's files, or libtorch: weights and caches are addresses, which the engine takes from its tensors.
+//! Nothing here knows a model's files, or libtorch: weights and caches are addresses, which the engine takes
+//! from its tensors.
 //!
-//! **What has been run.** No kernel has run on a card. On the processor, `kernels/tests/kernels` runs every one against loops in
-//! `f64`, breaks the sources on purpose, and compares draws with the library's law; `engine/tests/kernels` compares whole plans with the
-//! decoder, and `engine/tests/engine` runs models and the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and holds what they need. Times,
-//! the order of memory between blocks, and dependent launch are untested; `cargo xtask card` makes the bundle that tests them where
-//! there is a card. `docs/src/gpu.md` has what is predicted.
+//! **What has been run.** No kernel has run on a card. On the processor, `kernels/tests/kernels` runs every
+//! one against loops in `f64`, breaks the sources on purpose, and compares draws with the library's law;
+//! `engine/tests/kernels` compares whole plans with the decoder, and `engine/tests/engine` runs models and
+//! the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and holds what they
+//! need. Times, the order of memory between blocks, and dependent launch are untested; `cargo xtask card`
+//! makes the bundle that tests them where there is a card. `docs/src/gpu.md` has what is predicted.
 
 pub mod asks;
 pub mod card;

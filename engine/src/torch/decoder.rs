@@ -226,7 +226,8 @@ impl Decoder {
         rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
-    /// A pass by the kernels whose tokens are in what these draws write; `None` also if they are not draws of the kernels.
+    /// A pass by the kernels whose tokens are in what these draws write; `None` also if they are not draws of
+    /// the kernels.
     fn run_after(
         &mut self,
         drawing: &dyn flight::Drawing,

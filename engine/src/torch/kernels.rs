@@ -1,4 +1,5 @@
-//! Passes by the kernels of [`lexiform_kernels`], on the tensors of a decoder: the feature `kernels` of this crate.
+//! Passes by the kernels of [`lexiform_kernels`], on the tensors of a decoder: the feature `kernels` of this
+//! crate.
 //!
 //! ```text
 //!   options, config ─ shape ─► a stream of the card, or a launcher of a test ─► planner
@@ -6,7 +7,8 @@
 //!                                                                                   └─ draws: tokens from rows
 //! ```
 //!
-//! The kernels know addresses, and the other rooms know what [`passes`](super::passes) says; here is all that knows both.
+//! The kernels know addresses, and the other rooms know what [`passes`](super::passes) says; here is all that
+//! knows both.
 
 mod conversions;
 mod draws;
@@ -29,8 +31,8 @@ use lexiform_kernels::launcher::{Launcher, SharedLauncher};
 use lexiform_kernels::shapes::{BLOCK_SIZE, Format};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a card, passes are run by the kernels
-/// where they serve the model.
+/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a
+/// card, passes are run by the kernels where they serve the model.
 ///
 /// # Errors
 /// A file is missing or broken, or the device cannot be used.
@@ -38,7 +40,8 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
     load_with(files, options, |config, place| card(options, config, place))
 }
 
-/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested on a processor.
+/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested
+/// on a processor.
 ///
 /// # Errors
 /// As [`load`].
@@ -50,8 +53,8 @@ pub fn load_launched_by(
     load_with(files, options, |_, _| Ok(Launched::boxed(launcher)))
 }
 
-/// The card of the options, if it and the kernels serve this model; if not, why, which is told, or nothing where nobody asked for kernels.
-/// Whether the blocks of the cache are those of the kernels is not known yet.
+/// The card of the options, if it and the kernels serve this model; if not, why, which is told, or nothing
+/// where nobody asked for kernels. Whether the blocks of the cache are those of the kernels is not known yet.
 fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Planner>, String> {
     let Device::Cuda(number) = options.device else {
         return Err(String::new());

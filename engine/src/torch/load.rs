@@ -71,8 +71,8 @@ fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
     }
 }
 
-/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. This engine is built without kernels,
-/// so that libtorch runs all passes on a card.
+/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. This
+/// engine is built without kernels, so that libtorch runs all passes on a card.
 ///
 /// # Errors
 /// A file is missing or broken, the device cannot be used, or the options ask for kernels.

@@ -6,8 +6,8 @@
 //!                                                              └─ drawer: tokens drawn from rows ──────┘
 //! ```
 //!
-//! The room `kernels` implements all of this, in an engine that is built with the feature of that name. Without it there is no planner, and
-//! libtorch runs all passes.
+//! The room `kernels` implements all of this, in an engine that is built with the feature of that name.
+//! Without it there is no planner, and libtorch runs all passes.
 
 use crate::model::Feed;
 use crate::model::flight::{Ask, Drawing};
@@ -33,12 +33,13 @@ pub(super) trait Planner: Send {
 
 /// The passes of a decoder, with its weights and caches.
 pub(super) trait Passes: Send {
-    /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding behind them. `None` if it is not
-    /// one for the kernels or there is no memory for it, and then nothing was run.
+    /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding
+    /// behind them. `None` if it is not one for the kernels or there is no memory for it, and then nothing
+    /// was run.
     fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Option<PassRows>>;
 
-    /// The same for feeds of one token each, that of ask `asks[k]` of these draws, which nobody has waited for. `None` also if they are not
-    /// draws of the kernels.
+    /// The same for feeds of one token each, that of ask `asks[k]` of these draws, which nobody has waited
+    /// for. `None` also if they are not draws of the kernels.
     fn run_after(
         &mut self,
         drawing: &dyn Drawing,
@@ -46,8 +47,8 @@ pub(super) trait Passes: Send {
         feeds: &[Feed<'_>],
     ) -> Result<Option<PassRows>>;
 
-    /// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the second. Each run is made in its
-    /// order, and none reads or writes what another writes.
+    /// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the
+    /// second. Each run is made in its order, and none reads or writes what another writes.
     fn copy(&mut self, caches: &[Cache], size: usize, runs: &[Vec<(usize, usize)>]) -> Result<()>;
 
     /// Who draws from the rows of these passes.

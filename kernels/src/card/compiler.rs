@@ -1,9 +1,12 @@
 //! The sources compiled for a card by NVRTC, at run time and straight to machine code.
 
-use super::driver::{self, Code, Handle, Nvrtc};
+use super::library::{self, NVRTC, NVRTC_BUILTINS};
 use crate::{HEADER, SOURCES};
-use std::ffi::{CString, c_char, c_int};
+use cudarc::nvrtc::result::{self, NvrtcError};
+use cudarc::nvrtc::sys;
+use std::ffi::{CString, c_int};
 use std::path::{Path, PathBuf};
+use std::ptr;
 
 /// Why a source could not be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,26 +37,24 @@ pub enum CompileError {
 }
 
 /// NVRTC, opened.
-pub struct Compiler(Nvrtc);
+pub struct Compiler(());
 
 impl Compiler {
-    /// Opens NVRTC of CUDA 13 from a folder, or by the system's search.
+    /// Opens NVRTC of CUDA 13 from a folder, or by the system's search. Where the system has a `libnvrtc.so`,
+    /// that compiles.
     ///
     /// # Errors
     /// [`CompileError::NoCompiler`].
     pub fn open(folder: Option<&Path>) -> Result<Self, CompileError> {
         let folder = folder.unwrap_or(Path::new(""));
-        let refuse = |reason: String| CompileError::NoCompiler {
+        // NVRTC looks for its builtins by their name, and finds what is open.
+        let _ = library::open(&folder.join(NVRTC_BUILTINS), &[]);
+        let opened = library::open(&folder.join(NVRTC), &["nvrtcGetCUBIN", "nvrtcGetCUBINSize"]);
+        opened.map_err(|reason| CompileError::NoCompiler {
             folder: folder.to_owned(),
             reason,
-        };
-        // NVRTC looks for its builtins by their name, and finds what is open.
-        let _ = driver::open(&folder.join("libnvrtc-builtins.so.13.0"));
-        let library = driver::open(&folder.join("libnvrtc.so.13")).map_err(refuse)?;
-        let functions = Nvrtc::of(library);
-        functions
-            .map(Compiler)
-            .map_err(|name| refuse(format!("it has no {name}")))
+        })?;
+        Ok(Compiler(()))
     }
 
     /// The machine code of a source for an architecture such as `sm_90`.
@@ -63,74 +64,75 @@ impl Compiler {
     pub fn compile(&self, source: &str, architecture: &str) -> Result<Vec<u8>, CompileError> {
         let found = SOURCES.iter().find(|(name, _)| *name == source);
         let (_, text) = found.ok_or_else(|| CompileError::NoSource(source.to_owned()))?;
-        let mut program: Handle = std::ptr::null_mut();
-        let outcome = self.build(&mut program, text, source, architecture);
-        let outcome = outcome.map_err(|code| CompileError::Source {
+        let refused = |error: NvrtcError, log: String| CompileError::Source {
             source_name: source.to_owned(),
             architecture: architecture.to_owned(),
-            code,
-            log: self.log(program),
-        });
-        // SAFETY: a program that was not created is null, which NVRTC refuses.
-        unsafe { (self.0.destroy)(&raw mut program) };
-        outcome
+            code: error.0 as i32,
+            log,
+        };
+        let program = Program::new(text, source).map_err(|error| refused(error, String::new()))?;
+        let code = program.compile(architecture);
+        code.map_err(|error| refused(error, program.log()))
     }
+}
 
-    fn build(
-        &self,
-        program: &mut Handle,
-        text: &str,
-        source: &str,
-        architecture: &str,
-    ) -> Result<Vec<u8>, Code> {
-        let strings = [text, source, "--std=c++17"].map(CString::new);
-        let strings = strings.map(|text| text.unwrap_or_default());
-        let [text, name, standard] = &strings;
-        // Sources include the header and each other.
+/// A program of NVRTC.
+struct Program(sys::nvrtcProgram);
+
+impl Program {
+    /// Of a source, which may include the header and other sources.
+    fn new(text: &str, name: &str) -> Result<Self, NvrtcError> {
+        let string = |text: &str| CString::new(text).unwrap_or_default();
         let files = [HEADER].into_iter().chain(SOURCES);
-        let files = files.map(|(name, text)| [name, text].map(|text| CString::new(text).unwrap_or_default()));
-        let files: Vec<[CString; 2]> = files.collect();
+        let files: Vec<[CString; 2]> = files.map(|(name, text)| [name, text].map(string)).collect();
         let [names, texts] =
             [0, 1].map(|part| files.iter().map(|file| file[part].as_ptr()).collect::<Vec<_>>());
-        let target = CString::new(format!("--gpu-architecture={architecture}")).unwrap_or_default();
-        let options = [target.as_ptr(), standard.as_ptr()];
-        let (mut size, nvrtc) = (0, &self.0);
-        // SAFETY: all strings live to the end of this function, and the counts are those of the lists.
-        check(unsafe {
-            (nvrtc.create)(
-                program,
+        let ([text, name], mut program) = ([text, name].map(string), ptr::null_mut());
+        // SAFETY: all strings live to the end of this function, and NVRTC copies them; the count is that of
+        // the lists.
+        unsafe {
+            sys::nvrtcCreateProgram(
+                &raw mut program,
                 text.as_ptr(),
                 name.as_ptr(),
                 files.len() as c_int,
                 texts.as_ptr(),
                 names.as_ptr(),
             )
-        })?;
-        // SAFETY: the program was created; there are two options.
-        check(unsafe { (nvrtc.compile)(*program, 2, options.as_ptr()) })?;
-        // SAFETY: the program was compiled.
-        check(unsafe { (nvrtc.code_size)(*program, &raw mut size) })?;
-        let mut code = vec![0_u8; size];
-        // SAFETY: there is room for as many bytes as NVRTC has.
-        check(unsafe { (nvrtc.code)(*program, code.as_mut_ptr().cast::<c_char>()) })?;
-        Ok(code)
+        }
+        .result()?;
+        Ok(Program(program))
     }
 
-    fn log(&self, program: Handle) -> String {
+    fn compile(&self, architecture: &str) -> Result<Vec<u8>, NvrtcError> {
+        let options = [
+            format!("--gpu-architecture={architecture}"),
+            "--std=c++17".to_owned(),
+        ];
         let mut size = 0;
-        // SAFETY: NVRTC refuses a program that was not created.
-        if program.is_null() || unsafe { (self.0.log_size)(program, &raw mut size) } != 0 {
-            return String::new();
+        // SAFETY: the program was created and not destroyed; there is room for as many bytes as NVRTC has.
+        unsafe {
+            result::compile_program(self.0, &options)?;
+            sys::nvrtcGetCUBINSize(self.0, &raw mut size).result()?;
+            let mut code = vec![0_u8; size];
+            sys::nvrtcGetCUBIN(self.0, code.as_mut_ptr().cast()).result()?;
+            Ok(code)
         }
-        let mut log = vec![0_u8; size];
-        // SAFETY: there is room for as many bytes as NVRTC has.
-        unsafe { (self.0.log)(program, log.as_mut_ptr().cast::<c_char>()) };
+    }
+
+    fn log(&self) -> String {
+        // SAFETY: the program was created and not destroyed.
+        let log = unsafe { result::get_program_log(self.0) }.unwrap_or_default();
+        let log: Vec<u8> = log.into_iter().map(|byte| byte as u8).collect();
         String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned()
     }
 }
 
-fn check(code: Code) -> Result<(), Code> {
-    if code == 0 { Ok(()) } else { Err(code) }
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: the program was created, and is not used afterwards.
+        let _ = unsafe { result::destroy_program(self.0) };
+    }
 }
 
 #[cfg(test)]
