@@ -95,6 +95,7 @@ impl Options {
 }
 
 fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> {
+    let defaults = LoadOptions::default();
     let load_options = LoadOptions {
         device: options.get("device", Device::Cpu)?,
         dtype: options.get("dtype", Dtype::Auto)?,
@@ -103,10 +104,10 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
         fused: !options.has("by-torch"),
         batch_invariant: options.has("batch-invariant"),
         draws: options.has("device-draws").then_some(true),
-        kernels: !options.has("by-torch"),
+        kernels: defaults.kernels && !options.has("by-torch"),
         dependent_launch: !options.has("no-dependent-launch"),
         tell: |message| eprintln!("{message}"),
-        ..LoadOptions::default()
+        ..defaults
     };
     Ok(load(&ModelFiles::folder(folder), &load_options)?)
 }

@@ -389,6 +389,14 @@ pub enum LoadError {
         /// What there is.
         found: String,
     },
+    /// A choice that this engine was built without.
+    #[error("{what} need an engine that is built with the feature `{feature}`; this one is not")]
+    NotBuilt {
+        /// What was chosen.
+        what: &'static str,
+        /// The feature of the crate.
+        feature: &'static str,
+    },
 }
 
 /// Why a folder of kept answers cannot be used.

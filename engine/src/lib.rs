@@ -65,5 +65,5 @@ pub use speculation::class::{JsonReader, StateClass};
 pub use speculation::policy::{CountedTime, Worked};
 pub use torch::{
     Bandwidth, Device, Dtype, LoadOptions, LoadedModel, ModelConfig, ModelFiles, PassReads, SEVERAL_CARDS,
-    SelfDraft, Shape, SkippedLayers, WeightFormat, describe, kernels, load, load_launched_by,
+    SelfDraft, Shape, SkippedLayers, WeightFormat, describe, load,
 };

@@ -37,7 +37,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 /// Both servers, and the script that asks them.
 fn beside_llama() -> Result<Command, Failure> {
     setup::ensure()?;
-    must_succeed(&mut cargo(["build", "--release", "--package", "lexiform-server"]))?;
+    must_succeed(&mut cargo([
+        "build",
+        "--release",
+        "--package",
+        "lexiform-server",
+        "--features",
+        "kernels",
+    ]))?;
     let (script, folder) = (root().join(LLAMA), root().join(".venv/llama"));
     let python = folder.join("bin/python");
     let text = fs::read_to_string(&script).map_err(|error| Failure::io("could not read", &script, &error))?;

@@ -15,9 +15,15 @@ use std::process::ExitCode;
 /// One check: what it is called in the report, and how it went.
 type Check = (&'static str, fn() -> Result<Tally, Failure>);
 
-const CHECKS: [Check; 9] = [
+/// With what the engine and the service are checked.
+const KERNELS: &str = "lexiform-engine/kernels,lexiform-server/kernels";
+
+const CHECKS: [Check; 10] = [
     ("formatting", || formatting().map(Tally::from)),
     ("clippy", || clippy().map(Tally::from)),
+    ("the service builds without kernels", || {
+        without_kernels().map(Tally::from)
+    }),
     ("documentation", || documentation().map(Tally::from)),
     ("layering and house rules", || layering().map(Tally::from)),
     ("lock-free tables under all orders of threads", || {
@@ -76,6 +82,8 @@ fn clippy() -> Result<bool, Failure> {
     succeeds(&mut cargo([
         "clippy",
         "--workspace",
+        "--features",
+        KERNELS,
         "--all-targets",
         "--",
         "--deny",
@@ -83,8 +91,24 @@ fn clippy() -> Result<bool, Failure> {
     ]))
 }
 
+/// Tests and clippy have the kernels everywhere; who builds without them gets a whole program, too.
+fn without_kernels() -> Result<bool, Failure> {
+    succeeds(&mut cargo([
+        "clippy",
+        "--package",
+        "lexiform-engine",
+        "--package",
+        "lexiform-server",
+        "--lib",
+        "--bins",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
 fn documentation() -> Result<bool, Failure> {
-    let mut command = cargo(["doc", "--no-deps", "--workspace"]);
+    let mut command = cargo(["doc", "--no-deps", "--workspace", "--features", KERNELS]);
     succeeds(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
@@ -105,7 +129,10 @@ fn library_alone() -> Result<bool, Failure> {
     let is_light = |root| has(root, "regex-syntax") && !has(root, "tch") && !has(root, "actix-web");
     // Tests are built for the whole workspace at once, where another package may lend it features.
     let mut alone = cargo(["check", "--package", "lexiform", "--no-default-features"]);
-    Ok(is_light("lexiform") && is_light("lexiform-cli") && succeeds(&mut alone)?)
+    let are_light = ["lexiform", "lexiform-cli", "lexiform-kernels"]
+        .into_iter()
+        .all(is_light);
+    Ok(are_light && succeeds(&mut alone)?)
 }
 
 /// The crates of the library, in the order in which they would be published.

@@ -32,7 +32,15 @@ pub(crate) fn run() -> Result<Tally, Failure> {
     if !tests.is_dir() {
         return Ok(skipped("clients", "server/tests/clients is not there"));
     }
-    must_succeed(&mut cargo(["build", "--package", "lexiform-server", "--bins"]))?;
+    // As the tests have built it.
+    must_succeed(&mut cargo([
+        "build",
+        "--package",
+        "lexiform-server",
+        "--bins",
+        "--features",
+        "kernels",
+    ]))?;
     let mut service = Service::start()?;
     if let Err(why) = service.wait_until_ready() {
         println!("failed: client tests: {why}");

@@ -28,11 +28,15 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "--package",
         PACKAGE,
         "--bins",
+        "--features",
+        "kernels",
         "--profile",
         profile,
     ]))?;
     let mut command = cargo(["run", "--quiet", "--package", PACKAGE, "--bin", PACKAGE]);
-    command.args(["--profile", profile, "--", "serve"]).args(args);
+    command
+        .args(["--features", "kernels", "--profile", profile, "--", "serve"])
+        .args(args);
     eprintln!("$ {}", line(&command));
     // This process becomes cargo, and cargo becomes the service: a signal sent to it by a supervisor or a script
     // reaches the service, which no parent in between would hand on.

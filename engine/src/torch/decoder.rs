@@ -13,22 +13,16 @@
 //! [`fused`](super::loops::fused).
 
 mod clasp;
-mod moving;
-mod planned;
-pub(crate) mod shape;
 mod skip;
 mod trial;
 pub(crate) mod weights;
 
-use self::planned::{Held, PassRows, Planned};
 use self::trial::{By, MOST_OFF};
 use self::weights::Weights;
 use super::checkpoint::Checkpoint;
-use super::config::Config;
+use super::config::{self, Config};
 use super::crew::Crew;
-use super::flight::kernel_draws::Started;
 use super::flight::{Drawing, Rows};
-use super::kernels::launcher::{Launcher, SharedLauncher};
 use super::layers::attention::{self, Plan};
 use super::layers::cache::{self, Cache};
 use super::layers::layer::{Layer, Turns};
@@ -37,12 +31,12 @@ use super::layers::linear::{Linear, Norm};
 use super::loops::fused::{self, floats_mut};
 use super::loops::matrix::Matrix;
 use super::options::{LoadOptions, WeightFormat};
+use super::passes::{Held, PassRows, Passes, Planner, SharedDrawer};
 use crate::error::{EngineError, LoadError};
 use crate::model::flight::{self, Flight, Landed};
 use crate::model::tree::{check_all, check_copies};
 use crate::model::{Feed, Model, SlotMoves, scales};
-use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -70,10 +64,10 @@ pub(super) struct Decoder {
     left_out: Option<Tensor>,
     /// Whether tokens are drawn on the device.
     draws: bool,
-    /// Who runs the kernels, if somebody does.
-    launcher: Option<SharedLauncher>,
+    /// Who plans passes by kernels, if somebody does.
+    planner: Option<Box<dyn Planner>>,
     /// The passes that they run, once there is a cache.
-    planned: Option<Planned>,
+    planned: Option<Box<dyn Passes>>,
     tell: fn(&str),
 }
 
@@ -137,7 +131,7 @@ fn check(
 }
 
 impl Decoder {
-    /// `no_kernels` is why no launcher will run passes, empty where nobody asked for one.
+    /// `no_kernels` is why no kernels will run passes, empty where nobody asked for them.
     pub(super) fn load(
         checkpoint: &Checkpoint<'_>,
         config: Config,
@@ -183,16 +177,16 @@ impl Decoder {
             block_size: 1,
             left_out: None,
             draws: options.draws.unwrap_or(place.device != tch::Device::Cpu),
-            launcher: None,
+            planner: None,
             planned: None,
             tell: options.tell,
             config,
         })
     }
 
-    /// Has this launcher run passes by the kernels, once there is a cache, if they serve the model.
-    pub(super) fn launched_by(mut self, launcher: Box<dyn Launcher>) -> Self {
-        self.launcher = Some(Arc::new(Mutex::new(launcher)));
+    /// Has passes run as this says, once there is a cache, if the kernels serve the model.
+    pub(super) fn planned_by(mut self, planner: Box<dyn Planner>) -> Self {
+        self.planner = Some(planner);
         self
     }
 
@@ -228,31 +222,30 @@ impl Decoder {
         let Some(planned) = &mut self.planned else {
             return Ok(None);
         };
-        let launcher = planned.launcher();
-        let rows = planned.run(feeds)?;
-        rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+        let (rows, drawer) = (planned.run(feeds)?, planned.drawer());
+        rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
-    /// A pass by the kernels whose tokens are in what these draws write.
+    /// A pass by the kernels whose tokens are in what these draws write; `None` also if they are not draws of
+    /// the kernels.
     fn run_after(
         &mut self,
-        drawn: (u64, usize),
+        drawing: &dyn flight::Drawing,
         asks: &[usize],
         feeds: &[Feed<'_>],
     ) -> Result<Option<Box<dyn Flight>>> {
         let Some(planned) = &mut self.planned else {
             return Ok(None);
         };
-        let launcher = planned.launcher();
-        let rows = planned.run_after(drawn, asks, feeds)?;
-        rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+        let (rows, drawer) = (planned.run_after(drawing, asks, feeds)?, planned.drawer());
+        rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
     /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. Each run is made in its order, and none
     /// reads or writes what another writes.
     fn copy(&mut self, size: usize, runs: &[Vec<(usize, usize)>]) -> std::result::Result<(), EngineError> {
-        if let Some(planned) = &self.planned {
-            match moving::copy(&planned.launcher(), &self.caches, size, runs) {
+        if let Some(planned) = &mut self.planned {
+            match planned.copy(&self.caches, size, runs) {
                 Ok(()) => return Ok(()),
                 Err(error) => self.give_up_plans(&error),
             }
@@ -267,13 +260,13 @@ impl Decoder {
         (self.tell)(&format!("passes are run by libtorch from now on: {error}"));
     }
 
-    /// Runs passes by plan from now on, if there is a launcher and nothing is in the way.
+    /// Runs passes by plan from now on, if somebody plans them and nothing is in the way.
     fn plan_passes(&mut self) {
-        let Some(launcher) = self.launcher.clone() else {
+        let Some(planner) = &self.planner else {
             return;
         };
-        let name = launcher.lock().unwrap_or_else(PoisonError::into_inner).name();
-        let told = match self.try_kernels(launcher, &name) {
+        let (name, planned) = (planner.name(), planner.plan(&self.held()));
+        let told = match planned.and_then(|planned| self.try_kernels(planned, &name)) {
             Ok(()) => format!("passes are run by kernels on {name}"),
             Err(why) => {
                 self.planned = None;
@@ -283,28 +276,24 @@ impl Decoder {
         (self.tell)(&told);
     }
 
-    fn try_kernels(&mut self, launcher: SharedLauncher, name: &str) -> std::result::Result<(), String> {
-        let head = self.head.matrix();
-        let format = head.and_then(planned::format);
-        let shape = shape::shape(&self.config, self.place.kind, self.block_size, format);
-        let shape = shape.map_err(|why| why.to_string())?;
-        let head = head.ok_or("the processor multiplies by loops of its own")?;
-        let Matrix::Stored(embedding) = &self.embedding else {
-            return Err("the embedding is in blocks".to_owned());
-        };
-        let held = Held {
+    fn held(&self) -> Held<'_> {
+        Held {
             config: &self.config,
-            embedding,
-            head,
+            kind: self.place.kind,
+            block_size: self.block_size,
+            embedding: &self.embedding,
+            head: &self.head,
             norm: &self.norm.scale,
             layers: &self.layers,
             caches: &self.caches,
             tell: self.tell,
-        };
-        let (has_experts, is_rounded) = (shape.mixture.is_some(), shape.rounded.is_some());
-        let planned = Planned::new(&held, shape, launcher);
-        self.planned = Some(planned.map_err(|error| error.to_string())?);
+        }
+    }
+
+    fn try_kernels(&mut self, planned: Box<dyn Passes>, name: &str) -> std::result::Result<(), String> {
+        self.planned = Some(planned);
         let _no_grad = tch::no_grad_guard();
+        let mut mlps = self.config.layers.iter().map(|layer| &layer.mlp);
         let slots = self
             .caches
             .first()
@@ -313,8 +302,8 @@ impl Decoder {
             vocab: self.config.vocab as usize,
             positions: slots.min(self.config.max_positions),
             block_size: self.block_size,
-            has_experts,
-            is_rounded,
+            has_experts: mlps.any(|mlp| matches!(mlp, config::Mlp::Experts { .. })),
+            is_rounded: matches!(self.head.matrix(), Some(Matrix::Rounded(_))),
         };
         let off = trial::farthest(&room, |by, feeds| match by {
             By::Torch => self.run_by_torch(feeds),
@@ -378,12 +367,7 @@ impl Decoder {
     }
 
     /// The rows of a pass by the kernels, without the padding behind them.
-    fn flight_of(
-        &self,
-        rows: PassRows,
-        launcher: SharedLauncher,
-        feeds: &[Feed<'_>],
-    ) -> Result<Box<dyn Flight>> {
+    fn flight_of(&self, rows: PassRows, drawer: SharedDrawer, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
         let scales = scales(feeds);
         if scales.is_empty() {
             return Ok(Box::new(Landed::default()));
@@ -397,7 +381,7 @@ impl Decoder {
             hidden: rows.hidden.f_narrow(0, 0, scales.len() as i64)?,
             left_out: self.left_out.as_ref().map(Tensor::shallow_clone),
             scales,
-            drawing: self.drawing(Drawing::Kernels(launcher)),
+            drawing: self.drawing(Drawing::Kernels(drawer)),
             lease: Some(rows.lease),
         }))
     }
@@ -489,16 +473,12 @@ impl Model for Decoder {
         asks: &[usize],
         feeds: &[Feed<'_>],
     ) -> std::result::Result<Option<Box<dyn Flight>>, EngineError> {
-        let drawing: &dyn Any = drawing;
-        let Some(started) = drawing.downcast_ref::<Started>() else {
-            return Ok(None);
-        };
         check_all("feed", feeds, |feed| {
             feed.check(self.block_size, self.config.max_positions)
         })?;
         let _no_grad = tch::no_grad_guard();
         // What could not be started is fed again, by libtorch.
-        let begun = self.run_after(started.at(), asks, feeds);
+        let begun = self.run_after(drawing, asks, feeds);
         Ok(begun.unwrap_or_else(|error| {
             self.give_up_plans(&error);
             None

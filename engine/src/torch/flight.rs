@@ -10,15 +10,12 @@
 
 mod draw;
 mod home;
-pub(super) mod kernel_draws;
 
 use crate::error::EngineError;
 use crate::model::flight::{Ask, Drawing as Draws, Flight, check_rows};
 use crate::model::logits::Logits;
-use crate::torch::kernels::asks;
-use crate::torch::kernels::launcher::SharedLauncher;
+use crate::torch::passes::{Lease, SharedDrawer};
 use lexiform_law::Drawn;
-use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -31,18 +28,7 @@ pub(super) enum Drawing {
     /// torch's operations.
     Torch,
     /// The kernels, as far as they serve; these are rows of `f32` in which what is no token is minus infinity already.
-    Kernels(SharedLauncher),
-}
-
-/// Held by those who read memory that passes take turns in using.
-#[derive(Clone, Default)]
-pub(super) struct Lease(Arc<()>);
-
-impl Lease {
-    /// Whether somebody else holds it.
-    pub(super) fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
-    }
+    Kernels(SharedDrawer),
 }
 
 /// A pass whose products were given to the device. On a card they may still be on their way.
@@ -105,9 +91,7 @@ impl Rows {
             }
             let some: Vec<Ask<'_>> = numbers.iter().map(|&ask| asks[ask]).collect();
             let found = match &self.drawing {
-                Drawing::Kernels(launcher) if one == By::Kernels => {
-                    kernel_draws::draw(launcher, &self.logits, &some)?
-                }
+                Drawing::Kernels(drawer) if one == By::Kernels => drawer.draw(&self.logits, &some)?,
                 _ => {
                     let rows: Vec<usize> = some.iter().map(|ask| ask.row).collect();
                     draw::draw(&self.tokens(&rows)?, &some)?
@@ -125,7 +109,7 @@ impl Rows {
     fn server(&self, ask: &Ask<'_>) -> By {
         let width = self.logits.size()[1] as usize;
         match &self.drawing {
-            Drawing::Kernels(_) if asks::serves(ask, width) => By::Kernels,
+            Drawing::Kernels(drawer) if drawer.serves(ask, width) => By::Kernels,
             _ if ask.warper.is_plain() => By::Torch,
             _ => By::Nobody,
         }
@@ -163,17 +147,15 @@ impl Flight for Rows {
 
     fn start_draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Option<Box<dyn Draws>>, EngineError> {
         let width = self.logits.size()[1] as usize;
-        let serve = |ask: &Ask<'_>| asks::serves(ask, width);
-        let Drawing::Kernels(launcher) = &self.drawing else {
+        let Drawing::Kernels(drawer) = &self.drawing else {
             return Ok(None);
         };
-        if asks.is_empty() || !asks.iter().all(serve) {
+        if asks.is_empty() || !asks.iter().all(|ask| drawer.serves(ask, width)) {
             return Ok(None);
         }
         let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
         check_rows(&rows, self.len())?;
-        let started = kernel_draws::start(launcher, &self.logits, asks);
-        Ok(Some(Box::new(started.map_err(failed)?)))
+        drawer.start(&self.logits, asks).map(Some).map_err(failed)
     }
 
     fn draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Vec<Option<Drawn>>, EngineError> {

@@ -1,83 +1,121 @@
-//! The kernels of a decoding pass on an NVIDIA card, the pass as data, and who runs it.
+//! Passes by the kernels of [`lexiform_kernels`], on the tensors of a decoder: the feature `kernels` of this
+//! crate.
 //!
 //! ```text
-//!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
-//!    └──── a C++ compiler ─────► the same on the processor        shapes, products, experts: the launches of each kernel
-//!                                                                  plan: all steps of a pass, for a bucket of tokens
-//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 56 bytes a row
-//!                                                       └─ launcher: a stream of a card, or the processor in tests
+//!   options, config ─ shape ─► a stream of the card, or a launcher of a test ─► planner
+//!   what a decoder holds ─ planner ─► planned: plans over the addresses of tensors ─┬─ moving: copies in the caches
+//!                                                                                   └─ draws: tokens from rows
 //! ```
 //!
-//! | source | what it computes | for |
-//! |---|---|---|
-//! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
-//! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after | columns 1024, 2048, 3072, 4096, and of sums 6144, 8192, 12288, 14336 |
-//! | `skinny.cu` | products for three to sixteen vectors by the tensor cores | columns 1024, 2048, 3072, 4096 |
-//! | `experts.cu` | who goes to which expert, the products of every expert with its tokens, and their sums | 512 experts, of which a token uses 32, widths that are multiples of 16 |
-//! | `gemv_int8.cu`, `gemv_fp8.cu`, `skinny_int8.cu`, `skinny_fp8.cu` | the same of weights in eight bits | the same |
-//! | `small.cu` | embedding, norms, turning and storing, the gate; weights of eight bits in bf16; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
-//! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
-//!
-//! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
-//! `f64`, breaks the sources on purpose, and compares draws and whole plans with the library and the decoder; `engine/tests/engine`
-//! runs models and the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and holds what they need. Times,
-//! the order of memory between blocks, and dependent launch are untested; `cargo xtask card` makes the bundle that tests them where
-//! there is a card. `docs/src/gpu.md` has what is predicted.
+//! The kernels know addresses, and the other rooms know what [`passes`](super::passes) says; here is all that
+//! knows both.
 
-pub mod asks;
-pub mod card;
-pub mod compiler;
-pub mod draw;
-mod driver;
-pub mod experts;
-pub mod inputs;
-pub mod launcher;
-pub mod moves;
-pub mod node;
-pub mod plan;
-pub mod products;
-pub mod shapes;
-pub mod step;
-pub mod stream;
+mod conversions;
+mod draws;
+mod moving;
+mod planned;
+mod shape;
 
-/// The header that all sources include.
-pub const HEADER: (&str, &str) = ("device.h", include_str!("kernels/device.h"));
+use self::planned::Planned;
+use super::checkpoint::files::ModelFiles;
+use super::config::Config;
+use super::device::{self, Device};
+use super::layers::layout::Place;
+use super::load::{LoadedModel, load_with};
+use super::loops::matrix::{Matrix, Rounding};
+use super::options::{LoadOptions, WeightFormat};
+use super::passes::{Held, Passes, Planner};
+use crate::error::LoadError;
+use lexiform_kernels::card::stream::Stream;
+use lexiform_kernels::launcher::{Launcher, SharedLauncher};
+use lexiform_kernels::shapes::{BLOCK_SIZE, Format};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The sources, by the names of their files.
-pub const SOURCES: [(&str, &str); 10] = [
-    ("attend.cu", include_str!("kernels/attend.cu")),
-    ("draw.cu", include_str!("kernels/draw.cu")),
-    ("experts.cu", include_str!("kernels/experts.cu")),
-    ("gemv.cu", include_str!("kernels/gemv.cu")),
-    ("gemv_fp8.cu", include_str!("kernels/gemv_fp8.cu")),
-    ("gemv_int8.cu", include_str!("kernels/gemv_int8.cu")),
-    ("skinny.cu", include_str!("kernels/skinny.cu")),
-    ("skinny_fp8.cu", include_str!("kernels/skinny_fp8.cu")),
-    ("skinny_int8.cu", include_str!("kernels/skinny_int8.cu")),
-    ("small.cu", include_str!("kernels/small.cu")),
-];
+/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a
+/// card, passes are run by the kernels where they serve the model.
+///
+/// # Errors
+/// A file is missing or broken, or the device cannot be used.
+pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {
+    load_with(files, options, |config, place| card(options, config, place))
+}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested
+/// on a processor.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_launched_by(
+    files: &ModelFiles,
+    options: &LoadOptions,
+    launcher: Box<dyn Launcher>,
+) -> Result<LoadedModel, LoadError> {
+    load_with(files, options, |_, _| Ok(Launched::boxed(launcher)))
+}
 
-    /// The table and the sources have the same kernels.
-    #[test]
-    fn every_kernel_stands_in_its_source() {
-        let uses = |text: &str, name: &str| text.matches(&format!("{name}(")).count();
-        let included = |text: &str| {
-            let included = SOURCES
-                .iter()
-                .find(|(name, _)| text.contains(&format!("#include \"{name}\"")));
-            included.map(|(_, text)| *text)
-        };
-        for (name, text) in SOURCES {
-            let of = shapes::KERNELS.iter().filter(|kernel| kernel.source == name);
-            let text = included(text).unwrap_or(text);
-            let alone = text.lines().filter(|line| line.starts_with("KERNEL(")).count();
-            // The macros that make products are defined once.
-            let products = ["GEMV", "SKINNY"].map(|name| uses(text, name).saturating_sub(1));
-            assert_eq!(of.count(), alone + products.iter().sum::<usize>(), "{name}");
+/// The card of the options, if it and the kernels serve this model; if not, why, which is told, or nothing
+/// where nobody asked for kernels. Whether the blocks of the cache are those of the kernels is not known yet.
+fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Planner>, String> {
+    let Device::Cuda(number) = options.device else {
+        return Err(String::new());
+    };
+    if !options.kernels {
+        return Err(" without kernels".to_owned());
+    }
+    let format = match options.weights {
+        WeightFormat::Stored => None,
+        WeightFormat::Int8 => Some(Format::Int8),
+        WeightFormat::Fp8 => Some(Format::Fp8),
+    };
+    let opened = shape::shape(config, place.kind, BLOCK_SIZE, format).map_err(|why| why.to_string());
+    let opened = opened.and_then(|_| {
+        let folder = device::folder_of("libcublas.so.13");
+        Stream::open(number, folder.as_deref(), options.dependent_launch, format)
+            .map_err(|why| why.to_string())
+    });
+    match opened {
+        Ok(stream) => Ok(Launched::boxed(Box::new(stream))),
+        Err(why) => {
+            (options.tell)(&format!("passes are run by libtorch alone: {why}"));
+            Err(format!(": {why}"))
         }
+    }
+}
+
+/// Passes that a launcher runs.
+struct Launched(SharedLauncher);
+
+impl Launched {
+    fn boxed(launcher: Box<dyn Launcher>) -> Box<dyn Planner> {
+        Box::new(Launched(Arc::new(Mutex::new(launcher))))
+    }
+}
+
+impl Planner for Launched {
+    fn name(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).name()
+    }
+
+    fn plan(&self, held: &Held<'_>) -> Result<Box<dyn Passes>, String> {
+        let head = held.head.matrix();
+        let shape = shape::shape(held.config, held.kind, held.block_size, head.and_then(format));
+        let shape = shape.map_err(|why| why.to_string())?;
+        let head = head.ok_or("the processor multiplies by loops of its own")?;
+        let Matrix::Stored(embedding) = held.embedding else {
+            return Err("the embedding is in blocks".to_owned());
+        };
+        let planned = Planned::new(held, (embedding, head), shape, self.0.clone());
+        Ok(Box::new(planned.map_err(|error| error.to_string())?))
+    }
+}
+
+/// What the kernels call the numbers of a matrix, if it is in eight bits.
+fn format(matrix: &Matrix) -> Option<Format> {
+    match matrix {
+        Matrix::Stored(_) | Matrix::Blocks(_) | Matrix::Stacked(_) => None,
+        Matrix::Rounded(rounded) => Some(match rounded.rounding {
+            Rounding::Int8 => Format::Int8,
+            Rounding::Fp8 => Format::Fp8,
+        }),
     }
 }

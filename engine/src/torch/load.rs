@@ -3,13 +3,10 @@
 use super::checkpoint::Checkpoint;
 use super::checkpoint::files::ModelFiles;
 use super::config::{Config, PassReads};
-use super::decoder::{self, Decoder, shape, weights};
-use super::device::{self, Device};
-use super::kernels::launcher::Launcher;
-use super::kernels::shapes::{BLOCK_SIZE, Format};
-use super::kernels::stream::Stream;
+use super::decoder::{self, Decoder, weights};
 use super::layers::layout::Place;
 use super::options::{LoadOptions, WeightFormat};
+use super::passes::Planner;
 use crate::error::LoadError;
 use crate::model::Model;
 use serde_json::Value;
@@ -74,31 +71,36 @@ fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
     }
 }
 
-/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a card, passes are run by the kernels
-/// of [`kernels`](super::kernels) where they serve the model.
+/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. This
+/// engine is built without kernels, so that libtorch runs all passes on a card.
 ///
 /// # Errors
-/// A file is missing or broken, or the device cannot be used.
+/// A file is missing or broken, the device cannot be used, or the options ask for kernels.
+#[cfg(not(feature = "kernels"))]
 pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {
-    load_with(files, options, |config, place| card(options, config, place))
+    let asked = [
+        (options.kernels, "passes by kernels"),
+        (!options.dependent_launch, "kernels that start one after another"),
+    ];
+    if let Some((_, what)) = asked.into_iter().find(|&(is_asked, _)| is_asked) {
+        let feature = "kernels";
+        return Err(LoadError::NotBuilt { what, feature });
+    }
+    load_with(files, options, |_, place| match place.device {
+        tch::Device::Cuda(_) => {
+            let why = "this program was built without the feature `kernels`";
+            (options.tell)(&format!("passes are run by libtorch alone: {why}"));
+            Err(format!(": {why}"))
+        }
+        _ => Err(String::new()),
+    })
 }
 
-/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested on a processor.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_launched_by(
+/// The same, with passes that this says who plans, or why nobody does.
+pub(super) fn load_with(
     files: &ModelFiles,
     options: &LoadOptions,
-    launcher: Box<dyn Launcher>,
-) -> Result<LoadedModel, LoadError> {
-    load_with(files, options, |_, _| Ok(launcher))
-}
-
-fn load_with(
-    files: &ModelFiles,
-    options: &LoadOptions,
-    launcher: impl FnOnce(&Config, Place) -> Result<Box<dyn Launcher>, String>,
+    planner: impl FnOnce(&Config, Place) -> Result<Box<dyn Planner>, String>,
 ) -> Result<LoadedModel, LoadError> {
     let device = options.device.open()?;
     let config = Config::read(files)?;
@@ -113,13 +115,13 @@ fn load_with(
     let described = described(&config, options.weights);
     let number = decoder::bytes_of_weight((stored, checkpoint.bytes_in_blocks()), place, options);
     let reads = config.reads(number, place.kind.elt_size_in_bytes());
-    let launcher = launcher(&config, place);
-    let no_kernels = launcher.as_ref().err().map(String::as_str);
+    let planner = planner(&config, place);
+    let no_kernels = planner.as_ref().err().map(String::as_str);
     let mut model = Decoder::load(&checkpoint, config, place, options, no_kernels)?;
     let draft = options.draft_without.as_ref();
     let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
-    if let Ok(launcher) = launcher {
-        model = model.launched_by(launcher);
+    if let Ok(planner) = planner {
+        model = model.planned_by(planner);
     }
     Ok(LoadedModel {
         draft: draft.map(|(model, skipped)| SelfDraft {
@@ -131,35 +133,6 @@ fn load_with(
         eos,
         reads,
     })
-}
-
-/// The card of the options as a launcher, if it and the kernels serve this model; if not, why, which is told, or nothing where nobody
-/// asked for kernels. Whether the blocks of the cache are those of the kernels is not known yet.
-fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Launcher>, String> {
-    let Device::Cuda(number) = options.device else {
-        return Err(String::new());
-    };
-    if !options.kernels {
-        return Err(" without kernels".to_owned());
-    }
-    let format = match options.weights {
-        WeightFormat::Stored => None,
-        WeightFormat::Int8 => Some(Format::Int8),
-        WeightFormat::Fp8 => Some(Format::Fp8),
-    };
-    let opened = shape::shape(config, place.kind, BLOCK_SIZE, format).map_err(|why| why.to_string());
-    let opened = opened.and_then(|_| {
-        let folder = device::folder_of("libcublas.so.13");
-        Stream::open(number, folder.as_deref(), options.dependent_launch, format)
-            .map_err(|why| why.to_string())
-    });
-    match opened {
-        Ok(stream) => Ok(Box::new(stream)),
-        Err(why) => {
-            (options.tell)(&format!("passes are run by libtorch alone: {why}"));
-            Err(format!(": {why}"))
-        }
-    }
 }
 
 /// generation_config.json may name more end tokens than config.json.
@@ -182,4 +155,26 @@ fn eos(files: &ModelFiles, config: &Config) -> Result<Vec<u32>, LoadError> {
     eos.sort_unstable();
     eos.dedup();
     Ok(eos)
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(not(feature = "kernels"))]
+    #[test]
+    fn an_engine_without_kernels_refuses_options_that_ask_for_them() {
+        use super::*;
+        let files = ModelFiles::folder(std::path::Path::new("/nowhere"));
+        for (kernels, dependent_launch) in [(true, true), (false, false)] {
+            let options = LoadOptions {
+                kernels,
+                dependent_launch,
+                ..LoadOptions::default()
+            };
+            match load(&files, &options).err() {
+                Some(LoadError::NotBuilt { feature, .. }) => assert_eq!(feature, "kernels"),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(!LoadOptions::default().kernels);
+    }
 }

@@ -88,8 +88,9 @@ pub struct LoadOptions {
     pub draws: Option<bool>,
     /// The layers without which the model drafts for itself; `None` if it does not.
     pub draft_without: Option<SkippedLayers>,
-    /// On a graphics card: whether passes are run by the kernels of [`kernels`](crate::kernels), where they serve the model, or by
-    /// libtorch alone.
+    /// On a graphics card: whether passes are run by kernels of our own, where they serve the model, or by
+    /// libtorch alone. An engine that is built without the feature `kernels` refuses a model that is to be
+    /// run by them; there this is false where nothing is said.
     pub kernels: bool,
     /// On a graphics card: whether these kernels may start before the end of the one ahead, as far as they do not depend on it.
     pub dependent_launch: bool,
@@ -109,7 +110,7 @@ impl Default for LoadOptions {
             batch_invariant: false,
             draws: None,
             draft_without: None,
-            kernels: true,
+            kernels: cfg!(feature = "kernels"),
             dependent_launch: true,
             tell: |_| {},
         }

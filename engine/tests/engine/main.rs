@@ -30,8 +30,8 @@ mod layer_skipping;
 mod led_searches;
 mod lookahead;
 mod lossy;
-#[path = "../kernels/memory.rs"]
-#[allow(dead_code, reason = "the tests of kernels use the rest")]
+#[path = "../../../kernels/tests/kernels/memory.rs"]
+#[allow(dead_code, reason = "the tests of the kernels by themselves use the rest")]
 mod memory;
 mod meters;
 mod monitors;
@@ -46,8 +46,8 @@ mod planned_overlap;
 mod policies;
 mod populations;
 mod priorities;
-#[path = "../kernels/processor.rs"]
-#[allow(dead_code, reason = "the tests of kernels use the rest")]
+#[path = "../../../kernels/tests/kernels/processor.rs"]
+#[allow(dead_code, reason = "the tests of the kernels by themselves use the rest")]
 mod processor;
 mod residual;
 mod restarts;

@@ -1,10 +1,11 @@
 //! A checkpoint with random weights, as a folder that the decoder of torch loads and as the buffers of a plan.
 
 use crate::memory::{Chance, Memory, narrow};
-use lexiform_engine::kernels::experts::Mixture;
-use lexiform_engine::kernels::launcher::Launcher;
-use lexiform_engine::kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
-use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, WeightFormat, load, load_launched_by};
+use lexiform_engine::torch::load_launched_by;
+use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, WeightFormat, load};
+use lexiform_kernels::experts::Mixture;
+use lexiform_kernels::launcher::Launcher;
+use lexiform_kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

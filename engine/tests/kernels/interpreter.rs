@@ -2,8 +2,8 @@
 
 use crate::launcher::OnProcessor;
 use crate::memory::{Memory, narrow};
-use lexiform_engine::kernels::launcher::Launcher as _;
-use lexiform_engine::kernels::plan::{Buffer, Plan, Scratch, Shape};
+use lexiform_kernels::launcher::Launcher as _;
+use lexiform_kernels::plan::{Buffer, Plan, Scratch, Shape};
 use std::collections::HashMap;
 
 /// The buffers of a model and of a pass.

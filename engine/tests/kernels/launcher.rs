@@ -2,9 +2,9 @@
 
 use crate::memory::{narrow, widen};
 use crate::processor::{Processor, text_of};
-use lexiform_engine::kernels::launcher::{Graph, LaunchError, Launcher, Parcel};
-use lexiform_engine::kernels::node::Node;
-use lexiform_engine::kernels::step::{Output, Product, Step};
+use lexiform_kernels::launcher::{Graph, LaunchError, Launcher, Parcel};
+use lexiform_kernels::node::Node;
+use lexiform_kernels::step::{Output, Product, Step};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,9 +5,9 @@ use crate::interpreter::Interpreter;
 use crate::launcher::MULTIPROCESSORS;
 use crate::memory::{Chance, Memory};
 use crate::processor;
-use lexiform_engine::kernels::inputs::{Bucket, Input};
-use lexiform_engine::kernels::plan::{Buffer, Plan, Scratch};
 use lexiform_engine::{Feed, Model};
+use lexiform_kernels::inputs::{self, Bucket, Input};
+use lexiform_kernels::plan::{Buffer, Plan, Scratch};
 
 /// Of more query heads for each key head.
 const GROUPED_MISTRAL: Kind = Kind { heads: 8, ..MISTRAL };
@@ -117,6 +117,10 @@ impl Texts {
     }
 }
 
+fn fed_to_kernels<'a>(feeds: &[Feed<'a>]) -> Vec<inputs::Feed<'a>> {
+    feeds.iter().map(inputs::Feed::from).collect()
+}
+
 fn bucket(tokens: usize, most_fed: usize) -> Bucket {
     Bucket {
         tokens,
@@ -182,7 +186,7 @@ fn compare(kind: Kind, seed: u64) {
         interpreter.prepare(&plan);
         let fed = texts.next(bucket, chance);
         let feeds = texts.feeds(&fed);
-        let inputs = bucket.fill(&feeds, shape.group()).unwrap();
+        let inputs = bucket.fill(&fed_to_kernels(&feeds), shape.group()).unwrap();
         let last = Buffer::Keys(kind.layers - 1);
         let before = interpreter.buffers[&last].clone();
         interpreter.run(&plan, &inputs).unwrap();
@@ -273,7 +277,9 @@ fn a_replay_with_other_inputs_between_has_the_same_bits() {
         vec![fed(2, 1, 50), fed(3, 7, 60), fed(1, 8, 70)],
     ];
     let mut run = |pass: &[Fed]| {
-        let inputs = bucket.fill(&texts.feeds(pass), shape.group()).unwrap();
+        let inputs = bucket
+            .fill(&fed_to_kernels(&texts.feeds(pass)), shape.group())
+            .unwrap();
         interpreter.run(&plan, &inputs).unwrap();
         let arrived = interpreter.buffers[&Buffer::Scratch(Scratch::Arrived)].bytes();
         assert!(arrived.iter().all(|&byte| byte == 0));

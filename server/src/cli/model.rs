@@ -104,10 +104,12 @@ pub struct ModelArgs {
     /// long prompts slower. Needs --device cpu and f32; requests can insist on it with "batch_invariant"
     #[arg(help_heading = "Model", long, env = "LEXIFORM_BATCH_INVARIANT")]
     pub batch_invariant: bool,
-    /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program
+    /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program, if it was
+    /// built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_KERNELS")]
     pub no_kernels: bool,
-    /// On an NVIDIA card, start no kernel before the end of the one ahead: slower, to see what that gains or whether it errs
+    /// On an NVIDIA card, start no kernel before the end of the one ahead: slower, to see what that gains or
+    /// whether it errs. Needs a program that was built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
     pub no_dependent_launch: bool,
     /// Threads of the model on a CPU; by default one for each core
@@ -286,15 +288,16 @@ impl ModelArgs {
 
     /// How the model is loaded.
     pub fn load_options(&self) -> LoadOptions {
+        let defaults = LoadOptions::default();
         let mut options = LoadOptions {
             device: self.device,
             dtype: self.dtype,
             weights: self.weights,
             batch_invariant: self.batch_invariant,
-            kernels: !self.no_kernels,
+            kernels: defaults.kernels && !self.no_kernels,
             dependent_launch: !self.no_dependent_launch,
             tell: |message| tracing::info!("{message}"),
-            ..LoadOptions::default()
+            ..defaults
         };
         if let Some(threads) = self.threads {
             options.threads = threads;

@@ -33,8 +33,8 @@ pub(crate) fn all_sources() -> impl Iterator<Item = SourceFile> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
     for folder in [
-        "src", "automata", "syntax", "law", "bindings", "cli", "engine", "server", "models", "xtask", "fuzz",
-        "tests", "benches",
+        "src", "automata", "syntax", "law", "bindings", "cli", "kernels", "engine", "server", "models",
+        "xtask", "fuzz", "tests", "benches",
     ] {
         collect(&root.join(folder), &mut paths);
     }

@@ -39,8 +39,8 @@ const FILES: [(&str, &str); 9] = [
     ),
     ("models/demo/tokenizer.json", "demo/tokenizer.json"),
     ("models/demo/tokenizer_config.json", "demo/tokenizer_config.json"),
-    ("engine/src/torch/kernels/needs.txt", "sources/needs.txt"),
-    ("engine/src/torch/kernels/device.h", "sources/device.h"),
+    ("kernels/sources/needs.txt", "sources/needs.txt"),
+    ("kernels/sources/device.h", "sources/device.h"),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
@@ -131,7 +131,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
 
 /// All sources of kernels.
 fn copy_sources(to: &Path) -> Result<(), Failure> {
-    let folder = root().join("engine/src/torch/kernels");
+    let folder = root().join("kernels/sources");
     let entries = fs::read_dir(&folder).map_err(|error| Failure::io("could not read", &folder, &error))?;
     let paths = entries.flatten().map(|entry| entry.path());
     for path in paths.filter(|path| path.extension().is_some_and(|it| it == "cu")) {

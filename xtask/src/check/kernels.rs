@@ -1,8 +1,8 @@
-//! `cargo xtask check kernels`: compiles the kernels of the engine for sm_90, and holds what they need against a table.
+//! `cargo xtask check kernels`: compiles the kernels for sm_90, and holds what they need against a table.
 //!
 //! ```text
-//!   engine/src/torch/kernels/*.cu ─ NVRTC ─► machine code ─► registers, stack, spills ─┬─► needs.txt
-//!                                                        └─► fused operations of f64 ──┘    none in draw.cu
+//!   kernels/sources/*.cu ─ NVRTC ─► machine code ─► registers, stack, spills ─┬─► needs.txt
+//!                                               └─► fused operations of f64 ──┘    none in draw.cu
 //! ```
 //!
 //! NVRTC needs no card and no driver. A fused multiply-add in `draw.cu` would draw other tokens than the library does.
@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 /// Prints what each kernel needs.
 const SCRIPT: &str = include_str!("kernels.py");
-const FOLDER: &str = "engine/src/torch/kernels";
+const FOLDER: &str = "kernels/sources";
 /// Of a multiprocessor of an H100.
 const REGISTERS: u32 = 65_536;
 const SHARED: u32 = 228 * 1024;
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_table_in_the_tree_is_read_whole() {
-        let table = include_str!("../../../engine/src/torch/kernels/needs.txt");
+        let table = include_str!("../../../kernels/sources/needs.txt");
         let lines = table.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(needs(table).len(), lines);
     }

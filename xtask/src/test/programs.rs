@@ -21,7 +21,7 @@ pub(crate) const BUILT: [&str; 7] = [
     "--exclude",
     "lexiform-interning",
     "--features",
-    "lexiform-c/llguidance",
+    "lexiform-c/llguidance,lexiform-engine/kernels,lexiform-server/kernels",
 ];
 
 /// A test program as cargo built it.

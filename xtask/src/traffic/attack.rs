@@ -86,6 +86,8 @@ fn built() -> Result<PathBuf, Failure> {
         "--package",
         "lexiform-server",
         "--bins",
+        "--features",
+        "kernels",
     ]))?;
     Ok(root().join("target/release/lexiform-server"))
 }

@@ -68,7 +68,7 @@ impl Decoder {
             left_out: None,
             draws: self.draws,
             batch_invariant: self.batch_invariant,
-            launcher: None,
+            planner: None,
             planned: None,
             tell: self.tell,
         };

@@ -1,0 +1,143 @@
+//! Memory of the host through which bytes go to a card and come back, without anybody waiting for either.
+//!
+//! A copy from ordinary memory makes the caller wait for all that a stream was told before, as the driver has
+//! to bring the bytes to memory that the card can reach. These pieces are such memory (pinned); one is used
+//! again when its last copy is over.
+
+use super::{CardError, called};
+use crate::launcher::Parcel;
+use cudarc::driver::{CudaEvent, CudaStream, result};
+
+/// The least bytes of a piece, so that one serves passes of many sizes.
+const LEAST: usize = 1 << 16;
+
+/// Pieces of pinned memory.
+#[derive(Default)]
+pub(super) struct Staging(Vec<Piece>);
+
+struct Piece {
+    pinned: Pinned,
+    /// Whether somebody is still to read what comes there.
+    is_awaited: bool,
+}
+
+impl Staging {
+    /// Copies bytes to the card behind what the stream was told; they may be dropped at once.
+    pub(super) fn write(&mut self, stream: &CudaStream, address: u64, bytes: &[u8]) -> Result<(), CardError> {
+        let number = self.piece(stream, bytes.len())?;
+        let pinned = &mut self.0[number].pinned;
+        pinned.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        // SAFETY: nobody writes there before the event that is recorded behind the copy. That there is room
+        // is the caller's to see to.
+        let sent = unsafe {
+            result::memcpy_htod_async(address, &pinned.bytes_mut()[..bytes.len()], stream.cu_stream())
+        };
+        sent.map_err(called("cuMemcpyHtoDAsync"))?;
+        pinned.mark(stream)
+    }
+
+    /// Starts a copy from the card behind what the stream was told.
+    pub(super) fn send(
+        &mut self,
+        stream: &CudaStream,
+        address: u64,
+        bytes: usize,
+    ) -> Result<Parcel, CardError> {
+        let number = self.piece(stream, bytes)?;
+        let piece = &mut self.0[number];
+        // SAFETY: nobody looks there before the event that is recorded behind the copy. That the bytes are
+        // there is the caller's to see to.
+        let fetched = unsafe {
+            result::memcpy_dtoh_async(
+                &mut piece.pinned.bytes_mut()[..bytes],
+                address,
+                stream.cu_stream(),
+            )
+        };
+        fetched.map_err(called("cuMemcpyDtoHAsync"))?;
+        piece.pinned.mark(stream)?;
+        piece.is_awaited = true;
+        Ok(Parcel(number))
+    }
+
+    /// Waits for a copy from the card; `None` if there is no such parcel.
+    pub(super) fn receive(&mut self, parcel: Parcel, bytes: &mut [u8]) -> Result<Option<()>, CardError> {
+        let Some(piece) = self.0.get_mut(parcel.0).filter(|piece| piece.is_awaited) else {
+            return Ok(None);
+        };
+        let over = piece.pinned.event.synchronize();
+        over.map_err(called("cuEventSynchronize"))?;
+        piece.is_awaited = false;
+        let count = bytes.len().min(piece.pinned.len);
+        bytes[..count].copy_from_slice(&piece.pinned.bytes_mut()[..count]);
+        Ok(Some(()))
+    }
+
+    /// Nobody reads this parcel.
+    pub(super) fn discard(&mut self, parcel: Parcel) {
+        if let Some(piece) = self.0.get_mut(parcel.0) {
+            piece.is_awaited = false;
+        }
+    }
+
+    /// A piece of so many bytes that nobody uses.
+    fn piece(&mut self, stream: &CudaStream, bytes: usize) -> Result<usize, CardError> {
+        let is_free = |piece: &Piece| {
+            !piece.is_awaited && piece.pinned.len >= bytes && piece.pinned.event.is_complete()
+        };
+        if let Some(number) = self.0.iter().position(is_free) {
+            return Ok(number);
+        }
+        self.0.push(Piece {
+            pinned: Pinned::new(stream, bytes.next_power_of_two().max(LEAST))?,
+            is_awaited: false,
+        });
+        Ok(self.0.len() - 1)
+    }
+}
+
+/// Memory of the host that the card can reach. Not `cudarc`'s own, whose event puts a thread to sleep that
+/// waits for it.
+struct Pinned {
+    memory: *mut u8,
+    len: usize,
+    /// Recorded behind the last copy from or to it.
+    event: CudaEvent,
+}
+
+impl Pinned {
+    fn new(stream: &CudaStream, len: usize) -> Result<Self, CardError> {
+        let event = stream
+            .context()
+            .new_event(None)
+            .map_err(called("cuEventCreate"))?;
+        // SAFETY: there is room for the zeros, which nobody else knows of yet.
+        let memory = unsafe {
+            let memory = result::malloc_host(len, 0).map_err(called("cuMemHostAlloc"))?;
+            memory.write_bytes(0, len);
+            memory.cast()
+        };
+        Ok(Pinned { memory, len, event })
+    }
+
+    /// The bytes, once the last copy is over.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes were taken, and written; whoever calls this has seen that no copy is under
+        // way, or starts the next one.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.len) }
+    }
+
+    /// Remembers that the last copy from or to this memory is behind all that the stream was told.
+    fn mark(&self, stream: &CudaStream) -> Result<(), CardError> {
+        self.event.record(stream).map_err(called("cuEventRecord"))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // What fails here has failed before.
+        let _ = self.event.synchronize();
+        // SAFETY: the memory was taken by `new`, and the last copy is over.
+        let _ = unsafe { result::free_host(self.memory.cast()) };
+    }
+}
