@@ -7,7 +7,7 @@ use lexiform_engine::{Fallback, Grammar, LawChoice, OnBudget, Request, Sampling,
 use crate::model::served::ServedModel;
 
 /// A list that is longer than any answer, so that all answers under it have as many tokens as free ones.
-const LIST: &str = include_str!("../../../../engine/examples/throughput.schema.json");
+const LIST: &str = include_str!("../../../../benches/engine/throughput.schema.json");
 /// A record, which any model can end within some forty tokens: laws are about whole texts.
 const RECORD: &str = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
     "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"], "additionalProperties": false}"#;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example acceptance -- --temperature 1
-//! cargo run --release -p lexiform-engine --example acceptance -- --schema engine/examples/throughput.schema.json
+//! cargo run --release -p lexiform-engine --example acceptance -- --schema benches/engine/throughput.schema.json
 //! ```
 //!
 //! Writes answers with one token drafted a pass, verified by the residual rule and by drawing once, and prints the shares

@@ -1,6 +1,6 @@
 """Writes a model folder of the Llama family with random weights, for figures that do not depend on what is written.
 
-    python engine/examples/random_model.py --tokenizer TOKENIZER_JSON --out FOLDER [--size 1b] [--dtype bfloat16]
+    python benches/engine/random_model.py --tokenizer TOKENIZER_JSON --out FOLDER [--size 1b] [--dtype bfloat16]
 
 The shapes are those of Llama 3.2 (1b, 3b) and Llama 3.1 (8b), and one that loads in a moment. Needs torch and
 safetensors.

@@ -1,6 +1,6 @@
 """What it costs to bring rows of logits from a graphics card, and what masks on the card would cost: microseconds.
 
-    python engine/examples/copies.py
+    python benches/engine/copies.py
 """
 
 import time
