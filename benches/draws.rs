@@ -1,15 +1,16 @@
 //! What it costs to draw a token: `cargo bench --bench draws`.
 //!
-//! Rows of 128,256 logits and of the demo model's 2,048, in the shape of a model's, under a mask that leaves a part of some
-//! blocks, at several settings. Each is drawn in three ways:
+//! Rows of 128,256 logits and of the demo model's 2,048, in the shape of a model's, under a mask that leaves
+//! a part of some blocks, at several settings. Each is drawn in three ways:
 //!
-//! * `own`: the row is exponentiated, and once more for the model's own probability of the token, which used to be told of
-//!   every token and is told now where it is asked for;
+//! * `own`: the row is exponentiated, and once more for the model's own probability of the token, which used
+//!   to be told of every token and is told now where it is asked for;
 //! * `host`: the row is exponentiated once;
-//! * `measured`: the peak and the sums of the blocks are known, as they are of rows that come from a graphics card.
+//! * `measured`: the peak and the sums of the blocks are known, as they are of rows that come from a graphics
+//!   card.
 //!
-//! Of several rounds the quickest counts: on a shared machine the others measure the neighbours. `cargo bench` asks the
-//! optimiser for its best; a debug build says nothing about any of this.
+//! Of several rounds the quickest counts: on a shared machine the others measure the neighbours.
+//! `cargo bench` asks the optimiser for its best; a debug build says nothing about any of this.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,10 +1,11 @@
 //! What grammars in EBNF cost: `cargo bench --bench grammars`.
 //!
-//! Every grammar that this repository has and that of other projects in `.data/grammars/` which the dialect reads is
-//! compiled, its texts are walked, and then texts that are drawn from its masks by a generator with a fixed seed: they go
-//! where no text of a test suite goes. A time is that of a step and the mask of the state it leads to, by a grammar that
-//! nobody used before; of several rounds the quickest is taken at each position. The hash is that of all masks: where it
-//! stays the same, a change has made no difference to what is allowed.
+//! Every grammar that this repository has and that of other projects in `.data/grammars/` which the dialect
+//! reads is compiled, its texts are walked, and then texts that are drawn from its masks by a generator with
+//! a fixed seed: they go where no text of a test suite goes. A time is that of a step and the mask of the
+//! state it leads to, by a grammar that nobody used before; of several rounds the quickest is taken at each
+//! position. The hash is that of all masks: where it stays the same, a change has made no difference to what
+//! is allowed.
 //!
 //! Each grammar has the tables of a compiler that is primed with JSON, and nothing of the grammars before it.
 

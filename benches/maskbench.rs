@@ -1,8 +1,9 @@
 //! What compiles, masks and masks within a budget cost: `cargo bench --bench maskbench -- [EVERY [FIRST]]`.
 //!
-//! Every sixteenth schema of MaskBench's development half (or every `EVERY`th, from `FIRST` on) is compiled with keys in any
-//! order, without what was learned of others, and walked along its valid instances with Llama 3.1's vocabulary. Times are
-//! the lesser of the thread's processor time and the wall's, since both are at least the work:
+//! Every sixteenth schema of MaskBench's development half (or every `EVERY`th, from `FIRST` on) is compiled
+//! with keys in any order, without what was learned of others, and walked along its valid instances with
+//! Llama 3.1's vocabulary. Times are the lesser of the thread's processor time and the wall's, since both are
+//! at least the work:
 //!
 //! | row | what is timed |
 //! |---|---|

@@ -1,12 +1,12 @@
 //! What masks cost: `cargo bench --bench masks` (or `cargo xtask bench`).
 //!
-//! For each vocabulary and source, a text is walked token by token twice: by a grammar that nobody used before (every
-//! mask is new), and again by the same grammar (every mask is remembered). A time is that of the step with a token and
-//! the mask of the state it leads to. Of several rounds the quickest is taken at each position: on a shared machine
-//! the others measure the neighbours.
+//! For each vocabulary and source, a text is walked token by token twice: by a grammar that nobody used
+//! before (every mask is new), and again by the same grammar (every mask is remembered). A time is that of
+//! the step with a token and the mask of the state it leads to. Of several rounds the quickest is taken at
+//! each position: on a shared machine the others measure the neighbours.
 //!
-//! The vocabularies are those of `.data/tokenizers/`, which are not part of this repository; one that is missing is
-//! left out by name.
+//! The vocabularies are those of `.data/tokenizers/`, which are not part of this repository; one that is
+//! missing is left out by name.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,17 +1,19 @@
 //! What it costs that many sequences share a grammar: `cargo bench --bench turns`.
 //!
-//! A server reads a token of every sequence in turn, so that what a grammar keeps at hand for one sequence is of no use to
-//! the next. Here 64 texts that are drawn from the masks of a grammar are walked twice: one text after the other, and a
-//! token of each in turn. A time is that of a step and the mask of the state it leads to, in a grammar that nobody used
-//! before (*new*) and in the same grammar again (*known*); of several rounds the quickest is taken at each position. Both
-//! walks take the same steps, and their masks are compared.
+//! A server reads a token of every sequence in turn, so that what a grammar keeps at hand for one sequence is
+//! of no use to the next. Here 64 texts that are drawn from the masks of a grammar are walked twice: one text
+//! after the other, and a token of each in turn. A time is that of a step and the mask of the state it leads
+//! to, in a grammar that nobody used before (*new*) and in the same grammar again (*known*); of several
+//! rounds the quickest is taken at each position. Both walks take the same steps, and their masks are
+//! compared.
 //!
 //! ```text
 //!   one after the other   a a a a … b b b b … c c c c …
 //!   in turns              a b c … a b c … a b c …          ratio: the mean of this by the mean of that
 //! ```
 //!
-//! The schemas are some of `.data/maskbench/`, which is not part of this repository, the grammars those of `grammars/`.
+//! The schemas are some of `.data/maskbench/`, which is not part of this repository, the grammars those of
+//! `grammars/`.
 
 #[path = "texts/draw.rs"]
 mod draw;

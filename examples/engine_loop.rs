@@ -1,6 +1,8 @@
-//! The loop of an inference engine: many sequences, one buffer of masks for all of them, drafts that are checked at once.
+//! The loop of an inference engine: many sequences, one buffer of masks for all of them, drafts that are
+//! checked at once.
 //!
-//! `cargo run --example engine_loop` runs it with a scripted model, which proposes the letters of a text of its own.
+//! `cargo run --example engine_loop` runs it with a scripted model, which proposes the letters of a text of
+//! its own.
 
 use std::sync::Arc;
 
@@ -24,7 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sessions.push(Session::new(grammar, None));
     }
 
-    // The masks of the batch are rows of one buffer, 32 tokens a word. A process that may fork says who it is.
+    // The masks of the batch are rows of one buffer, 32 tokens a word. A process that may fork says who it
+    // is.
     let pool = Pool::new(2, std::process::id);
     let stride = vocabulary.len().div_ceil(32);
     let mut words = vec![0_u32; sessions.len() * stride];

@@ -1,8 +1,9 @@
 //! Two laws over the same rows of logits: masking each row, and conditioning the whole text.
 //!
-//! `cargo run --example law_rows`. The model writes `a` with probability 0.9 and `b` with 0.1, each time; the constraint allows `aa` and
-//! `bb` followed by the end, and the end is likely only after `b`. The local law takes `a` nine times in ten, since it masks one row at
-//! a time; the global law knows which texts the model would have finished.
+//! `cargo run --example law_rows`. The model writes `a` with probability 0.9 and `b` with 0.1, each time; the
+//! constraint allows `aa` and `bb` followed by the end, and the end is likely only after `b`. The local law
+//! takes `a` nine times in ten, since it masks one row at a time; the global law knows which texts the model
+//! would have finished.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -85,7 +86,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             .entry(text(&grammar, &global, walk, sequence)?)
             .or_default()[1] += 1;
     }
-    // Exactly: local 0.9 and 0.1; global 0.81 · 0.01 and 0.01 · 0.9, divided by their sum, which is 0.474 and 0.526.
+    // Exactly: local 0.9 and 0.1; global 0.81 · 0.01 and 0.01 · 0.9, divided by their sum, which is 0.474 and
+    // 0.526.
     for (text, [local, global]) in counts {
         let share = |count: u32| f64::from(count) / f64::from(TEXTS);
         println!("{text}: local {:.3}, global {:.3}", share(local), share(global));

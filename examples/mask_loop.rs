@@ -1,7 +1,7 @@
 //! The shortest loop around a grammar: ask for a mask, choose an allowed token, take the step.
 //!
-//! `cargo run --example mask_loop` writes one text of a schema, with the first allowed token at each step in place of a model's
-//! choice.
+//! `cargo run --example mask_loop` writes one text of a schema, with the first allowed token at each step in
+//! place of a model's choice.
 
 use std::sync::Arc;
 

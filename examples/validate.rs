@@ -1,4 +1,5 @@
-//! A text against a grammar without a model: whether it belongs, where it leaves, and the nearest text that belongs.
+//! A text against a grammar without a model: whether it belongs, where it leaves, and the nearest text that
+//! belongs.
 //!
 //! `cargo run --example validate`
 

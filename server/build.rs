@@ -1,6 +1,6 @@
-//! Three things that cargo cannot do by itself: writing libtorch's folder into the binary's run path, so that `lexiform`
-//! starts without `LD_LIBRARY_PATH`, listing the files of the demo model, so that they become part of the binary, and
-//! finding what `lexiform version` says of the build.
+//! Three things that cargo cannot do by itself: writing libtorch's folder into the binary's run path, so that
+//! `lexiform` starts without `LD_LIBRARY_PATH`, listing the files of the demo model, so that they become part
+//! of the binary, and finding what `lexiform version` says of the build.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,8 @@ fn commit() -> Option<String> {
     if top.canonicalize().ok()? != folder.join("..").canonicalize().ok()? {
         return None;
     }
-    // Its log changes with every commit and every checkout; where there is none, HEAD changes with the latter alone.
+    // Its log changes with every commit and every checkout; where there is none, HEAD changes with the latter
+    // alone.
     for name in ["logs/HEAD", "HEAD"] {
         let path = folder.join(git(&["rev-parse", "--git-path", name])?);
         if path.is_file() {
@@ -91,7 +92,8 @@ fn libtorch_version(lib: &Path) -> Option<String> {
 /// A constant that lists the files of a folder, or nothing if the weights are not there.
 fn listed(name: &str, folder: &Path) -> String {
     let mut source = format!("static {name}: &[File] = &[\n");
-    // A path that is not there yet makes cargo look again at every build, which costs little and misses nothing.
+    // A path that is not there yet makes cargo look again at every build, which costs little and misses
+    // nothing.
     println!("cargo:rerun-if-changed={}", folder.display());
     if folder.join("model.safetensors").is_file() {
         for file in FILES {

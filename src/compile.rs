@@ -32,8 +32,8 @@ pub enum Source<'a> {
     StructuralTag(&'a str),
     /// A list of texts, one of which is the whole text.
     Choice(&'a [String]),
-    /// Whatever the model can write: any bytes, and special tokens between them. With [`Options::prefix`] this is what may
-    /// follow a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal).
+    /// Whatever the model can write: any bytes, and special tokens between them. With [`Options::prefix`]
+    /// this is what may follow a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal).
     Any,
 }
 
@@ -61,9 +61,10 @@ pub struct Options {
     pub regex: regex::Dialect,
     /// Bytes that stand in front of every text of the source. Empty for none.
     ///
-    /// Where a prompt was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that were removed from it. Masks, budgets,
-    /// forced text and drafts are then about texts that begin with them: tokens may end inside of them, at their end, or behind
-    /// it. Laws condition on them as on the rest of the grammar.
+    /// Where a prompt was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that were
+    /// removed from it. Masks, budgets, forced text and drafts are then about texts that begin with them:
+    /// tokens may end inside of them, at their end, or behind it. Laws condition on them as on the rest of
+    /// the grammar.
     pub prefix: Vec<u8>,
     /// What the compile may cost.
     pub limits: Limits,
@@ -79,7 +80,8 @@ impl Options {
     }
 }
 
-/// Compiles sources for one vocabulary. Cheap to clone; grammars of one compiler share what does not depend on them.
+/// Compiles sources for one vocabulary. Cheap to clone; grammars of one compiler share what does not depend
+/// on them.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     tables: Arc<Tables>,
@@ -124,8 +126,9 @@ impl Compiler {
         }
     }
 
-    /// A compiler that already knows what JSON is made of in these options: the insides of strings, keys and numbers.
-    /// Worth a fraction of a second once per vocabulary wherever schemas are compiled; it changes no mask.
+    /// A compiler that already knows what JSON is made of in these options: the insides of strings, keys and
+    /// numbers. Worth a fraction of a second once per vocabulary wherever schemas are compiled; it changes no
+    /// mask.
     ///
     /// # Errors
     /// When the options themselves cannot be compiled, such as a pattern for white space that is none.
@@ -171,9 +174,9 @@ impl Compiler {
     /// Compiles a source.
     ///
     /// # Errors
-    /// All problems of the source at once, each with its place: what is not of the language of its kind, what is not
-    /// supported, what no text can satisfy, and limits that were reached. Nothing is ever ignored silently: findings
-    /// that do not stop the compile are in the [`Diagnostics`].
+    /// All problems of the source at once, each with its place: what is not of the language of its kind, what
+    /// is not supported, what no text can satisfy, and limits that were reached. Nothing is ever ignored
+    /// silently: findings that do not stop the compile are in the [`Diagnostics`].
     pub fn compile(
         &self,
         source: Source<'_>,
@@ -193,7 +196,8 @@ impl Compiler {
     }
 }
 
-/// The rules of a schema are named by the JSON pointers of what they were made from; the first of them is a place.
+/// The rules of a schema are named by the JSON pointers of what they were made from; the first of them is a
+/// place.
 fn at_pointers(mut error: CompileError) -> CompileError {
     for problem in &mut error.problems {
         if let Place::Rule(name) = &problem.place
@@ -320,7 +324,8 @@ fn without_findings(cfg: Cfg) -> (Cfg, Diagnostics) {
     (cfg, Diagnostics::default())
 }
 
-/// Says of a problem of a constraint where in the structural tag it is. A place in a text stays in the message.
+/// Says of a problem of a constraint where in the structural tag it is. A place in a text stays in the
+/// message.
 fn place_inside(problem: &mut Problem, content: &tags::Content) {
     let pointer = &content.pointer;
     problem.place = match std::mem::replace(&mut problem.place, Place::Whole) {
@@ -333,7 +338,8 @@ fn place_inside(problem: &mut Problem, content: &tags::Content) {
     };
 }
 
-/// Asks for the masks along a text, as far as it belongs to the grammar, so that the tables learn what they need.
+/// Asks for the masks along a text, as far as it belongs to the grammar, so that the tables learn what they
+/// need.
 fn ask_along(grammar: &Grammar, text: &str) {
     let mut state = grammar.start();
     for byte in text.bytes() {

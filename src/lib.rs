@@ -7,8 +7,8 @@
 //!  tokenizer ─── vocab (tokens as bytes, a trie) ────────────────────────────┘
 //! ```
 //!
-//! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
-//! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
+//! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between
+//! threads; the [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,26 @@
-//! The nearest valid text: the text of a grammar's language that takes the least cost of edits from a given one.
+//! The nearest valid text: the text of a grammar's language that takes the least cost of edits from a given
+//! one.
 //!
 //! ```text
 //!   given      {"name": 'Bob', "age": 3       edits   ' ► "  ' ► "   insert }      cost 3
 //!   nearest    {"name": "Bob", "age": 3}
 //! ```
 //!
-//! An edit inserts, deletes or replaces one character, and has a cost. The answer is exact: no valid text is nearer. It is found
-//! on the machine of the grammar, so a schema, a regular expression and a grammar in EBNF are repaired alike. It is a shortest path (A*,
-//! Hart, Nilsson & Raphael 1968) over pairs of a configuration of the machine and a place in the text; the distance
-//! to the end of the grammar says how many characters must be inserted at least. For context-free languages the problem goes back to Aho &
-//! Peterson 1972.
+//! An edit inserts, deletes or replaces one character, and has a cost. The answer is exact: no valid text is
+//! nearer. It is found on the machine of the grammar, so a schema, a regular expression and a grammar in EBNF
+//! are repaired alike. It is a shortest path (A*, Hart, Nilsson & Raphael 1968) over pairs of a configuration
+//! of the machine and a place in the text; the distance to the end of the grammar says how many characters
+//! must be inserted at least. For context-free languages the problem goes back to Aho & Peterson 1972.
 //!
-//! Where the texts of a grammar are JSON, [`Repair::of_json`] keeps values whole instead of as many characters as it can.
+//! Where the texts of a grammar are JSON, [`Repair::of_json`] keeps values whole instead of as many
+//! characters as it can.
 //!
-//! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the same edits.
+//! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the
+//! same edits.
 //!
-//! What a repair costs grows with the length of the text times the number of configurations within reach of the edits, and the latter
-//! grows quickly with their cost. [`RepairLimits`] bound it; beyond them there is an error and no answer.
+//! What a repair costs grows with the length of the text times the number of configurations within reach of
+//! the edits, and the latter grows quickly with their cost. [`RepairLimits`] bound it; beyond them there is
+//! an error and no answer.
 
 mod between;
 mod characters;
@@ -37,12 +41,12 @@ use task::Task;
 pub use task::{Change, ChangeKind, Costs, Repair, RepairError, RepairLimits};
 
 impl Repair {
-    /// The edits that lead from one text to another at the least cost, whatever either is: what a text that somebody else wrote in
-    /// place of a given one changes about it.
+    /// The edits that lead from one text to another at the least cost, whatever either is: what a text that
+    /// somebody else wrote in place of a given one changes about it.
     ///
-    /// Of several ways the one with the fewest substitutions is taken, and always the same one. It takes time for twice as many pairs of
-    /// places as the product of the lengths in characters, without what both texts begin and end with, and memory for a row of them
-    /// (Hirschberg 1975).
+    /// Of several ways the one with the fewest substitutions is taken, and always the same one. It takes time
+    /// for twice as many pairs of places as the product of the lengths in characters, without what both texts
+    /// begin and end with, and memory for a row of them (Hirschberg 1975).
     ///
     /// ```
     /// # use lexiform::repair::{Costs, Repair, RepairLimits};
@@ -53,7 +57,8 @@ impl Repair {
     /// ```
     ///
     /// # Errors
-    /// A text is too long, their pairs of places are more than the limit `nodes`, or somebody called the comparison off.
+    /// A text is too long, their pairs of places are more than the limit `nodes`, or somebody called the
+    /// comparison off.
     pub fn between(
         from: &str,
         to: &str,
@@ -96,12 +101,14 @@ impl Repair {
 
     /// The valid text that holds the JSON values of this one, for a grammar whose texts are JSON.
     ///
-    /// The text is read as people and models write JSON: in a fence, with prose around it, with keys in another order or without
-    /// quotation marks, with other quotation marks, `True`, `None` and trailing commas, and cut off at its end. Then every key, number
-    /// and string is kept as a whole where the grammar allows it, and dropped as a whole elsewhere; nothing is renamed. What the grammar
-    /// demands beyond that is added in the shortest way. [`Repair::changes`] says what was done.
+    /// The text is read as people and models write JSON: in a fence, with prose around it, with keys in
+    /// another order or without quotation marks, with other quotation marks, `True`, `None` and trailing
+    /// commas, and cut off at its end. Then every key, number and string is kept as a whole where the grammar
+    /// allows it, and dropped as a whole elsewhere; nothing is renamed. What the grammar demands beyond that
+    /// is added in the shortest way. [`Repair::changes`] says what was done.
     ///
-    /// A text of which no value can be kept is repaired by its characters, as [`of_text`](Repair::of_text) does.
+    /// A text of which no value can be kept is repaired by its characters, as [`of_text`](Repair::of_text)
+    /// does.
     ///
     /// ```
     /// # use std::sync::Arc;

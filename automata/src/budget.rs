@@ -10,19 +10,21 @@
 //!
 //! 1. *by steps*: the shortest completion in bytes is a bound, because each byte of it is a token;
 //! 2. *by spelling* (`spell`): one shortest completion, cut into the fewest tokens;
-//! 3. *by search* (`search`): all completions, token by token. Only for small vocabularies, and for those without a
-//!    token for every byte that is needed; with bounded work.
+//! 3. *by search* (`search`): all completions, token by token. Only for small vocabularies, and for those
+//!    without a token for every byte that is needed; with bounded work.
 //!
-//! **What is exact.** A token that is allowed can always be completed in time: each way names a completion, and its
-//! first token leads to where the same way names the rest of it, so that a mask is never empty where the distance was
-//! within the budget. For that, the distance after a token is always that of the whole configuration there; where it is
-//! found for many tokens at once, they must lead to the same one, but for what makes no difference (`nearby`).
+//! **What is exact.** A token that is allowed can always be completed in time: each way names a completion,
+//! and its first token leads to where the same way names the rest of it, so that a mask is never empty where
+//! the distance was within the budget. For that, the distance after a token is always that of the whole
+//! configuration there; where it is found for many tokens at once, they must lead to the same one, but for
+//! what makes no difference (`nearby`).
 //!
-//! A token that is left out cannot be completed in time as far as 3 was tried to its end. Otherwise it may be one of many whose
-//! futures have nothing in common, as in a key after which more keys must follow, or with a large vocabulary one for which
-//! only a completion longer in bytes would have been short enough in tokens. So may one inside a word that a judge
-//! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
-//! budget" as it is defined here, and laws are stated for it.
+//! A token that is left out cannot be completed in time as far as 3 was tried to its end. Otherwise it may be
+//! one of many whose futures have nothing in common, as in a key after which more keys must follow, or with a
+//! large vocabulary one for which only a completion longer in bytes would have been short enough in tokens.
+//! So may one inside a word that a judge tells (`grammar::Judge`), of whose completions not all are known.
+//! That is a property of the constraint "within the budget" as it is defined here, and laws are stated for
+//! it.
 
 mod nearby;
 mod place;
@@ -49,8 +51,8 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The distances of a grammar, of which those that are found later take at most this many bytes. O(size of the automata
-    /// of its rules and terminals).
+    /// The distances of a grammar, of which those that are found later take at most this many bytes. O(size
+    /// of the automata of its rules and terminals).
     pub(crate) fn new(place: Place<'_>, bytes: usize) -> Budget {
         let distances = TokenDistances::new(place, bytes);
         let overshoot = || {
@@ -67,7 +69,8 @@ impl Budget {
         }
     }
 
-    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were found.
+    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were
+    /// found.
     pub(crate) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
         self.distances.tokens(place, config)
     }
@@ -82,8 +85,8 @@ impl Budget {
         self.distances.within(place, config, limit)
     }
 
-    /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be completed with
-    /// `limit` more; `None` if all of them can stay.
+    /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be
+    /// completed with `limit` more; `None` if all of them can stay.
     pub(crate) fn narrowed(
         &self,
         place: Place<'_>,
@@ -115,8 +118,8 @@ impl Budget {
         narrowed
     }
 
-    /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed with
-    /// `limit` more. Empty where no completion is known that fits.
+    /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed
+    /// with `limit` more. Empty where no completion is known that fits.
     pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
         nearby::along(&self.distances, place, config, mask, limit)
     }

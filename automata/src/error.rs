@@ -1,7 +1,8 @@
 //! What can be wrong with a source, and where.
 //!
-//! A compile error holds *all* problems of a source, each with its place, so that a caller can mend them at once.
-//! Diagnostics are the findings that do not stop a compile: an unknown format, a keyword without effect.
+//! A compile error holds *all* problems of a source, each with its place, so that a caller can mend them at
+//! once. Diagnostics are the findings that do not stop a compile: an unknown format, a keyword without
+//! effect.
 
 use std::fmt;
 
@@ -48,7 +49,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Lines and columns along a text, for offsets that never go back: all places of a text cost one walk through it.
+/// Lines and columns along a text, for offsets that never go back: all places of a text cost one walk through
+/// it.
 pub struct Places<'t> {
     text: &'t str,
     offset: usize,
@@ -68,7 +70,8 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The place of an offset, as [`Place::in_text`] has it. It must not lie before the one that was asked for last.
+    /// The place of an offset, as [`Place::in_text`] has it. It must not lie before the one that was asked
+    /// for last.
     pub fn to(&mut self, offset: usize) -> Place {
         for c in self.text[self.offset..].chars() {
             if self.offset + c.len_utf8() > offset {
@@ -97,7 +100,8 @@ pub enum ProblemKind {
     Unsupported,
     /// Enforced, but some of what the source allows is refused.
     Narrowed,
-    /// Some of what the source allows is refused because the options ask for it: an object that it leaves open is closed.
+    /// Some of what the source allows is refused because the options ask for it: an object that it leaves
+    /// open is closed.
     Closed,
     /// The target of a reference does not exist, or references form a circle.
     Reference,
@@ -107,7 +111,8 @@ pub enum ProblemKind {
     Limit,
     /// The caller called the compile off; nothing is said about the source.
     Cancelled,
-    /// The memory that compiles share was held by others; nothing is said about the source, which may compile later.
+    /// The memory that compiles share was held by others; nothing is said about the source, which may compile
+    /// later.
     Busy,
 }
 
@@ -206,10 +211,11 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Why a grammar did not answer a question, such as for a mask: the answer would cost more than a limit allows.
+/// Why a grammar did not answer a question, such as for a mask: the answer would cost more than a limit
+/// allows.
 ///
-/// What the grammar allows there is not known, so that nothing may be allowed: whoever asked for a mask has to end that
-/// one sequence. Other states of the grammar, and other grammars, are not affected.
+/// What the grammar allows there is not known, so that nothing may be allowed: whoever asked for a mask has
+/// to end that one sequence. Other states of the grammar, and other grammars, are not affected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exhausted {

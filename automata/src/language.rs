@@ -1,4 +1,5 @@
-//! Everything regular: a regular expression becomes a minimal byte automaton with an identity that grammars share.
+//! Everything regular: a regular expression becomes a minimal byte automaton with an identity that grammars
+//! share.
 //!
 //! ```text
 //!   Regular ─► characters   each part determinised, over characters where it can be and over bytes where it must

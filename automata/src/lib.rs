@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Front ends (`lexiform-syntax`) build a [`grammar::Cfg`]; a [`pushdown::Machine`] reads it, and a
-//! [`matcher::Grammar`] asks the machine for masks. This crate is an interface between the crates of Lexiform: its
-//! releases follow theirs, and it may change in any of them. Depend on `lexiform` instead.
+//! [`matcher::Grammar`] asks the machine for masks. This crate is an interface between the crates of
+//! Lexiform: its releases follow theirs, and it may change in any of them. Depend on `lexiform` instead.
 
 #![forbid(unsafe_code)]
 

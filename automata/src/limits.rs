@@ -1,11 +1,11 @@
 //! The limits of a compile, by name.
 //!
-//! Sources are untrusted. Each limit stops one way of being expensive, each has a default that no real schema of
-//! JSONSchemaBench reaches, and an error that a limit causes names it and its value.
+//! Sources are untrusted. Each limit stops one way of being expensive, each has a default that no real schema
+//! of JSONSchemaBench reaches, and an error that a limit causes names it and its value.
 //!
-//! Limits are counted, so that the same source gets the same answer everywhere. Whoever has less patience than they
-//! allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may. Memory is counted like
-//! work: a compile reports to a [`Meter`] what it takes, before it takes it.
+//! Limits are counted, so that the same source gets the same answer everywhere. Whoever has less patience
+//! than they allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may.
+//! Memory is counted like work: a compile reports to a [`Meter`] what it takes, before it takes it.
 
 mod meter;
 
@@ -31,11 +31,13 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 pub struct Limits {
     /// The length of a source in bytes. Example: a schema of 2 MiB is refused before it is parsed.
     pub source_bytes: usize,
-    /// How deep a source may nest, whatever makes it deep: brackets and the operators behind parts in a grammar or regular
-    /// expression, objects and arrays of a schema. Where passes recurse they bound it further, and their errors say so. Rules
-    /// that call each other and schemas that refer to each other do not nest.
+    /// How deep a source may nest, whatever makes it deep: brackets and the operators behind parts in a
+    /// grammar or regular expression, objects and arrays of a schema. Where passes recurse they bound it
+    /// further, and their errors say so. Rules that call each other and schemas that refer to each other do
+    /// not nest.
     pub nesting: usize,
-    /// The expressions of the grammar that a source becomes. Example: an `enum` of 2,000,000 values is refused.
+    /// The expressions of the grammar that a source becomes. Example: an `enum` of 2,000,000 values is
+    /// refused.
     pub exprs: usize,
     /// The greatest count in a repetition that has to be unrolled, as in `(ab){500}`.
     pub repeat: u32,
@@ -45,21 +47,23 @@ pub struct Limits {
     pub regular_bytes: usize,
     /// The states of the rules before determinisation.
     pub rule_states: usize,
-    /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth for distances to
-    /// the end; these are dropped beyond that and found again. When the states of the texts that it read pass the last
-    /// quarter, [`Grammar::compacted`](crate::matcher::Grammar::renewed) tells where sequences go on.
+    /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth
+    /// for distances to the end; these are dropped beyond that and found again. When the states of the texts
+    /// that it read pass the last quarter, [`Grammar::compacted`](crate::matcher::Grammar::renewed) tells
+    /// where sequences go on.
     pub grammar_bytes: usize,
-    /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten bytes. What
-    /// costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.
+    /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten
+    /// bytes. What costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.
     pub mask_work: usize,
-    /// The work of what is found once for a grammar when it is first asked how far it is to the end, in rounds.
+    /// The work of what is found once for a grammar when it is first asked how far it is to the end, in
+    /// rounds.
     pub distance_work: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
-    /// The bytes that one compile may hold at once, from the text of its source to the finished grammar: syntax trees,
-    /// normal forms and their products, expressions, automata. They are counted where they are made, so that the same
-    /// source gets the same answer everywhere. The count is an estimate: what the allocator is asked for stays below half
-    /// as much again and the buffers of one automaton, some 48 MB.
+    /// The bytes that one compile may hold at once, from the text of its source to the finished grammar:
+    /// syntax trees, normal forms and their products, expressions, automata. They are counted where they are
+    /// made, so that the same source gets the same answer everywhere. The count is an estimate: what the
+    /// allocator is asked for stays below half as much again and the buffers of one automaton, some 48 MB.
     pub compile_bytes: usize,
     /// What all compiles with these limits hold together, bounded or only counted.
     pub meter: Meter,
@@ -69,9 +73,9 @@ pub struct Limits {
 
 /// Calls off a compile that is running.
 ///
-/// Wherever a compile counts work it looks here; one that needs more memory than it may take is called off in the same
-/// way, and says so. Once a look has said yes, the compile has no other outcome than an
-/// error of kind [`ProblemKind::Cancelled`]: what was made by then may lack parts, and nobody sees it.
+/// Wherever a compile counts work it looks here; one that needs more memory than it may take is called off in
+/// the same way, and says so. Once a look has said yes, the compile has no other outcome than an error of
+/// kind [`ProblemKind::Cancelled`]: what was made by then may lack parts, and nobody sees it.
 ///
 /// ```
 /// use lexiform::error::ProblemKind;
@@ -148,8 +152,8 @@ impl Cancel {
         yes
     }
 
-    /// What a stage of a compile ends with: its own result, unless the compile was called off. Every way out of the
-    /// library goes through here, so that its loops may stop in whatever way is nearest.
+    /// What a stage of a compile ends with: its own result, unless the compile was called off. Every way out
+    /// of the library goes through here, so that its loops may stop in whatever way is nearest.
     #[doc(hidden)]
     pub fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
         if self.is_called() {
@@ -195,8 +199,8 @@ impl Cancel {
 }
 
 impl Limits {
-    /// These limits for a compile that begins, with a count of its own. A stage of a compile that runs goes on with the
-    /// count it has.
+    /// These limits for a compile that begins, with a count of its own. A stage of a compile that runs goes
+    /// on with the count it has.
     #[doc(hidden)]
     pub fn begin(&self) -> Cow<'_, Limits> {
         if self.cancel.bytes.is_some() {

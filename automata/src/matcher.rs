@@ -46,12 +46,14 @@ pub use walk::{DraftTree, TreeError};
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
-/// A state belongs to the grammar that handed it out. Keeping an older one is a rollback, copying one is a fork.
+/// A state belongs to the grammar that handed it out. Keeping an older one is a rollback, copying one is a
+/// fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State(u32);
 
 impl State {
-    /// The number of the state in its grammar, for callers that keep states outside of Rust. [`u32::MAX`] is never one.
+    /// The number of the state in its grammar, for callers that keep states outside of Rust. [`u32::MAX`] is
+    /// never one.
     pub fn to_u32(self) -> u32 {
         self.0
     }
@@ -136,8 +138,8 @@ impl Grammar {
     /// Builds the machine of a grammar over the vocabulary of `tables`.
     ///
     /// # Errors
-    /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when a
-    /// limit is reached.
+    /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when
+    /// a limit is reached.
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let limits = &*limits.begin();
         let machine = Machine::new(cfg, &**tables, limits)?;
@@ -181,20 +183,21 @@ impl Grammar {
         State(self.inner.machine.start())
     }
 
-    /// The state of a number that [`State::to_u32`] returned; `None` for a number that no state of this grammar has.
+    /// The state of a number that [`State::to_u32`] returned; `None` for a number that no state of this
+    /// grammar has.
     ///
-    /// The numbers of two grammars overlap, so a number does not say which grammar it belongs to: who keeps numbers keeps
-    /// the grammar beside them.
+    /// The numbers of two grammars overlap, so a number does not say which grammar it belongs to: who keeps
+    /// numbers keeps the grammar beside them.
     pub fn state(&self, number: u32) -> Option<State> {
         self.inner.machine.stacks().holds(number).then_some(State(number))
     }
 
-    /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence tokens
-    /// are among them iff the text so far is complete.
+    /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence
+    /// tokens are among them iff the text so far is complete.
     ///
     /// A state seen before costs a look-up and no copy. Where the mask would cost more than
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows it is empty, which no other mask of an unfinished
-    /// sequence is; [`try_mask`](Self::try_mask) tells why.
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows it is empty, which no other mask of an
+    /// unfinished sequence is; [`try_mask`](Self::try_mask) tells why.
     pub fn mask(&self, state: State) -> Arc<Mask> {
         self.mask_of(state).unwrap_or_else(|_| self.nothing())
     }
@@ -300,8 +303,9 @@ impl Grammar {
         &self.inner.specials
     }
 
-    /// The state after these bytes, or `None` if no text of the language goes on with them, or if to know would cost
-    /// more than the limits allow. The allowance is that of one question for each piece of the bytes.
+    /// The state after these bytes, or `None` if no text of the language goes on with them, or if to know
+    /// would cost more than the limits allow. The allowance is that of one question for each piece of the
+    /// bytes.
     pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
         self.try_step_bytes(state, bytes).unwrap_or(None)
     }
@@ -336,7 +340,8 @@ impl Grammar {
         state.0 == FINISHED
     }
 
-    /// The bytes that every completion goes on with. Empty where there is a choice, or where the text may end.
+    /// The bytes that every completion goes on with. Empty where there is a choice, or where the text may
+    /// end.
     pub fn forced(&self, state: State) -> Vec<u8> {
         let mut bytes = Vec::new();
         // What was found by the time that the allowance is spent is forced all the same.
@@ -359,8 +364,8 @@ impl Grammar {
 
     /// A number for the state, the same in every process that reached it by the same way in an equal grammar.
     ///
-    /// States of different grammars have the same number only by chance. What is learned at a state can be kept under it, over
-    /// a restart too. It is a look-up where it was asked for before.
+    /// States of different grammars have the same number only by chance. What is learned at a state can be
+    /// kept under it, over a restart too. It is a look-up where it was asked for before.
     pub fn state_key(&self, state: State) -> u64 {
         self.inner.machine.stacks().name(state.0)
     }

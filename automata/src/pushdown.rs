@@ -9,10 +9,10 @@
 //!          distance      how far it is to the end
 //! ```
 //!
-//! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the first
-//! step, so a configuration that exists can be completed. *History does not matter*: a configuration is a value,
-//! interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a tail call does
-//! not push, and all walks are over explicit lists.
+//! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the
+//! first step, so a configuration that exists can be completed. *History does not matter*: a configuration is
+//! a value, interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a
+//! tail call does not push, and all walks are over explicit lists.
 //!
 //! A rule that calls itself at its end is such a tail call, even if it is left-recursive: after `s`, the
 //! second half of `s ::= s s` is read as part of the first.
@@ -116,8 +116,9 @@ impl Machine {
         )
     }
 
-    /// A machine in which the keys of an object need not differ, which reads all texts of this one. It forgets what was
-    /// written, so that texts which differ in their keys lead to the same configuration. O(1).
+    /// A machine in which the keys of an object need not differ, which reads all texts of this one. It
+    /// forgets what was written, so that texts which differ in their keys lead to the same configuration.
+    /// O(1).
     pub fn forgetting_keys(&self) -> Machine {
         let mut frames = self.stacks.frames.fresh();
         frames.forgets_keys = true;
@@ -130,7 +131,8 @@ impl Machine {
         self.stacks.adopt(&other.stacks, config)
     }
 
-    /// About how much memory the frames and configurations take that were found so far, in bytes, with the unions of these.
+    /// About how much memory the frames and configurations take that were found so far, in bytes, with the
+    /// unions of these.
     pub(crate) fn bytes(&self) -> usize {
         let (frames, configurations) = self.size();
         let configurations = configurations + self.stacks.unions.len();
@@ -171,7 +173,8 @@ const FRAME_BYTES: usize = 400;
 /// How many times its bytes the configurations of a grammar may take, until sequences go on elsewhere.
 const AT_ONCE: usize = 2;
 
-/// The bytes that configurations may always take, so that a sequence can go on in a grammar that is replaced at once.
+/// The bytes that configurations may always take, so that a sequence can go on in a grammar that is replaced
+/// at once.
 const LEAST_BYTES: usize = 32 << 20;
 
 /// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.

@@ -1,8 +1,9 @@
 //! Counted work of one question to a grammar, which ends when its allowance is spent.
 //!
-//! A grammar is untrusted, and what one of its masks or steps costs is not known before it is found: readings of an
-//! ambiguous text multiply. So whoever answers a question opens an allowance, every loop whose length depends on the
-//! grammar pays for its rounds, and the round that cannot be paid ends the question as a whole.
+//! A grammar is untrusted, and what one of its masks or steps costs is not known before it is found: readings
+//! of an ambiguous text multiply. So whoever answers a question opens an allowance, every loop whose length
+//! depends on the grammar pays for its rounds, and the round that cannot be paid ends the question as a
+//! whole.
 //!
 //! ```text
 //!   within(limit) ─► mask ─► walk ─► threads ─► spend(1) … spend(1) ─► nothing left
@@ -11,15 +12,16 @@
 //! ```
 //!
 //! Work is counted, not timed, so that the same question gets the same answer everywhere; and because what
-//! takes memory pays for more rounds, memory is bounded with it. The end unwinds the stack, as salsa does to cancel a query:
-//! nothing half found can be remembered then, because no function returns it, and no hundred signatures carry a result
-//! that is an error once in a million masks. The unwinding runs no panic hook, and never leaves [`within`] or [`briefly`]. Where panics
-//! abort the process there is nothing to unwind, and the allowance is not enforced.
+//! takes memory pays for more rounds, memory is bounded with it. The end unwinds the stack, as salsa does to
+//! cancel a query: nothing half found can be remembered then, because no function returns it, and no hundred
+//! signatures carry a result that is an error once in a million masks. The unwinding runs no panic hook, and
+//! never leaves [`within`] or [`briefly`]. Where panics abort the process there is nothing to unwind, and the
+//! allowance is not enforced.
 //!
 //! The allowance belongs to the operating-system thread that asks. A question inside of another has its own.
 //!
-//! Whoever can ask a question again elsewhere may bound all that a thread asks for a while ([`briefly`]): most questions are
-//! answered in less time than it takes to hand them to another thread.
+//! Whoever can ask a question again elsewhere may bound all that a thread asks for a while ([`briefly`]):
+//! most questions are answered in less time than it takes to hand them to another thread.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -67,7 +69,8 @@ fn end(by: Exhausted) {
 /// Answers a question that may spend as much as a named limit allows.
 ///
 /// # Errors
-/// When that, or a limit of memory, did not suffice. Nothing that the question was finding is remembered then.
+/// When that, or a limit of memory, did not suffice. Nothing that the question was finding is remembered
+/// then.
 pub fn within<T>(
     (limit, allowed): (&'static str, usize),
     answer: impl FnOnce() -> T,
@@ -81,7 +84,8 @@ pub fn within<T>(
         BRIEFLY.set(brief - (most - left.min(most)));
     }
     answered.map_err(|payload| match payload.downcast::<Ended>() {
-        // That it takes longer than somebody has now is not to be remembered by whoever asked, so that nobody hears of it.
+        // That it takes longer than somebody has now is not to be remembered by whoever asked, so that nobody
+        // hears of it.
         Ok(ended) if ended.0 == Exhausted::default() && most < allowed as u64 => resume_unwind(ended),
         Ok(ended) if ended.0 == Exhausted::default() => Exhausted { limit, allowed },
         Ok(ended) => ended.0,
@@ -89,8 +93,9 @@ pub fn within<T>(
     })
 }
 
-/// Asks questions that may spend so many rounds together; `None` if they needed more. Then nothing is lost but the time:
-/// the same questions have the same answers later. What a question may cost by its own limit stays as it is.
+/// Asks questions that may spend so many rounds together; `None` if they needed more. Then nothing is lost
+/// but the time: the same questions have the same answers later. What a question may cost by its own limit
+/// stays as it is.
 pub fn briefly<T>(rounds: usize, ask: impl FnOnce() -> T) -> Option<T> {
     let outer = BRIEFLY.replace(rounds as u64);
     let asked = catch_unwind(AssertUnwindSafe(ask));

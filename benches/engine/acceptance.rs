@@ -5,10 +5,11 @@
 //! cargo run --release -p lexiform-engine --example acceptance -- --schema benches/engine/throughput.schema.json
 //! ```
 //!
-//! Writes answers with one token drafted a pass, verified by the residual rule and by drawing once, and prints the shares
-//! that were accepted. Beside them stands what no rule can exceed for a single token: the mean of `1 − TV(p, q)` over the
-//! positions at which the residual rule judged one, with both rows inside the same warping and mask. Takes `--model FOLDER` (models/demo),
-//! `--draft FOLDER` (its folder `draft`), `--tokens N` an answer (128), `--answers N` (16), `--top-p P`, and a JSON Schema.
+//! Writes answers with one token drafted a pass, verified by the residual rule and by drawing once, and
+//! prints the shares that were accepted. Beside them stands what no rule can exceed for a single token: the
+//! mean of `1 − TV(p, q)` over the positions at which the residual rule judged one, with both rows inside the
+//! same warping and mask. Takes `--model FOLDER` (models/demo), `--draft FOLDER` (its folder `draft`),
+//! `--tokens N` an answer (128), `--answers N` (16), `--top-p P`, and a JSON Schema.
 
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
@@ -80,8 +81,9 @@ struct Written {
     accepted: f64,
 }
 
-/// The positions at which a draft of one token was judged: the first token comes without one, an accepted draft brings a
-/// token on top unless it is an end token, and the last token of an answer that is cut has none.
+/// The positions at which a draft of one token was judged: the first token comes without one, an accepted
+/// draft brings a token on top unless it is an end token, and the last token of an answer that is cut has
+/// none.
 fn judged(written: &[(u32, Origin)], tokens: usize, vocabulary: &Vocabulary) -> Vec<usize> {
     let mut positions = Vec::new();
     let mut at = 1;

@@ -4,9 +4,10 @@
 //! cargo run --release -p lexiform-engine --example attempts -- --grammar FILE.ebnf --prompt FILE --samples 100 --tokens 64
 //! ```
 //!
-//! The samples of one request share a trie, so later ones need fewer attempts. `--alone` asks for each sample by itself, with
-//! a trie of its own, which is what they are compared with. A prompt for which the model has no room is cut from the left.
-//! The output is one line of JSON: attempts in the order in which the samples came, by tenths.
+//! The samples of one request share a trie, so later ones need fewer attempts. `--alone` asks for each sample
+//! by itself, with a trie of its own, which is what they are compared with. A prompt for which the model has
+//! no room is cut from the left. The output is one line of JSON: attempts in the order in which the samples
+//! came, by tenths.
 
 use lexiform::vocab::Tokenizer;
 use lexiform::{Compiler, Options as CompileOptions, Source};

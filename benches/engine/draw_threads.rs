@@ -1,12 +1,13 @@
-//! What more drawing threads bring, where rows are wide: the time of a pass's draws with one and with several.
+//! What more drawing threads bring, where rows are wide: the time of a pass's draws with one and with
+//! several.
 //!
 //! ```sh
 //! cargo run --release -p lexiform-engine --example draw_threads -- 2
 //! ```
 //!
-//! 16 requests under the global law, each with a trie of its own, over a scripted model of 128,000 tokens, whose passes cost
-//! next to nothing here. The output is one line of JSON: milliseconds of draws a pass with one thread and with as many as were
-//! asked for, medians of five rounds in turn.
+//! 16 requests under the global law, each with a trie of its own, over a scripted model of 128,000 tokens,
+//! whose passes cost next to nothing here. The output is one line of JSON: milliseconds of draws a pass with
+//! one thread and with as many as were asked for, medians of five rounds in turn.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};

@@ -4,10 +4,10 @@
 //! cargo run --release -p lexiform-engine --example options -- --options FILE --prompt FILE
 //! ```
 //!
-//! The options stand in the file, one a line; without one they are `--count N` names of cities. One by one, every option is a
-//! request of its own, all of which are submitted at once, so that they share passes as requests of several clients do;
-//! `--in-turn` submits each after the one before it has ended. The prompt is read before anything is timed, and its keys and values
-//! are cached. The output is one line of JSON.
+//! The options stand in the file, one a line; without one they are `--count N` names of cities. One by one,
+//! every option is a request of its own, all of which are submitted at once, so that they share passes as
+//! requests of several clients do; `--in-turn` submits each after the one before it has ended. The prompt is
+//! read before anything is timed, and its keys and values are cached. The output is one line of JSON.
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{

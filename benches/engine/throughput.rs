@@ -4,25 +4,29 @@
 //! cargo run --release -p lexiform-engine --example throughput -- --model models/demo --batch 8 --tokens 256
 //! ```
 //!
-//! `lexiform bench decode` measures what an operator can choose, with medians, the speed of the memory, and `transformers` beside. This is
-//! one run, for those who change the engine: with switches for its parts, and the time of each.
+//! `lexiform bench decode` measures what an operator can choose, with medians, the speed of the memory, and
+//! `transformers` beside. This is one run, for those who change the engine: with switches for its parts, and
+//! the time of each.
 //!
-//! It takes prompts (`--prompts FILE`, one a line, used in turn), and times from the
-//! first prompt token to the last generated one. `--speculate` lets the loop draft what pays, by lookup, and with
-//! `--draft FOLDER` by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
-//! `--print` shows. `--by-torch` leaves the small
-//! steps between matrix products to torch, and `--device-draws` has tokens drawn where the model computes, as on a card.
-//! `--weights int8` or `fp8` keeps the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
+//! It takes prompts (`--prompts FILE`, one a line, used in turn), and times from the first prompt token to
+//! the last generated one. `--speculate` lets the loop draft what pays, by lookup, and with `--draft FOLDER`
+//! by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
+//! `--print` shows. `--by-torch` leaves the small steps between matrix products to torch, and
+//! `--device-draws` has tokens drawn where the model computes, as on a card. `--weights int8` or `fp8` keeps
+//! the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
 //!
-//! `--device cuda` runs on a graphics card, and with `--no-dependent-launch` there no kernel starts before the end of the one ahead. `--schema FILE` holds every answer to a JSON Schema (which should ask for
-//! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
-//! `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and `--prompt-tokens N` repeats each prompt
-//! up to that length: `first` is the seconds until all answers had a token, and `prefilled` the prompt tokens that were computed.
-//! `--global` draws from the global law (of answers of at most `--tokens`), and says how many `attempts` all answers took;
-//! `--draw-threads N` bounds the threads that draw. Before it counts, it generates `--warm-tokens` for each prompt: an engine that
-//! has learned what passes cost is measured after some hundred. `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
-//! what is written. `pass`, `draw` and `mask` are mean milliseconds: of the model until its logits are here, of drawing
-//! all tokens of the pass, and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
+//! `--device cuda` runs on a graphics card, and with `--no-dependent-launch` there no kernel starts before
+//! the end of the one ahead. `--schema FILE` holds every answer to a JSON Schema (which should ask for more
+//! than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the
+//! likeliest. `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and
+//! `--prompt-tokens N` repeats each prompt up to that length: `first` is the seconds until all answers had a
+//! token, and `prefilled` the prompt tokens that were computed. `--global` draws from the global law (of
+//! answers of at most `--tokens`), and says how many `attempts` all answers took; `--draw-threads N` bounds
+//! the threads that draw. Before it counts, it generates `--warm-tokens` for each prompt: an engine that has
+//! learned what passes cost is measured after some hundred. `random_model.py` beside this file writes a model
+//! of any size with random weights, for figures that do not depend on what is written. `pass`, `draw` and
+//! `mask` are mean milliseconds: of the model until its logits are here, of drawing all tokens of the pass,
+//! and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
 
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
@@ -145,8 +149,8 @@ impl Run {
         }
     }
 
-    /// Generates for all prompts at once; the tokens of each answer, the attempts of all, and when the last of them had its
-    /// first token.
+    /// Generates for all prompts at once; the tokens of each answer, the attempts of all, and when the last
+    /// of them had its first token.
     fn answers(&self, engine: &Engine, prompts: &[Vec<u32>]) -> (Vec<Vec<u32>>, usize, Duration) {
         let begun = Instant::now();
         let (sender, events) = channel();

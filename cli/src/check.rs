@@ -89,7 +89,7 @@ pub fn run(args: Args) -> Outcome {
         Ok(_) => judged.code(),
         Err(_) => judged.code().max(Code::DoesNotCompile),
     };
-    let answer = Answer {
+    let answer = CheckAnswer {
         source: &source,
         compiled: &compiled,
         judged: &judged,
@@ -123,13 +123,13 @@ fn compiled(
 }
 
 /// Everything that was found.
-struct Answer<'a> {
+struct CheckAnswer<'a> {
     source: &'a Loaded,
     compiled: &'a Result<Compiled, CompileError>,
     judged: &'a Judged,
 }
 
-impl Answer<'_> {
+impl CheckAnswer<'_> {
     fn text(&self) -> String {
         let name = self.source.name();
         match self.compiled {

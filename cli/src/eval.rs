@@ -35,8 +35,8 @@ pub struct Args<E: Commands> {
 enum Collection<E: Commands> {
     /// Schemas with instances (MaskBench): each is walked token by token, with a mask before every token
     ///
-    /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is counted once: as
-    /// right, or by the first thing that went wrong with it.
+    /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
+    /// counted once: as right, or by the first thing that went wrong with it.
     Maskbench(maskbench::Args),
     /// The official JSON Schema test suite
     ///
@@ -44,8 +44,9 @@ enum Collection<E: Commands> {
     Suite(suite::Args),
     /// Grammars, regular expressions or schemas with texts to accept and to reject
     ///
-    /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps `root`, or a folder
-    /// of grammars, each in a folder of its own with grammar.ebnf, accept.txt and reject.txt.
+    /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps
+    /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
+    /// reject.txt.
     Cases(cases::Args),
     /// What a program adds that knows more than the library.
     #[command(flatten)]

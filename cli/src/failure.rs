@@ -1,5 +1,5 @@
-//! The outcome of a subcommand: an exit code, or why it could not do its work. One code for one kind of failure, whatever
-//! the command.
+//! The outcome of a subcommand: an exit code, or why it could not do its work. One code for one kind of
+//! failure, whatever the command.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -11,8 +11,8 @@ use crate::shown::output::{self, Output};
 /// Bytes of a key, before they are spelled.
 const BYTES: usize = 32;
 
-/// Make an API key: the key for its owner, on standard error, and the entry for the file that `serve --api-keys` reads, on
-/// standard output. With --json both stand in one object.
+/// Make an API key: the key for its owner, on standard error, and the entry for the file that
+/// `serve --api-keys` reads, on standard output. With --json both stand in one object.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {

@@ -4,9 +4,10 @@
 //!   input ─► a command ─► verdict, shown ─► standard output, exit code (failure)
 //! ```
 //!
-//! Two programs are made of it, both in `lexiform-server`. `lexiform` is what people type: it answers by itself whatever is
-//! here, in milliseconds. For the commands that run a model it becomes `lexiform-server`, which has all commands and links
-//! libtorch: loading that takes a third of a second, also of a program that never calls it.
+//! Two programs are made of it, both in `lexiform-server`. `lexiform` is what people type: it answers by
+//! itself whatever is here, in milliseconds. For the commands that run a model it becomes `lexiform-server`,
+//! which has all commands and links libtorch: loading that takes a third of a second, also of a program that
+//! never calls it.
 
 #![forbid(unsafe_code)]
 
@@ -36,8 +37,9 @@ pub enum Command<E: Commands> {
     Mask(mask::Args),
     /// Print the nearest texts that belong to a schema, regex or grammar
     ///
-    /// An edit inserts, deletes or replaces one character. No text that belongs takes edits of a lower cost, and a text that belongs
-    /// stays as it is. The texts go to standard output, each with a line break after it, and what was changed to standard error.
+    /// An edit inserts, deletes or replaces one character. No text that belongs takes edits of a lower cost,
+    /// and a text that belongs stays as it is. The texts go to standard output, each with a line break after
+    /// it, and what was changed to standard error.
     Repair(repair::Args),
     /// Show how a tokenizer cuts texts
     Tokens(tokens::Args),

@@ -119,18 +119,18 @@ impl View {
     }
 
     /// The allowed tokens by what they begin with; empty groups are left out.
-    fn groups(&self, vocabulary: &Vocabulary) -> Vec<(Group, Vec<u32>)> {
-        let group_of = |token: &u32| Group::of(vocabulary, *token);
-        let members = |group: Group| {
+    fn groups(&self, vocabulary: &Vocabulary) -> Vec<(BeginningGroup, Vec<u32>)> {
+        let group_of = |token: &u32| BeginningGroup::of(vocabulary, *token);
+        let members = |group: BeginningGroup| {
             self.allowed
                 .iter()
                 .copied()
                 .filter(|it| group_of(it) == group)
                 .collect()
         };
-        let all = Group::ALL.map(|group| (group, members(group)));
+        let all = BeginningGroup::ALL.map(|group| (group, members(group)));
         all.into_iter()
-            .filter(|(_, tokens): &(Group, Vec<u32>)| !tokens.is_empty())
+            .filter(|(_, tokens): &(BeginningGroup, Vec<u32>)| !tokens.is_empty())
             .collect()
     }
 
@@ -186,7 +186,7 @@ impl View {
 
 /// What a token begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum BeginningGroup {
     Space,
     Digit,
     Letter,
@@ -195,35 +195,35 @@ enum Group {
     Special,
 }
 
-impl Group {
-    const ALL: [Group; 6] = [
-        Group::Space,
-        Group::Digit,
-        Group::Letter,
-        Group::Sign,
-        Group::Beyond,
-        Group::Special,
+impl BeginningGroup {
+    const ALL: [BeginningGroup; 6] = [
+        BeginningGroup::Space,
+        BeginningGroup::Digit,
+        BeginningGroup::Letter,
+        BeginningGroup::Sign,
+        BeginningGroup::Beyond,
+        BeginningGroup::Special,
     ];
 
     fn of(vocabulary: &Vocabulary, token: u32) -> Self {
         match vocabulary.bytes(token).first() {
-            _ if vocabulary.kind(token) != TokenKind::Text => Group::Special,
-            Some(first) if first.is_ascii_whitespace() => Group::Space,
-            Some(first) if first.is_ascii_digit() => Group::Digit,
-            Some(first) if first.is_ascii_alphabetic() => Group::Letter,
-            Some(first) if first.is_ascii() => Group::Sign,
-            _ => Group::Beyond,
+            _ if vocabulary.kind(token) != TokenKind::Text => BeginningGroup::Special,
+            Some(first) if first.is_ascii_whitespace() => BeginningGroup::Space,
+            Some(first) if first.is_ascii_digit() => BeginningGroup::Digit,
+            Some(first) if first.is_ascii_alphabetic() => BeginningGroup::Letter,
+            Some(first) if first.is_ascii() => BeginningGroup::Sign,
+            _ => BeginningGroup::Beyond,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Group::Space => "spaces",
-            Group::Digit => "digits",
-            Group::Letter => "letters",
-            Group::Sign => "signs",
-            Group::Beyond => "others",
-            Group::Special => "special",
+            BeginningGroup::Space => "spaces",
+            BeginningGroup::Digit => "digits",
+            BeginningGroup::Letter => "letters",
+            BeginningGroup::Sign => "signs",
+            BeginningGroup::Beyond => "others",
+            BeginningGroup::Special => "special",
         }
     }
 }

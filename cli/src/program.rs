@@ -40,7 +40,8 @@ pub fn definition<C: Commands>() -> clap::Command {
     Cli::<C>::command()
 }
 
-/// Runs a program. `prepare` may change its definition after it has seen the arguments, as defaults out of a file do.
+/// Runs a program. `prepare` may change its definition after it has seen the arguments, as defaults out of a
+/// file do.
 pub fn main<C: Commands>(
     args: &[String],
     prepare: impl FnOnce(clap::Command) -> Result<clap::Command, Failure>,
@@ -71,7 +72,8 @@ fn parsed<C: Commands>(command: clap::Command, args: &[String]) -> Cli<C> {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The error without the tip to write an unknown flag after `--`: whoever misspells a flag does not mean a text.
+/// The error without the tip to write an unknown flag after `--`: whoever misspells a flag does not mean a
+/// text.
 fn without_dashes(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none() {
         error.remove(ContextKind::Suggested);

@@ -7,7 +7,8 @@
 //!     line 1, column 10: "'" becomes "\""
 //! ```
 //!
-//! The texts alone go to standard output, so that they can be piped on; what was changed is told on standard error.
+//! The texts alone go to standard output, so that they can be piped on; what was changed is told on standard
+//! error.
 
 use clap::ArgGroup;
 use lexiform::error::Place;
@@ -141,7 +142,8 @@ impl Repaired {
         }
     }
 
-    /// Says on standard error what was changed, unless only the result is wanted, and what failed in any case.
+    /// Says on standard error what was changed, unless only the result is wanted, and what failed in any
+    /// case.
     fn tell(&self, output: Output) {
         match &self.outcome {
             // It names the file.

@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Outcome {
     let (tokenizer, vocabulary) = args.tokenizer.load()?;
     let (mut cut, mut failures) = (Vec::new(), Vec::new());
     for text in texts {
-        match Cut::of(text, &tokenizer) {
+        match CutText::of(text, &tokenizer) {
             Ok(text) => cut.push(text),
             Err(failure) => failures.push(failure),
         }
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Outcome {
             json!({"ok": code == Code::Fine, "exit": code as u8, "texts": texts, "errors": errors})
         },
         || cut.iter().map(|text| text.in_words(&vocabulary)).collect(),
-        || cut.iter().map(Cut::bare).collect(),
+        || cut.iter().map(CutText::bare).collect(),
     )?;
     for failure in &failures {
         output::err(&format!("{} {failure}\n", bad("error:")));
@@ -71,12 +71,12 @@ pub fn run(args: Args) -> Outcome {
 }
 
 /// A text in tokens.
-struct Cut {
+struct CutText {
     name: String,
     tokens: Vec<u32>,
 }
 
-impl Cut {
+impl CutText {
     fn of(Text { name, bytes }: Text, tokenizer: &Tokenizer) -> Result<Self, Failure> {
         let text =
             String::from_utf8(bytes?).map_err(|_| Failure::message(format!("{name} is not UTF-8 text")))?;

@@ -168,7 +168,8 @@ struct Shown<'t> {
 }
 
 impl<'t> Shown<'t> {
-    /// A place within a character is that of the character. What is no UTF-8 is replaced, on each side of the place alone.
+    /// A place within a character is that of the character. What is no UTF-8 is replaced, on each side of the
+    /// place alone.
     fn of(bytes: &'t [u8], offset: usize) -> Self {
         if let Ok(text) = std::str::from_utf8(bytes) {
             let mut offset = offset.min(text.len());

@@ -1,7 +1,7 @@
 //! The paged cache's bookkeeping: which block holds which positions of which sequence.
 //!
-//! A full block is remembered by what it holds *and* everything before it, so that a later sequence with the same
-//! beginning takes it over instead of computing it again:
+//! A full block is remembered by what it holds *and* everything before it, so that a later sequence with the
+//! same beginning takes it over instead of computing it again:
 //!
 //! ```text
 //!   "You are a helpful assistant. ..."          chain:  ROOT ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ...
@@ -9,19 +9,22 @@
 //!   table of sequence B   [ 4 | 5 | 12 ]        blocks 4 and 5 are shared: two references each
 //! ```
 //!
-//! A block that others read too is never written: who writes on in the middle of one, after a [fork](Blocks::fork) or a
-//! [rewind](Blocks::rewind), gets a copy of it first ([`reserve`](Blocks::reserve)), which the model makes before the
-//! next pass ([`take_copies`](Blocks::take_copies)).
+//! A block that others read too is never written: who writes on in the middle of one, after a
+//! [fork](Blocks::fork) or a [rewind](Blocks::rewind), gets a copy of it first
+//! ([`reserve`](Blocks::reserve)), which the model makes before the next pass
+//! ([`take_copies`](Blocks::take_copies)).
 //!
-//! A link of the chain is the pair (chain id of the block before, this block's tokens). Chain ids are never reused, so
-//! equal links mean equal text: no hash can collide and hand one user another user's cache. A block without references
-//! keeps its content until the space is needed; then the one unused for longest goes first, and of one sequence the
-//! last block before the first, as nobody can reach a block whose predecessor is gone.
+//! A link of the chain is the pair (chain id of the block before, this block's tokens). Chain ids are never
+//! reused, so equal links mean equal text: no hash can collide and hand one user another user's cache. A
+//! block without references keeps its content until the space is needed; then the one unused for longest goes
+//! first, and of one sequence the last block before the first, as nobody can reach a block whose predecessor
+//! is gone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How many blocks a text can grow by before it meets the next one, where there is room for that: a thousand tokens in blocks of 16.
-/// With more, texts are further apart and grow longer in one piece; with fewer, they share more of the memory of earlier ones.
+/// How many blocks a text can grow by before it meets the next one, where there is room for that: a thousand
+/// tokens in blocks of 16. With more, texts are further apart and grow longer in one piece; with fewer, they
+/// share more of the memory of earlier ones.
 const ROOM: u32 = 64;
 
 /// Names a text by its last full block. The empty text is [`ROOT`].
@@ -94,8 +97,8 @@ impl Blocks {
         }
     }
 
-    /// From now on a pass is under way that may write to blocks of sequences that have gone: nothing that is let go is free
-    /// before [`land`](Self::land).
+    /// From now on a pass is under way that may write to blocks of sequences that have gone: nothing that is
+    /// let go is free before [`land`](Self::land).
     pub(crate) fn hold(&mut self) {
         self.held.get_or_insert_default();
     }
@@ -127,16 +130,16 @@ impl Blocks {
         self.kept.len()
     }
 
-    /// A table that starts with the longest remembered beginning of `tokens`, and the number of positions it covers.
-    /// The last token is never covered: somebody wants its logits.
+    /// A table that starts with the longest remembered beginning of `tokens`, and the number of positions it
+    /// covers. The last token is never covered: somebody wants its logits.
     pub(crate) fn take_over(&mut self, tokens: &[u32]) -> (Table, usize) {
         let mut table = Table::default();
         let covered = self.extend(&mut table, tokens);
         (table, covered)
     }
 
-    /// Lets a table that holds remembered blocks only go on with the blocks that were remembered since; the number of
-    /// positions that it covers then.
+    /// Lets a table that holds remembered blocks only go on with the blocks that were remembered since; the
+    /// number of positions that it covers then.
     pub(crate) fn extend(&mut self, table: &mut Table, tokens: &[u32]) -> usize {
         let coverable = tokens.len().saturating_sub(1) / self.size * self.size;
         let known = table.chains.len() * self.size;
@@ -164,8 +167,8 @@ impl Blocks {
         Some((table.chain(), Box::from(held.flatten()?)))
     }
 
-    /// Makes room for positions up to `to`, of which those from `from` on are to be written; `false`, and nothing
-    /// changed, if there are not enough free blocks.
+    /// Makes room for positions up to `to`, of which those from `from` on are to be written; `false`, and
+    /// nothing changed, if there are not enough free blocks.
     pub(crate) fn reserve(&mut self, table: &mut Table, from: usize, to: usize) -> bool {
         let shared: Vec<usize> = self.shared(table, from, to).collect();
         let missing = self.missing(table, to);
@@ -188,7 +191,8 @@ impl Blocks {
         true
     }
 
-    /// The blocks of a table that hold positions from `from` up to `to` and that others read, now or when they find them.
+    /// The blocks of a table that hold positions from `from` up to `to` and that others read, now or when
+    /// they find them.
     fn shared<'s>(&'s self, table: &'s Table, from: usize, to: usize) -> impl Iterator<Item = usize> + 's {
         let end = to.div_ceil(self.size).min(table.blocks.len());
         (from / self.size..end).filter(|&index| {
@@ -220,8 +224,8 @@ impl Blocks {
         table.chains.truncate(positions / self.size);
     }
 
-    /// The copies to make before the next pass, in rounds: one may read or write what an earlier one wrote, but none within
-    /// a round does.
+    /// The copies to make before the next pass, in rounds: one may read or write what an earlier one wrote,
+    /// but none within a round does.
     pub(crate) fn take_copies(&mut self) -> Vec<Vec<(u32, u32)>> {
         let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
         for (from, to) in self.copies.drain(..) {
@@ -298,7 +302,8 @@ impl Blocks {
         *references += 1;
     }
 
-    /// A free block: the one after `last` if possible, so that a model can read a sequence as one piece of memory.
+    /// A free block: the one after `last` if possible, so that a model can read a sequence as one piece of
+    /// memory.
     fn pick(&mut self, last: Option<u32>) -> u32 {
         if let Some(next) = last.map(|block| block + 1)
             && self.blank.remove(&next)
@@ -319,9 +324,10 @@ impl Blocks {
         block
     }
 
-    /// Where a new text begins: [`ROOM`] blocks into the first gap in which both it and the text before the gap have room to grow. The
-    /// memory of a block is taken when it is first written, so texts stay near the beginning, where others were before. Where no gap is
-    /// that large, the middle of the largest one leaves both as much room.
+    /// Where a new text begins: [`ROOM`] blocks into the first gap in which both it and the text before the
+    /// gap have room to grow. The memory of a block is taken when it is first written, so texts stay near the
+    /// beginning, where others were before. Where no gap is that large, the middle of the largest one leaves
+    /// both as much room.
     fn beginning_of_text(&self) -> Option<u32> {
         let (mut best, mut run) = ((0, 0), (0, 0));
         for &block in &self.blank {
@@ -518,7 +524,8 @@ mod tests {
         assert!(blocks.take_copies().is_empty());
     }
 
-    /// Random forks, rewinds and texts: every block holds what its readers wrote, and none is left at the end.
+    /// Random forks, rewinds and texts: every block holds what its readers wrote, and none is left at the
+    /// end.
     #[test]
     fn no_reader_sees_what_another_wrote_and_no_block_is_lost() {
         let mut blocks = Blocks::new(64, 3);

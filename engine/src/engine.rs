@@ -1,8 +1,9 @@
-//! The handle that others hold: requests go in through a channel, events come out through each request's sink.
+//! The handle that others hold: requests go in through a channel, events come out through each request's
+//! sink.
 //!
-//! One thread owns the model and runs the loop. It takes what has been submitted, makes one step, and repeats; with
-//! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
-//! row the engine gives up and refuses everything.
+//! One thread owns the model and runs the loop. It takes what has been submitted, makes one step, and
+//! repeats; with nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the
+//! cache; after three in a row the engine gives up and refuses everything.
 
 mod ahead;
 mod check;
@@ -71,7 +72,8 @@ struct Limits {
     variance: Option<&'static str>,
 }
 
-/// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and nothing runs.
+/// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and
+/// nothing runs.
 #[derive(Clone)]
 pub struct Engine {
     commands: Sender<Command>,
@@ -79,7 +81,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the decode thread. `draft` is a small model with the same vocabulary whose guesses the big one verifies.
+    /// Starts the decode thread. `draft` is a small model with the same vocabulary whose guesses the big one
+    /// verifies.
     pub fn start(
         model: Box<dyn Model>,
         draft: Option<Box<dyn Model>>,
@@ -122,9 +125,10 @@ impl Engine {
         })
     }
 
-    /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would write.
-    /// Without one it is cut by the longest token at each place. The draft model may have tokens of its own: then it drafts text
-    /// at temperature 0, and tokens that both have at others (SLEM and TLI of [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
+    /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would
+    /// write. Without one it is cut by the longest token at each place. The draft model may have tokens of
+    /// its own: then it drafts text at temperature 0, and tokens that both have at others (SLEM and TLI of
+    /// [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
     ///
     /// # Errors
     /// No tokens of the draft model write what one of the model's does, or the engine cannot start.
@@ -186,11 +190,11 @@ impl Engine {
         Ok(Engine { commands, shared })
     }
 
-    /// Ends the decode thread after the pass that it is in, and waits for that. What ran hears that the engine stopped,
-    /// and new requests are refused.
+    /// Ends the decode thread after the pass that it is in, and waits for that. What ran hears that the
+    /// engine stopped, and new requests are refused.
     ///
-    /// A program that ends while its thread computes on a card takes the card's libraries away under it, and ends with a
-    /// crash instead of its status. Not to be called from a sink.
+    /// A program that ends while its thread computes on a card takes the card's libraries away under it, and
+    /// ends with a crash instead of its status. Not to be called from a sink.
     pub fn stop(&self) {
         // A thread that has ended listens no more.
         let _ = self.commands.send(Command::Stop);
@@ -220,19 +224,22 @@ impl Engine {
         self.shared.limits.variance
     }
 
-    /// Takes a request for one answer, or says why not. Events go to `sink`; dropping the ticket cancels the request.
+    /// Takes a request for one answer, or says why not. Events go to `sink`; dropping the ticket cancels the
+    /// request.
     pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
         let mut tickets = self.submit_all(request, vec![sink])?;
         tickets.pop().ok_or(Refusal::Stopped)
     }
 
-    /// Takes a request for several answers, or says why not. Each answer has a sink, and a ticket that cancels it alone.
+    /// Takes a request for several answers, or says why not. Each answer has a sink, and a ticket that
+    /// cancels it alone.
     pub fn submit_all(&self, request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check(&request)?;
         self.submit_checked(request, sinks)
     }
 
-    /// The same for a request that [`check`](Self::check) has taken: what may take long is not looked at again.
+    /// The same for a request that [`check`](Self::check) has taken: what may take long is not looked at
+    /// again.
     ///
     /// # Errors
     /// The queue is full, or the request is wrong in a way that is seen at once.
@@ -278,9 +285,9 @@ impl Engine {
         Ok(tickets)
     }
 
-    /// Says why [`submit`](Self::submit) would not take a request, but for the queue. The first look at a large grammar
-    /// finds how long its shortest texts are, which may take a tenth of a second: whoever submits from a thread that
-    /// serves others asks here first, from one that may block.
+    /// Says why [`submit`](Self::submit) would not take a request, but for the queue. The first look at a
+    /// large grammar finds how long its shortest texts are, which may take a tenth of a second: whoever
+    /// submits from a thread that serves others asks here first, from one that may block.
     ///
     /// # Errors
     /// The request does not fit this engine or its own budget.
@@ -389,8 +396,8 @@ impl Ticket {
         self.id
     }
 
-    /// Whether the request has been taken into a pass: it no longer waits, though it may take long until there is an
-    /// [`Event`](crate::Event) to tell, as in a search or under the global law.
+    /// Whether the request has been taken into a pass: it no longer waits, though it may take long until
+    /// there is an [`Event`](crate::Event) to tell, as in a search or under the global law.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -451,7 +458,8 @@ impl Decoder {
         self.publish();
     }
 
-    /// Takes what has been submitted; sleeps if there is nothing else to do. `false` when nobody can submit any more.
+    /// Takes what has been submitted; sleeps if there is nothing else to do. `false` when nobody can submit
+    /// any more.
     fn take_commands(&mut self) -> bool {
         loop {
             if self.core.is_idle() {

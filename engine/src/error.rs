@@ -1,5 +1,5 @@
-//! What can go wrong, by the moment at which it is noticed: before a request is taken ([`Refusal`]), while it runs
-//! ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
+//! What can go wrong, by the moment at which it is noticed: before a request is taken ([`Refusal`]), while it
+//! runs ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +36,8 @@ pub enum EngineError {
     AttemptsExhausted {
         /// Attempts made.
         attempts: usize,
-        /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the limits.
+        /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the
+        /// limits.
         bound: f64,
     },
     /// An exact search met a bound before it had found all texts that were asked for.
@@ -69,7 +70,8 @@ pub enum EngineError {
         /// The time from its submission to [`Request::deadline`](crate::Request::deadline).
         allowed: Duration,
     },
-    /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with allow.
+    /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with
+    /// allow.
     #[error(
         "the grammar is too expensive to enforce: a mask takes more than the limit {limit} allows, which is {allowed}"
     )]
@@ -264,8 +266,8 @@ pub enum Refusal {
     TooFew {
         /// Tokens asked for.
         max_tokens: usize,
-        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any, `usize::MAX` where they
-        /// are more than can be counted.
+        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any, `usize::MAX`
+        /// where they are more than can be counted.
         least: Option<usize>,
     },
     /// A token of the prompt that the model does not have.
@@ -278,7 +280,8 @@ pub enum Refusal {
         /// Tokens the model has.
         len: usize,
     },
-    /// The grammar was compiled for another vocabulary than the engine's, so its masks would mean other tokens.
+    /// The grammar was compiled for another vocabulary than the engine's, so its masks would mean other
+    /// tokens.
     #[error("the grammar was compiled for another vocabulary")]
     OtherVocabulary,
     /// A value that makes no sense, named.

@@ -6,9 +6,9 @@
 //!   Seeded(seed), place (attempt, position) ──┘
 //! ```
 //!
-//! A draw depends on the seed and on its place only, not on how many passes it took to get there: batching, preemption,
-//! chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts that are verified by the
-//! residual rule leave its law as it is.
+//! A draw depends on the seed and on its place only, not on how many passes it took to get there: batching,
+//! preemption, chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts
+//! that are verified by the residual rule leave its law as it is.
 //!
 //! # Why the same seed can give another text on another device
 //!
@@ -61,8 +61,8 @@ pub(crate) struct Drawing {
     pub(crate) verified: Verified,
     /// For each drawn token, what the model itself thinks of it.
     pub(crate) own: Vec<Own>,
-    /// The first of the drawn tokens for which a token was turned down because the tokens left are few, where tokens are asked
-    /// about. Masks tell this themselves.
+    /// The first of the drawn tokens for which a token was turned down because the tokens left are few, where
+    /// tokens are asked about. Masks tell this themselves.
     pub(crate) steered: Option<usize>,
 }
 
@@ -118,8 +118,9 @@ impl Columns {
     }
 }
 
-/// Whether a draw for this sequence depends on the row, the tokens before it, its scale, the mask, filters by rank and its place
-/// alone, and nobody wants to know more of the row: then the row can stay where it was computed.
+/// Whether a draw for this sequence depends on the row, the tokens before it, its scale, the mask, filters by
+/// rank and its place alone, and nobody wants to know more of the row: then the row can stay where it was
+/// computed.
 pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     let asks_nothing = match (sequence.request.logprobs, sequence.request.logprobs_of) {
         (None, _) => true,
@@ -140,8 +141,8 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
         && !sequence.drafts.iter().any(is_sampled)
 }
 
-/// Draws down the tree of the sequence's drafts, or walks down it along what was drawn. Rows are clean, that of the text
-/// and one for each draft; `masks` likewise, if there is a grammar.
+/// Draws down the tree of the sequence's drafts, or walks down it along what was drawn. Rows are clean, that
+/// of the text and one for each draft; `masks` likewise, if there is a grammar.
 pub(crate) fn draw(
     sequence: &mut Sequence,
     found: Found<'_>,
@@ -262,7 +263,8 @@ fn draw_from(
     })
 }
 
-/// The last of the tokens that were drawn, with the entropy of what it was drawn from, if the request wants to know.
+/// The last of the tokens that were drawn, with the entropy of what it was drawn from, if the request wants
+/// to know.
 fn latest(
     sequence: &Sequence,
     verified: &Verified,
@@ -290,7 +292,8 @@ fn latest(
     }))
 }
 
-/// The tokens after the sequence that are wanted: the likeliest ones, the likeliest first, and those that are named.
+/// The tokens after the sequence that are wanted: the likeliest ones, the likeliest first, and those that are
+/// named.
 pub(crate) fn rank(
     sequence: &Sequence,
     row: &Read<'_>,
@@ -333,8 +336,8 @@ pub(crate) fn rank(
     }
 }
 
-/// How the draft model's tokens are verified. Without chance all ways are one, and the global law's draws are more than
-/// those of a token.
+/// How the draft model's tokens are verified. Without chance all ways are one, and the global law's draws are
+/// more than those of a token.
 pub(crate) fn verification(sequence: &Sequence) -> Verification {
     let by_residual = sequence.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
     match by_residual && !sequence.warper.is_greedy() {
@@ -374,7 +377,8 @@ pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
     drawn.log_probability - of
 }
 
-/// The row that a token is drawn from after these drafts; of a greedy sequence that of temperature 1, of which nothing is cut.
+/// The row that a token is drawn from after these drafts; of a greedy sequence that of temperature 1, of
+/// which nothing is cut.
 fn warped<'r>(
     sequence: &'r Sequence,
     row: &'r [f32],
@@ -429,8 +433,8 @@ fn not_a_law(error: RowError) -> EngineError {
     EngineError::Model(error.to_string())
 }
 
-/// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left nothing that is
-/// allowed: then its weight would be 0, and the attempts have brought nothing.
+/// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left
+/// nothing that is allowed: then its weight would be 0, and the attempts have brought nothing.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     let is_particle = law::proposing(&sequence.request).is_some();
     let attempts = match error {

@@ -6,28 +6,33 @@
 //!      └────── preempted ◄──────┘    2. drafts, as far as they pay        3. prompts, in pieces
 //! ```
 //!
-//! Sequences that decode come first, with a token each; so none of them waits for the drafts of another, and a long prompt
-//! delays nobody by more than one pass. When the cache is full a sequence gives its blocks back and waits at the head of the
-//! queue; it will be computed anew. Its draws are seeded by position, so nobody can tell.
+//! Sequences that decode come first, with a token each; so none of them waits for the drafts of another, and
+//! a long prompt delays nobody by more than one pass. When the cache is full a sequence gives its blocks back
+//! and waits at the head of the queue; it will be computed anew. Its draws are seeded by position, so nobody
+//! can tell.
 //!
 //! Owners share all of this equally, however many sequences each brings ([`Share`]):
 //!
-//! * of those who wait, the one with the fewest sequences running is next, and then the one that was served least;
+//! * of those who wait, the one with the fewest sequences running is next, and then the one that was served
+//!   least;
 //! * where the batch is full, an owner with fewer sequences than another takes a place from it;
-//! * a pass has a token for all that decode, as far as it goes one of each owner first, and the rest of it is for those who
-//!   were served least; where several wait for it, it is kept short;
+//! * a pass has a token for all that decode, as far as it goes one of each owner first, and the rest of it is
+//!   for those who were served least; where several wait for it, it is kept short;
 //! * where the cache is full, who holds the most of it gives way.
 //!
-//! Priorities and deadlines order the requests of one owner only: the highest priority runs first and takes the place of a
-//! lower one of the same owner, and who has to give way of an owner is the lowest. Of those with the same priority the one
-//! with the earlier deadline is admitted first.
+//! Priorities and deadlines order the requests of one owner only: the highest priority runs first and takes
+//! the place of a lower one of the same owner, and who has to give way of an owner is the lowest. Of those
+//! with the same priority the one with the earlier deadline is admitted first.
 //!
-//! Of one owner the branches of its requests take turns in the same way, so that a request is not served the better the
-//! more branches it has. What is scheduled are branches that have something to feed, whatever request they are of.
+//! Of one owner the branches of its requests take turns in the same way, so that a request is not served the
+//! better the more branches it has. What is scheduled are branches that have something to feed, whatever
+//! request they are of.
 //!
-//! Where passes take the longer the more they feed, requests of one text have [passes of their own](turns) between those of all.
+//! Where passes take the longer the more they feed, requests of one text have [passes of their own](turns)
+//! between those of all.
 //!
-//! A prompt that begins like one which is computed in this pass waits for the next: then it takes those blocks over.
+//! A prompt that begins like one which is computed in this pass waits for the next: then it takes those
+//! blocks over.
 //!
 //! Tests: `engine/tests/engine/fairness.rs` and `priorities.rs` count the passes that each owner and each
 //! request gets.
@@ -67,7 +72,8 @@ pub(crate) struct Scheduler {
 struct Share(HashMap<Owner, u64>);
 
 impl Share {
-    /// Knows these owners and no others. One that is new has been served as little as the least of the others.
+    /// Knows these owners and no others. One that is new has been served as little as the least of the
+    /// others.
     fn keep(&mut self, owners: impl Iterator<Item = Owner>) {
         let least = self.0.values().min().copied().unwrap_or_default();
         let before = std::mem::take(&mut self.0);
@@ -97,8 +103,8 @@ impl Scheduler {
         }
     }
 
-    /// Of some running sequences the one to give way: one that waits for its driver before all others, then that of the lowest
-    /// priority, and of several the last one admitted.
+    /// Of some running sequences the one to give way: one that waits for its driver before all others, then
+    /// that of the lowest priority, and of several the last one admitted.
     fn least_urgent(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
         let indices = (0..self.running.len()).filter(|&index| among(index));
         indices.min_by_key(|&index| {
@@ -144,8 +150,8 @@ impl Scheduler {
         done
     }
 
-    /// Takes a branch in that was forked from one that runs. Where there is no place for it, it waits, and takes over later
-    /// what is then still in the cache.
+    /// Takes a branch in that was forked from one that runs. Where there is no place for it, it waits, and
+    /// takes over later what is then still in the cache.
     pub(crate) fn take_fork(&mut self, mut fork: Sequence, blocks: &mut Blocks, config: &EngineConfig) {
         if self.running.len() < config.max_running {
             return self.running.push(fork);

@@ -37,7 +37,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// An errand that took longer than this makes its sequence one that nobody waits for.
-const SLOW: Duration = Duration::from_millis(2);
+const SLOW_ERRAND: Duration = Duration::from_millis(2);
 /// Quick errands in a row after which a slow one is forgiven.
 const PAROLE: u8 = 16;
 
@@ -97,7 +97,8 @@ pub(crate) struct Sequence {
     pub(crate) is_due: bool,
     /// What its grammar is being asked; meanwhile it is not scheduled.
     pub(crate) errand: Option<Errand>,
-    /// The masks of the next rows, if they were there too late for the last pass or are wanted before the next.
+    /// The masks of the next rows, if they were there too late for the last pass or are wanted before the
+    /// next.
     pub(crate) masks: Option<Vec<Bounds>>,
     /// The pass that it went along with last.
     pub(crate) last_pass: u64,
@@ -142,7 +143,8 @@ pub(crate) struct Sequence {
     pub(crate) predictions: usize,
     pub(crate) accepted_predictions: usize,
     pub(crate) steering: Steering,
-    /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
+    /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as
+    /// cached.
     pub(crate) place: Option<Place>,
     /// Whether it has run, for whoever waits for that.
     pub(crate) begun: Arc<AtomicBool>,
@@ -218,8 +220,8 @@ impl Sequence {
         }
     }
 
-    /// Another branch of the same request that begins with the first `at` tokens of this one's answer, and reads them from
-    /// the same blocks.
+    /// Another branch of the same request that begins with the first `at` tokens of this one's answer, and
+    /// reads them from the same blocks.
     ///
     /// # Errors
     /// This one has not so many tokens, or is in the middle of an attempt.
@@ -267,8 +269,8 @@ impl Sequence {
         Ok(fork)
     }
 
-    /// Goes back to the first `to` tokens of the answer and gives the blocks of the others back. What is drawn from then on
-    /// is drawn from new random numbers.
+    /// Goes back to the first `to` tokens of the answer and gives the blocks of the others back. What is
+    /// drawn from then on is drawn from new random numbers.
     ///
     /// # Errors
     /// It has not so many tokens, or is in the middle of an attempt.
@@ -331,8 +333,8 @@ impl Sequence {
         self.request.max_tokens.saturating_sub(self.generated().len())
     }
 
-    /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where the masks do
-    /// not count them.
+    /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where
+    /// the masks do not count them.
     pub(crate) fn budget(&self) -> Option<usize> {
         let left = self.remaining() + usize::from(self.ends_early());
         let counts = self.request.on_budget == OnBudget::Complete && self.request.options.is_none();
@@ -373,7 +375,7 @@ impl Sequence {
             return;
         }
         self.errand = None;
-        self.parole = match reply.took > SLOW {
+        self.parole = match reply.took > SLOW_ERRAND {
             true => PAROLE,
             false => self.parole.saturating_sub(1),
         };
@@ -392,8 +394,8 @@ impl Sequence {
         }
     }
 
-    /// Goes on from what the grammar says about the last draw: ends the answer where nothing but its end is left, or no
-    /// token for it.
+    /// Goes on from what the grammar says about the last draw: ends the answer where nothing but its end is
+    /// left, or no token for it.
     pub(crate) fn go_on(&mut self, reading: Reading) {
         if reading.renewed {
             self.replay.forget();
@@ -433,13 +435,14 @@ impl Sequence {
         wanted.saturating_sub(self.computed)
     }
 
-    /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's probability.
+    /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's
+    /// probability.
     pub(crate) fn ends_early(&self) -> bool {
         law::ends_unasked(&self.request) && self.walk.is_certain()
     }
 
-    /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not begun. One that
-    /// runs does so when it reads.
+    /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not
+    /// begun. One that runs does so when it reads.
     pub(crate) fn renew_grammar(&mut self) {
         if self.place.is_none() || self.errand.is_some() {
             return;
@@ -453,7 +456,8 @@ impl Sequence {
     pub(crate) fn restart(&mut self) {
         self.truncate(self.walk.position() as usize);
         if self.walk.is_certain() {
-            // What stands in for an attempt is not compared with the rows of attempts, token by token, so it takes none.
+            // What stands in for an attempt is not compared with the rows of attempts, token by token, so it
+            // takes none.
             self.replay.forget();
         }
     }

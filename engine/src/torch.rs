@@ -6,15 +6,15 @@
 //!   device: cpu, cuda ────────────────────────────────────────────┘       attention over the paged cache
 //! ```
 //!
-//! A family (Llama, Mistral and Mixtral, Qwen 2 and 3, Gemma 2 and 3, Phi-3 and 4, OLMo 2, SmolLM, GPT-2) is a row of a
-//! table and nothing else; the table is in `config/family.rs`. `engine/tests/engine/torch.rs` compares tiny random
-//! checkpoints (`engine/tests/fixtures/`) with `transformers`.
+//! A family (Llama, Mistral and Mixtral, Qwen 2 and 3, Gemma 2 and 3, Phi-3 and 4, OLMo 2, SmolLM, GPT-2) is
+//! a row of a table and nothing else; the table is in `config/family.rs`. `engine/tests/engine/torch.rs`
+//! compares tiny random checkpoints (`engine/tests/fixtures/`) with `transformers`.
 //!
 //! With the feature `kernels`, passes on a card are run by kernels of our own (the crate `lexiform-kernels`)
 //! where they serve the model. They are known to the room `kernels` alone, which the others meet in `passes`.
 //!
-//! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for, so the same
-//! binary runs on both; see [`Device`].
+//! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for,
+//! so the same binary runs on both; see [`Device`].
 
 mod bandwidth;
 mod checkpoint;

@@ -1,7 +1,7 @@
 //! Processor time, and what may take how much of it.
 //!
-//! A machine that is shared stops a process at any moment, so wall time finds what is not there. Processor time of the
-//! whole process also counts what a reader leaves to other threads.
+//! A machine that is shared stops a process at any moment, so wall time finds what is not there. Processor
+//! time of the whole process also counts what a reader leaves to other threads.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 pub const COMPILE: Duration = Duration::from_secs(2);
 /// A mask, and a step to the next state.
 pub const MASK: Duration = Duration::from_millis(50);
-/// All that is asked of one grammar. A grammar whose thousands of masks are each just quick enough is no finding, and would
-/// keep a run from its other inputs.
+/// All that is asked of one grammar. A grammar whose thousands of masks are each just quick enough is no
+/// finding, and would keep a run from its other inputs.
 pub const WALK: Duration = Duration::from_secs(2);
 
 /// Processor time from a moment on.
@@ -44,8 +44,8 @@ pub fn within<T>(allowed: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// How many times slower this program is than the one that is served: coverage and assertions cost. `FUZZ_SLACK` says
-/// so.
+/// How many times slower this program is than the one that is served: coverage and assertions cost.
+/// `FUZZ_SLACK` says so.
 fn slack() -> u32 {
     static SLACK: OnceLock<u32> = OnceLock::new();
     *SLACK.get_or_init(|| {

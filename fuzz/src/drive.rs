@@ -6,7 +6,8 @@
 //!   FUZZ_TARGET=ebnf_shapes library --show FILE          what source the target makes of an input, and nothing else
 //! ```
 //!
-//! `main` is ours and not libFuzzer's, because Rust's own start notices an overflow of any thread's stack and says so.
+//! `main` is ours and not libFuzzer's, because Rust's own start notices an overflow of any thread's stack and
+//! says so.
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::PathBuf;
@@ -52,14 +53,15 @@ impl Target {
 }
 
 static CHOSEN: OnceLock<Target> = OnceLock::new();
-/// Where each input is written before it is read. An overflow of the stack ends the process before libFuzzer can write
-/// the input: its handler needs more stack than signals have.
+/// Where each input is written before it is read. An overflow of the stack ends the process before libFuzzer
+/// can write the input: its handler needs more stack than signals have.
 static LAST: OnceLock<PathBuf> = OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     if let Some(target) = CHOSEN.get() {
         if let Some(path) = LAST.get() {
-            // Without the file the finding is lost where libFuzzer cannot write it; the run goes on all the same.
+            // Without the file the finding is lost where libFuzzer cannot write it; the run goes on all the
+            // same.
             drop(std::fs::write(path, input));
         }
         run_limited(target, input);
@@ -96,7 +98,8 @@ unsafe extern "C" fn one(data: *const u8, size: usize) -> c_int {
     unsafe { libfuzzer_sys::test_input_wrap(data, size) }
 }
 
-/// Runs the program: `--list` names the targets; otherwise `FUZZ_TARGET` chooses one and the arguments are libFuzzer's.
+/// Runs the program: `--list` names the targets; otherwise `FUZZ_TARGET` chooses one and the arguments are
+/// libFuzzer's.
 pub fn main(targets: &[Target]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|it| it == "--list") {
@@ -150,7 +153,8 @@ fn fuzz(arguments: Vec<String>) -> ExitCode {
     let mut count = pointers.len() as c_int;
     pointers.push(std::ptr::null_mut());
     let mut arguments = pointers.as_mut_ptr();
-    // SAFETY: count and arguments are those of a C program, with a null pointer at the end, and outlive the call.
+    // SAFETY: count and arguments are those of a C program, with a null pointer at the end, and outlive the
+    // call.
     let code = unsafe { LLVMFuzzerRunDriver(&mut count, &mut arguments, one) };
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

@@ -1,5 +1,5 @@
-//! Small schemas over all keywords against the `jsonschema` crate, in both directions: what masks lead to is valid, and
-//! values are accepted exactly where they are valid.
+//! Small schemas over all keywords against the `jsonschema` crate, in both directions: what masks lead to is
+//! valid, and values are accepted exactly where they are valid.
 
 #[allow(dead_code, unreachable_pub, missing_docs)]
 #[path = "../../tests/sources/random.rs"]
@@ -16,8 +16,8 @@ use crate::walk::Choices;
 
 /// The schema that an input is read as.
 ///
-/// The dice of the tests take eight bytes and roll on from there; an input chooses them for each keyword at the top
-/// anew, so that parts of it matter for parts of the schema.
+/// The dice of the tests take eight bytes and roll on from there; an input chooses them for each keyword at
+/// the top anew, so that parts of it matter for parts of the schema.
 fn schema(input: &[u8]) -> Value {
     let mut parts = input.chunks(4).take(6);
     let mut dice = |salt: u64| {

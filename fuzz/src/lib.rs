@@ -1,4 +1,5 @@
-//! Fuzz targets for every reader of Lexiform: the parts that both programs share, and the targets of the library.
+//! Fuzz targets for every reader of Lexiform: the parts that both programs share, and the targets of the
+//! library.
 //!
 //! ```text
 //!   bytes ─┬─────────────────────────────► readers ─► compile ─► walk: masks against steps, ends, budgets
@@ -7,7 +8,8 @@
 //!          └─ judge ── a small schema ───► compile ─► texts against the `jsonschema` crate
 //! ```
 //!
-//! Each run is limited in time, memory and stack (`drive`), and what breaks a limit is a finding like a panic.
+//! Each run is limited in time, memory and stack (`drive`), and what breaks a limit is a finding like a
+//! panic.
 
 pub mod clock;
 pub mod drive;

@@ -1,6 +1,7 @@
 //! An allocator that counts: how many bytes are held, and the end of the process where a run holds too many.
 //!
-//! Counting is exact and the same on every machine, which the resident memory that an operating system reports is not.
+//! Counting is exact and the same on every machine, which the resident memory that an operating system
+//! reports is not.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -23,8 +24,8 @@ pub fn peak_since(before: usize) -> usize {
     PEAK.load(Relaxed).saturating_sub(before)
 }
 
-/// Lets the process hold so many bytes more than now, and returns what it holds now. An allocation beyond that aborts
-/// the process.
+/// Lets the process hold so many bytes more than now, and returns what it holds now. An allocation beyond
+/// that aborts the process.
 pub fn allow(more: usize) -> usize {
     let now = held();
     PEAK.store(now, Relaxed);
@@ -55,7 +56,8 @@ fn give(bytes: usize) {
     HELD.fetch_sub(bytes, Relaxed);
 }
 
-// SAFETY: every call is handed on to the system's allocator unchanged; counting touches no memory but three counters.
+// SAFETY: every call is handed on to the system's allocator unchanged; counting touches no memory but three
+// counters.
 unsafe impl GlobalAlloc for Meter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());

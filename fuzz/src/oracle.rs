@@ -1,5 +1,5 @@
-//! Small languages of all kinds, each compiled for a small vocabulary and compared at every text with the slow judges
-//! of the library's tests. The input is the seed of the random numbers there.
+//! Small languages of all kinds, each compiled for a small vocabulary and compared at every text with the
+//! slow judges of the library's tests. The input is the seed of the random numbers there.
 
 // What is shared with the tests is not all used here, and is checked there.
 #[allow(dead_code, unused_imports)]
@@ -61,8 +61,8 @@ struct Numbers(TestRunner);
 
 impl Numbers {
     fn of(input: &[u8]) -> Self {
-        // Handing the bytes on as numbers was tried: strategies split what is left, and some draw for ever from the
-        // zeros after its end. As a seed they still lead to what covers more.
+        // Handing the bytes on as numbers was tried: strategies split what is left, and some draw for ever
+        // from the zeros after its end. As a seed they still lead to what covers more.
         let mut choices = Choices::of(input);
         let seed: Vec<u8> = (0..32).map(|_| choices.roll(256) as u8).collect();
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);

@@ -1,4 +1,5 @@
-//! What each reader of the library is asked with bytes from a stranger. Whatever the bytes are, a reader returns.
+//! What each reader of the library is asked with bytes from a stranger. Whatever the bytes are, a reader
+//! returns.
 //!
 //! Tests read the found cases with the same functions: a case is a file in the folder of its reader.
 
@@ -12,7 +13,8 @@ use lexiform::{Compiler, Options, Source};
 use super::clock::{COMPILE, within};
 use super::walk::{Choices, walk};
 
-/// Tokens beside the single bytes: pieces of JSON, words across their borders, and long runs, which cost most.
+/// Tokens beside the single bytes: pieces of JSON, words across their borders, and long runs, which cost
+/// most.
 const PIECES: [&str; 24] = [
     "{\"",
     "\":",

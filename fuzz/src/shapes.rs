@@ -1,8 +1,8 @@
-//! Sources in the shapes that cost readers most: chains, fan-outs, products, counts and long lists, in sizes up to the
-//! thousands, so that growth shows.
+//! Sources in the shapes that cost readers most: chains, fan-outs, products, counts and long lists, in sizes
+//! up to the thousands, so that growth shows.
 //!
-//! A shape is made of a template with holes: the hole of one is filled by the next, written inside one another or
-//! through names. The bytes of an input choose templates and sizes.
+//! A shape is made of a template with holes: the hole of one is filled by the next, written inside one
+//! another or through names. The bytes of an input choose templates and sizes.
 
 mod ebnf;
 mod regex;
@@ -30,7 +30,8 @@ impl<'a> Draw<'a> {
         list[self.roll(list.len())]
     }
 
-    /// How many: a few mostly, and thousands at times. The second byte moves it, so that thresholds are met exactly.
+    /// How many: a few mostly, and thousands at times. The second byte moves it, so that thresholds are met
+    /// exactly.
     pub(crate) fn size(&mut self) -> usize {
         const SIZES: [usize; 16] = [
             1, 2, 3, 4, 6, 10, 16, 24, 40, 100, 250, 600, 1_100, 2_500, 6_000, 20_000,

@@ -1,8 +1,8 @@
 //! Walks a compiled grammar by random tokens and compares what it says with what it does.
 //!
-//! The mask is compared with steps, token by token: they share no walk of the trie. A state that is neither whole nor
-//! can go on is a finding, and so is a mask that takes too long. A question that is refused by its limit ends the walk, and so
-//! does the time for all questions together.
+//! The mask is compared with steps, token by token: they share no walk of the trie. A state that is neither
+//! whole nor can go on is a finding, and so is a mask that takes too long. A question that is refused by its
+//! limit ends the walk, and so does the time for all questions together.
 
 use lexiform::MaskRequest;
 use lexiform::{Grammar, State};

@@ -4,8 +4,8 @@
 //!   asks │ tokens │ biases │ masks         an ask says where its tokens, biases and mask are
 //! ```
 //!
-//! Of a history go up the tokens themselves, 4 bytes each, which the card counts: a table of counts would cost the host a look at
-//! every token. Drafts of one text share its tokens.
+//! Of a history go up the tokens themselves, 4 bytes each, which the card counts: a table of counts would
+//! cost the host a look at every token. Drafts of one text share its tokens.
 
 use super::shapes::{ASKED_BYTES, MOST_DRAW_WIDTH};
 use lexiform_law::{Allowed, ByRank, History, Place, Purpose, Seeded, Warper};
@@ -34,8 +34,8 @@ pub struct Ask<'a> {
     pub place: Place,
 }
 
-/// Whether the kernels make this draw, from a row of so many logits: the choice of a token by rank, among all that a mask leaves or
-/// among what filters by rank leave of that.
+/// Whether the kernels make this draw, from a row of so many logits: the choice of a token by rank, among all
+/// that a mask leaves or among what filters by rank leave of that.
 pub fn serves(ask: &Ask<'_>, width: usize) -> bool {
     let is_token = ask.place.purpose == Purpose::Token && ask.place.round == 0;
     let is_known = is_token || ask.warper.is_greedy();
@@ -96,12 +96,12 @@ struct Lists {
     changed: i32,
     is_cut: bool,
     /// The text whose tokens were listed last.
-    text: Option<Text>,
+    text: Option<ListedText>,
 }
 
 /// A text whose tokens were listed.
 #[derive(Clone, Copy)]
-struct Text {
+struct ListedText {
     /// Where its prompt and its answer lie in memory, and how long they are.
     held: [(*const u32, usize); 2],
     /// Where they begin in the list, and where the answer ends.
@@ -185,7 +185,7 @@ impl Lists {
                 let answer = self.tokens.len() as u32;
                 self.tokens.extend_from_slice(history.answer);
                 let listed = [prompt, answer, self.tokens.len() as u32];
-                Text { held, listed }
+                ListedText { held, listed }
             }
         };
         self.text = Some(text);
@@ -195,7 +195,8 @@ impl Lists {
         [prompt, answer, end, draft, self.tokens.len() as u32]
     }
 
-    /// Where the biases of a request are, those of one token behind one another in their order, and their end.
+    /// Where the biases of a request are, those of one token behind one another in their order, and their
+    /// end.
     fn bias(&mut self, biases: &[(u32, f32)]) -> [u32; 2] {
         let mut biases = biases.to_vec();
         biases.sort_by_key(|&(token, _)| token);

@@ -2,12 +2,13 @@
 //!
 //! # Why cudarc, and where its thin layer is called
 //!
-//! The crate `cudarc` opens the driver, NVRTC and cuBLAS at run time, so that nothing of CUDA is needed to build. Contexts,
-//! modules, functions, events and graphs are its safe types. Its thin layer is called where these do something else: its
-//! streams are not blocking ones, its launches have no attributes, which dependent launch needs, an event of its pinned
-//! memory puts the waiting thread to sleep, and its cuBLAS handle panics if a lost card keeps it from being destroyed. It
-//! also panics where a library or a function is missing, so each library is opened and asked before (`library.rs`). It
-//! prefers a library of the system whose name has no version (`libnvrtc.so`) to the one that libtorch brought along.
+//! The crate `cudarc` opens the driver, NVRTC and cuBLAS at run time, so that nothing of CUDA is needed to
+//! build. Contexts, modules, functions, events and graphs are its safe types. Its thin layer is called where
+//! these do something else: its streams are not blocking ones, its launches have no attributes, which
+//! dependent launch needs, an event of its pinned memory puts the waiting thread to sleep, and its cuBLAS
+//! handle panics if a lost card keeps it from being destroyed. It also panics where a library or a function
+//! is missing, so each library is opened and asked before (`library.rs`). It prefers a library of the system
+//! whose name has no version (`libnvrtc.so`) to the one that libtorch brought along.
 //!
 //! Nothing of this has run on a card. [`Stream`](stream::Stream)
 //! runs passes with it; `kernels/examples/kernels` checks and times the kernels where there is a card.

@@ -1,9 +1,9 @@
 //! Draws from rows of logits on a card, and what comes home of each row.
 //!
-//! The kernels of `draw.cu` add, multiply and choose in the order of the library's law, so that a token drawn there is the one
-//! that [`Distribution`](lexiform_law::Distribution) draws from the same row, and every number that is told of it is the same
-//! to the last bit: greedy or not, with penalties, biases and filters by rank or without. Held by
-//! `kernels/tests/kernels/draws.rs`, on the processor.
+//! The kernels of `draw.cu` add, multiply and choose in the order of the library's law, so that a token drawn
+//! there is the one that [`Distribution`](lexiform_law::Distribution) draws from the same row, and every
+//! number that is told of it is the same to the last bit: greedy or not, with penalties, biases and filters
+//! by rank or without. Held by `kernels/tests/kernels/draws.rs`, on the processor.
 
 use super::asks::{BLOCK, Sent};
 use super::node::{Argument, Node, Place};
@@ -155,7 +155,8 @@ impl DrawnRow {
         })
     }
 
-    /// The share that the other tokens that can be drawn have together ([`Part::share_without`](lexiform_law::Part::share_without)).
+    /// The share that the other tokens that can be drawn have together
+    /// ([`Part::share_without`](lexiform_law::Part::share_without)).
     pub fn share_of_others(&self) -> f64 {
         self.others / self.kept
     }

@@ -1,12 +1,14 @@
-//! Mixtures of experts: the launches of a layer half of which each token uses a few networks, and the lists that they share.
+//! Mixtures of experts: the launches of a layer half of which each token uses a few networks, and the lists
+//! that they share.
 //!
 //! ```text
 //!   x ─ norm ─► normed ─┬─ [router] ─► scores ─ route ─► lists
 //!                       └─ experts_up ─► gated ─ experts_down ─► products ─ sum_experts ─► x        all behind route read the lists
 //! ```
 //!
-//! A *pair* is a token with one of its experts. Pairs lie by expert, and an expert's come in chunks of 16, for each of which its weights
-//! are read once. The lists are written by the card and read by the card: the host knows how many pairs there are at most, and no more.
+//! A *pair* is a token with one of its experts. Pairs lie by expert, and an expert's come in chunks of 16,
+//! for each of which its weights are read once. The lists are written by the card and read by the card: the
+//! host knows how many pairs there are at most, and no more.
 
 use super::node::{Node, Place};
 use super::products::{After, Before, Linear};
@@ -96,7 +98,8 @@ impl Mixture {
         self.layers.get(layer) == Some(&true)
     }
 
-    /// Sizes that no kernel takes, of experts between rows of so many numbers: what each is, how much, and what it may be.
+    /// Sizes that no kernel takes, of experts between rows of so many numbers: what each is, how much, and
+    /// what it may be.
     pub(super) fn lacking(&self, hidden: usize) -> Vec<(&'static str, usize, &'static str)> {
         let is_tiled = |width: usize| width > 0 && width.is_multiple_of(16);
         let most_chosen = MOST_CHOSEN.min(self.experts);
@@ -135,8 +138,8 @@ impl Mixture {
     }
 }
 
-/// Bytes of shared memory of a block of a product: stages of weights and vectors, sums of eight warps, and four numbers and two barriers
-/// for each stage.
+/// Bytes of shared memory of a block of a product: stages of weights and vectors, sums of eight warps, and
+/// four numbers and two barriers for each stage.
 fn shared_bytes() -> usize {
     STAGES * (STAGE_ROWS + CHUNK) * PITCH * 2 + 8 * STAGE_ROWS * SUMS * 4 + STAGES * (16 + 16)
 }
@@ -166,7 +169,8 @@ pub struct Routed<'a, B> {
     pub hidden: usize,
     /// Tokens of the pass.
     pub tokens: usize,
-    /// Multiprocessors of the card. With none, the router's product is the library's, and those of experts are made by one block.
+    /// Multiprocessors of the card. With none, the router's product is the library's, and those of experts
+    /// are made by one block.
     pub multiprocessors: usize,
 }
 

@@ -22,8 +22,8 @@ pub struct Graph(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parcel(pub usize);
 
-/// Runs steps in the order in which they are started, on memory that others hold: tensors of the device that it launches on.
-/// All addresses are those of such memory, large enough for what a step reads and writes.
+/// Runs steps in the order in which they are started, on memory that others hold: tensors of the device that
+/// it launches on. All addresses are those of such memory, large enough for what a step reads and writes.
 ///
 /// What goes wrong in a step that was started may be an error of any later call.
 pub trait Launcher: Send {
@@ -33,8 +33,8 @@ pub trait Launcher: Send {
     /// How many multiprocessors it has: the blocks of products of our own.
     fn multiprocessors(&self) -> usize;
 
-    /// Whether so many bytes more may be taken of its memory, for all that it knows. Who asks then takes them elsewhere, and may
-    /// be refused there.
+    /// Whether so many bytes more may be taken of its memory, for all that it knows. Who asks then takes them
+    /// elsewhere, and may be refused there.
     fn has_room(&self, _bytes: usize) -> bool {
         true
     }
@@ -89,7 +89,8 @@ pub trait Launcher: Send {
     /// The copy is refused, or a step before it failed.
     fn send(&mut self, address: u64, bytes: usize) -> Result<Parcel, LaunchError>;
 
-    /// Waits for a copy that was started, and not for the steps that were started behind it. A parcel comes once.
+    /// Waits for a copy that was started, and not for the steps that were started behind it. A parcel comes
+    /// once.
     ///
     /// # Errors
     /// A step before the copy failed, or there is no such parcel.

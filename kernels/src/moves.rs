@@ -1,12 +1,13 @@
-//! Stretches of the cache that are copied in all layers by one launch: accepted nodes of trees, and blocks of texts that fork.
+//! Stretches of the cache that are copied in all layers by one launch: accepted nodes of trees, and blocks of
+//! texts that fork.
 //!
 //! ```text
 //!   sent     addresses of the layers' keys and values │ from, to │ from, to │ …     │ first move of each run, and the end
 //!   run      one sequence's moves, or one block: made in their order, each thread the same 16 bytes of all of them
 //! ```
 //!
-//! A sequence's nodes move towards its text: slots ascend, and none lies before the place of the first. So no move of a run
-//! overwrites what a later one reads, and runs have nothing to do with each other.
+//! A sequence's nodes move towards its text: slots ascend, and none lies before the place of the first. So no
+//! move of a run overwrites what a later one reads, and runs have nothing to do with each other.
 
 use super::node::{Argument, Node, Place};
 use super::shapes::kernel;
@@ -30,8 +31,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Moves in the caches at these addresses: runs of stretches, by their numbers, from the first of a pair to the second. `None`
-    /// where nothing moves.
+    /// Moves in the caches at these addresses: runs of stretches, by their numbers, from the first of a pair
+    /// to the second. `None` where nothing moves.
     pub fn new(caches: &[u64], runs: &[Vec<(usize, usize)>]) -> Option<Self> {
         let runs: Vec<&Vec<(usize, usize)>> = runs.iter().filter(|run| !run.is_empty()).collect();
         if runs.is_empty() || caches.is_empty() {

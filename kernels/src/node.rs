@@ -1,7 +1,8 @@
-//! A launch of a kernel as data: which kernel, how many blocks, and arguments that are places in named buffers.
+//! A launch of a kernel as data: which kernel, how many blocks, and arguments that are places in named
+//! buffers.
 //!
-//! Every kernel takes one struct of C by value. [`Node::pack`] lays its fields out as C does, with the addresses that the
-//! buffers have where the node is launched: on a card, or on the processor in tests.
+//! Every kernel takes one struct of C by value. [`Node::pack`] lays its fields out as C does, with the
+//! addresses that the buffers have where the node is launched: on a card, or on the processor in tests.
 
 /// A kernel of the sources of this folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,14 +6,16 @@
 //!   x ─► (norm of the wanted rows ─► [head]) ─► logits in f32        in brackets: a product; in parentheses: one launch, or several
 //! ```
 //!
-//! In a layer of experts the second half is `norm ─► [router] ─► route ─► experts_up ─► experts_down ─► sum_experts`, a launch each, whatever the
+//! In a layer of experts the second half is
+//! `norm ─► [router] ─► route ─► experts_up ─► experts_down ─► sum_experts`, a launch each, whatever the
 //! number of tokens; see [`experts`](super::experts).
 //!
-//! Who makes a product, and what is in its launch, [`products`](super::products) decides: for one and two tokens a layer is six launches,
-//! where the sizes allow it, and for more it is nine.
+//! Who makes a product, and what is in its launch, [`products`](super::products) decides: for one and two
+//! tokens a layer is six launches, where the sizes allow it, and for more it is nine.
 //!
-//! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which captures it as a graph and
-//! replays that, or the kernels on the processor in tests (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
+//! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which
+//! captures it as a graph and replays that, or the kernels on the processor in tests
+//! (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
 
 use super::experts::{Mixture, Room, Routed};
 use super::inputs::{Bucket, Input};
@@ -165,8 +167,8 @@ pub enum Scratch {
     Gated,
     /// What layers with experts compute on the way.
     Experts(Room),
-    /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what a pass needs is told
-    /// by [`Bucket::split_rows`](super::inputs::Bucket::split_rows).
+    /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what
+    /// a pass needs is told by [`Bucket::split_rows`](super::inputs::Bucket::split_rows).
     Parts,
     /// How many parts of a text have come, `i32`: zeros before the first pass.
     Arrived,
@@ -288,8 +290,8 @@ fn weight(weight: ModelWeight) -> Place<Buffer> {
 }
 
 impl Plan {
-    /// The pass of a model of this shape for a bucket, on a card with so many multiprocessors. With none, the library makes all
-    /// products.
+    /// The pass of a model of this shape for a bucket, on a card with so many multiprocessors. With none, the
+    /// library makes all products.
     ///
     /// # Errors
     /// All sizes that the kernels do not take.

@@ -1,4 +1,5 @@
-//! The products of a pass: which kernel or library makes each, by the sizes of its matrix and the number of its vectors.
+//! The products of a pass: which kernel or library makes each, by the sizes of its matrix and the number of
+//! its vectors.
 //!
 //! | vectors | who makes it | in the same launch | columns | rows |
 //! |---|---|---|---|---|
@@ -6,8 +7,8 @@
 //! | 3 to 16 | `skinny.cu` | the sum, or rows in `f32` | 1024 to 4096 in steps of 1024 | multiples of 16 |
 //! | more, and all other sizes | the library of the card | the sum, or rows in `f32` | any | any |
 //!
-//! A matrix of eight bits ([`Rounded`]) is read by the same kernels, compiled for its format. For one and two vectors these make the same
-//! products; else
+//! A matrix of eight bits ([`Rounded`]) is read by the same kernels, compiled for its format. For one and two
+//! vectors these make the same products; else
 //!
 //! | vectors | who makes it | bytes of weights, by number |
 //! |---|---|---|
@@ -15,8 +16,9 @@
 //! | 17 to 32 | the same, twice | 2 |
 //! | more, and what `skinny.cu` does not take | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
 //!
-//! This is decided product by product: a model whose inner width no kernel takes has that product alone made by the library. What
-//! is not in the launch of a product is a launch of its own. Weights lie as the library reads them, whoever multiplies.
+//! This is decided product by product: a model whose inner width no kernel takes has that product alone made
+//! by the library. What is not in the launch of a product is a launch of its own. Weights lie as the library
+//! reads them, whoever multiplies.
 
 use super::node::{Argument, Node, Place};
 use super::shapes::{Format, Gate, MOST_SHARED, Norm, Widen, int, kernel, node};
@@ -25,15 +27,18 @@ use std::ops::RangeInclusive;
 
 /// Bytes of the ring of rows of `gemv.cu`.
 const RING: usize = 98_304;
-/// The numbers of vectors that `skinny.cu` is for: for fewer, it is slower than `gemv.cu`, and its tiles hold no more.
+/// The numbers of vectors that `skinny.cu` is for: for fewer, it is slower than `gemv.cu`, and its tiles hold
+/// no more.
 const SKINNY: RangeInclusive<usize> = 3..=SKINNY_MOST;
 const SKINNY_MOST: usize = 16;
 /// The widest rows that it multiplies in one launch.
 const SKINNY_WIDEST: usize = 4096;
-/// For how many vectors it reads a matrix of eight bits more than once: twice is less than to widen it, in time.
+/// For how many vectors it reads a matrix of eight bits more than once: twice is less than to widen it, in
+/// time.
 const SKINNY_TWICE: usize = 2 * SKINNY_MOST;
 
-/// How the weights of a matrix are kept that are not in bf16: in eight bits, with a scale for each row that its sum is multiplied with.
+/// How the weights of a matrix are kept that are not in bf16: in eight bits, with a scale for each row that
+/// its sum is multiplied with.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounded<B> {
     /// What the numbers are.
@@ -96,7 +101,8 @@ pub struct Gemv<B> {
     pub x: Place<B>,
     /// `[columns]`: the scale of the norm before, if there is one.
     pub scale: Option<Place<B>>,
-    /// `i32` `[vectors]`, of rows in `f32`: which rows of `x` are vectors; those below 0 are left out. All, in order, if absent.
+    /// `i32` `[vectors]`, of rows in `f32`: which rows of `x` are vectors; those below 0 are left out. All,
+    /// in order, if absent.
     pub wanted: Option<Place<B>>,
     /// `[vectors, columns]`, of rows in `f32`: where the vectors are left as they are multiplied.
     pub normed: Option<Place<B>>,
@@ -238,7 +244,8 @@ impl<B: Copy> Skinny<B> {
 pub struct Before<B> {
     /// `[columns]`.
     pub scale: Place<B>,
-    /// `[vectors, columns]`: where normed vectors are written if the norm is a launch of its own, or if some rows are wanted.
+    /// `[vectors, columns]`: where normed vectors are written if the norm is a launch of its own, or if some
+    /// rows are wanted.
     pub out: Place<B>,
     /// `i32` `[vectors]`: which rows are vectors; all, in order, if absent.
     pub wanted: Option<Place<B>>,
@@ -253,7 +260,8 @@ pub enum After<B> {
     Plain,
     /// It is added to what is there.
     Add,
-    /// Its second half is let through the gates of the first. Both are written here if that is a launch of its own.
+    /// Its second half is let through the gates of the first. Both are written here if that is a launch of
+    /// its own.
     Gate(Place<B>),
     /// It is written in `f32`.
     Wide,
@@ -283,7 +291,8 @@ pub struct Linear<B> {
 }
 
 impl<B: Copy> Linear<B> {
-    /// The steps that compute it on a card with so many multiprocessors. With none, products are the library's.
+    /// The steps that compute it on a card with so many multiprocessors. With none, products are the
+    /// library's.
     pub fn steps(self, multiprocessors: usize) -> Vec<Step<B>> {
         if let Some(fused) = self.gemv(multiprocessors).node() {
             return vec![Step::Launch(fused)];
@@ -317,8 +326,8 @@ impl<B: Copy> Linear<B> {
         }
     }
 
-    /// The launches of `skinny.cu` that make a product, if it takes its sizes: one for sixteen vectors and for as many columns of
-    /// a matrix of eight bits as it multiplies at once.
+    /// The launches of `skinny.cu` that make a product, if it takes its sizes: one for sixteen vectors and
+    /// for as many columns of a matrix of eight bits as it multiplies at once.
     fn skinny(&self, product: &Product<B>, blocks: usize) -> Option<Vec<Step<B>>> {
         let most = if self.rounded.is_some() {
             SKINNY_TWICE

@@ -1,7 +1,8 @@
-//! What each kernel is launched with: its arguments by name, and the grid and shared memory that follow from its shapes.
+//! What each kernel is launched with: its arguments by name, and the grid and shared memory that follow from
+//! its shapes.
 //!
-//! The structs mirror those of the sources, field by field. A mismatch in size is found by the launch on the processor
-//! (`kernels/tests/kernels`), one in order by the results.
+//! The structs mirror those of the sources, field by field. A mismatch in size is found by the launch on the
+//! processor (`kernels/tests/kernels`), one in order by the results.
 
 use super::node::{Argument, Kernel, Node, Place};
 
@@ -24,8 +25,8 @@ pub const ASKED_BYTES: usize = 104;
 /// Parts that the tokens of a row are counted in where filters cut it.
 pub const CUT_PARTS: usize = 512;
 
-/// Numbers that are widened at once: 24 MiB in bf16. The L2 of an H100 has 50 MB in two halves, each of which may have a copy of what
-/// is read.
+/// Numbers that are widened at once: 24 MiB in bf16. The L2 of an H100 has 50 MB in two halves, each of which
+/// may have a copy of what is read.
 const WIDENED: usize = 12 << 20;
 /// The numbers that a block of `widen_rows` (`small.cu`) widens.
 const WIDENED_BY_BLOCK: usize = 8192;
@@ -125,7 +126,8 @@ pub fn kernel(name: &str) -> Option<&'static Kernel> {
 pub enum Format {
     /// Whole numbers.
     Int8,
-    /// Floating-point numbers, e4m3 ([OCP 8-bit Floating Point Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1)).
+    /// Floating-point numbers, e4m3 ([OCP 8-bit Floating Point
+    /// Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1)).
     Fp8,
 }
 
@@ -172,7 +174,8 @@ pub struct Attend<B> {
     pub values: Place<B>,
     /// `[tokens, heads · size]`.
     pub out: Place<B>,
-    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the [`split_rows`](Self::split_rows) of all sequences.
+    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the
+    /// [`split_rows`](Self::split_rows) of all sequences.
     pub parts: Place<B>,
     /// `i32` `[sequences, key heads]`, zeros.
     pub arrived: Place<B>,
@@ -200,7 +203,8 @@ pub struct Attend<B> {
     pub table_width: usize,
     /// The most tokens that a sequence feeds.
     pub most_fed: usize,
-    /// The parts that the keys of a sequence are split into at most: [`SPLITS`], or fewer where there are many sequences that feed much.
+    /// The parts that the keys of a sequence are split into at most: [`SPLITS`], or fewer where there are
+    /// many sequences that feed much.
     pub most_splits: usize,
     /// How many positions a token sees, its own among them; `None` if all.
     pub window: Option<usize>,
@@ -222,8 +226,8 @@ impl<B> Attend<B> {
         total.div_ceil(size)
     }
 
-    /// The rows of sums that a text of so many slots leaves of each key head, whose last `fed` tokens have `group` query heads each:
-    /// one of each of at most so many parts, and none if it is not split.
+    /// The rows of sums that a text of so many slots leaves of each key head, whose last `fed` tokens have
+    /// `group` query heads each: one of each of at most so many parts, and none if it is not split.
     pub fn split_rows(slots: usize, fed: usize, group: usize, most: usize) -> usize {
         match Self::splits(slots, most) {
             1 => 0,

@@ -6,9 +6,9 @@
 //!  monitor (constraints of a host, which may know no mask)
 //! ```
 //!
-//! Of the grammars below it this crate names a vocabulary and a state; the rules themselves know rows of logits and sets of
-//! tokens. This crate is an interface between the crates of Lexiform: its releases follow theirs, and it may change in
-//! any of them. Depend on `lexiform` instead.
+//! Of the grammars below it this crate names a vocabulary and a state; the rules themselves know rows of
+//! logits and sets of tokens. This crate is an interface between the crates of Lexiform: its releases follow
+//! theirs, and it may change in any of them. Depend on `lexiform` instead.
 
 #![forbid(unsafe_code)]
 

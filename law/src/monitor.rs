@@ -1,7 +1,8 @@
 //! Monitors: what may come next, as a program of the caller's own says it.
 //!
-//! A grammar knows the mask of every state. A type checker, a database or a policy often knows less: whether *this* text may go on
-//! with *this* token. [`Monitor`] is the interface of all of them, and its states say which kind of answer they can give:
+//! A grammar knows the mask of every state. A type checker, a database or a policy often knows less: whether
+//! *this* text may go on with *this* token. [`Monitor`] is the interface of all of them, and its states say
+//! which kind of answer they can give:
 //!
 //! | [`Coverage`] | the host gives | a token is drawn by |
 //! |---|---|---|
@@ -16,12 +17,13 @@
 //!                 the others asked
 //! ```
 //!
-//! The law of a token is that of the row inside what is allowed, whatever the kinds: that of the intersected mask, which
-//! nobody computes. By asking, the importance weight is an estimate with the right mean ([`asked`](crate::law::asked)), which is what
-//! particles need. The laws that make attempts or walk a chain need masks.
+//! The law of a token is that of the row inside what is allowed, whatever the kinds: that of the intersected
+//! mask, which nobody computes. By asking, the importance weight is an estimate with the right mean
+//! ([`asked`](crate::law::asked)), which is what particles need. The laws that make attempts or walk a chain
+//! need masks.
 //!
-//! A product can come to a place where each part allows some token and all together none. Then the text ends with
-//! [`LawError::NoMass`](crate::law::LawError::NoMass), never with a token that one of them forbids;
+//! A product can come to a place where each part allows some token and all together none. Then the text ends
+//! with [`LawError::NoMass`](crate::law::LawError::NoMass), never with a token that one of them forbids;
 //! [`ProductState::last_refusal`] says whose no was the last.
 //!
 //! A text of the letters a and b that a function allows to hold no two b in a row:
@@ -95,8 +97,9 @@ pub trait MonitorState: Send {
     /// The same state, for a text that goes on another way.
     fn fork(&self) -> Box<dyn MonitorState>;
 
-    /// Whether a token may come next. An end token may if the text is whole without it. `left` is how many tokens may follow it,
-    /// the end token included, where that is limited; who cannot tell whether so many are enough ignores it.
+    /// Whether a token may come next. An end token may if the text is whole without it. `left` is how many
+    /// tokens may follow it, the end token included, where that is limited; who cannot tell whether so many
+    /// are enough ignores it.
     ///
     /// # Errors
     /// The host has no answer.
@@ -108,8 +111,8 @@ pub trait MonitorState: Send {
     /// The host has no answer, or the token is not allowed.
     fn advance(&mut self, token: u32) -> Result<(), Failure>;
 
-    /// Clears the bits of tokens that may not come next, as far as that is known without asking; `left` is the number of tokens
-    /// that may come, the end token included.
+    /// Clears the bits of tokens that may not come next, as far as that is known without asking; `left` is
+    /// the number of tokens that may come, the end token included.
     ///
     /// # Errors
     /// The host has no answer.

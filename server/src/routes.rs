@@ -1,7 +1,7 @@
 //! The HTTP routes: what answers at which path, a file per endpoint.
 //!
-//! `state` is what all handlers share, `handler` what they do alike; `prepare` and `respond` are the way of every route
-//! that generates; `server` listens, and wraps every request.
+//! `state` is what all handlers share, `handler` what they do alike; `prepare` and `respond` are the way of
+//! every route that generates; `server` listens, and wraps every request.
 
 pub mod chat;
 pub mod completions;
@@ -25,7 +25,8 @@ use actix_web::{HttpRequest, HttpResponse, Resource, Route, guard};
 use crate::routes::state::Offered;
 use crate::wire::error::ApiError;
 
-/// Names the routes of an address for metrics alone, which asks nobody for a key: what monitoring reads, and the probes.
+/// Names the routes of an address for metrics alone, which asks nobody for a key: what monitoring reads, and
+/// the probes.
 pub fn configure_metrics(config: &mut ServiceConfig) {
     config
         .service(get("/metrics").route(reading().to(operations::metrics)))

@@ -1,8 +1,9 @@
 //! The JSON of the API, and nothing else: what requests may hold, and the shapes of answers.
 //!
-//! Requests are read field by field rather than derived, for three reasons: all problems of a request are told at
-//! once, each with the path of its field; a field that looks like a constraint and is not known is refused rather
-//! than dropped; and numbers keep their exact text. This is the only module that derives `Serialize`.
+//! Requests are read field by field rather than derived, for three reasons: all problems of a request are
+//! told at once, each with the path of its field; a field that looks like a constraint and is not known is
+//! refused rather than dropped; and numbers keep their exact text. This is the only module that derives
+//! `Serialize`.
 
 pub mod chat;
 pub mod completion;
@@ -24,7 +25,8 @@ use serde_json::{Map, Value};
 
 use crate::wire::error::ApiError;
 
-/// How many JSON values a body may hold. Each takes about a hundred bytes once it is read, and in the text no more than two.
+/// How many JSON values a body may hold. Each takes about a hundred bytes once it is read, and in the text no
+/// more than two.
 const VALUES: usize = 1 << 19;
 
 /// How many JSON values a text holds at most: as many as there are commas and opening brackets, and one.
@@ -42,7 +44,8 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// The object that a request body must be. `serde_json` bounds the depth, so that no body can exhaust the stack.
+/// The object that a request body must be. `serde_json` bounds the depth, so that no body can exhaust the
+/// stack.
 ///
 /// # Errors
 /// The body is not UTF-8, not JSON, nested too deeply, or not an object.

@@ -1,4 +1,5 @@
-//! The documentation against the program: its examples run, its tables are complete, and its links lead somewhere.
+//! The documentation against the program: its examples run, its tables are complete, and its links lead
+//! somewhere.
 
 #[path = "docs/blocks.rs"]
 mod blocks;

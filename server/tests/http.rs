@@ -1,4 +1,5 @@
-//! The service as clients meet it: a real server on a free port, real connections, a model that follows a script.
+//! The service as clients meet it: a real server on a free port, real connections, a model that follows a
+//! script.
 
 #[path = "http/bodies.rs"]
 mod bodies;

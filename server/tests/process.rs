@@ -1,4 +1,5 @@
-//! The program as operators and people at a terminal meet it: started, asked, signalled, killed, behind a proxy.
+//! The program as operators and people at a terminal meet it: started, asked, signalled, killed, behind a
+//! proxy.
 
 #[path = "process/asking.rs"]
 mod asking;

@@ -5,9 +5,9 @@
 //!   to     axx│d     stands before and of what stands behind is least together; then both halves in the same way
 //! ```
 //!
-//! The table of Wagner & Fischer 1974, one row at a time, and halved as Hirschberg 1975 does, since two texts of a megabyte would
-//! have a table of a terabyte. What both texts begin and end with stays in some cheapest way: an edit that takes part of it could be made
-//! beside it at the same cost.
+//! The table of Wagner & Fischer 1974, one row at a time, and halved as Hirschberg 1975 does, since two texts
+//! of a megabyte would have a table of a terabyte. What both texts begin and end with stays in some cheapest
+//! way: an edit that takes part of it could be made beside it at the same cost.
 
 use super::edits::{Step, apply};
 use super::task::{Repair, RepairError, RepairLimits, Task};
@@ -62,7 +62,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Takes the cheapest steps from one text to another. It calls itself for halves, so no deeper than the bits of a length.
+    /// Takes the cheapest steps from one text to another. It calls itself for halves, so no deeper than the
+    /// bits of a length.
     fn compare(&mut self, from: &[char], to: &[char]) -> Result<(), RepairError> {
         let (begun, ended) = common(from, to);
         let keep = |count| std::iter::repeat_n(Step::Keep, count);

@@ -1,17 +1,20 @@
-//! Repairs of JSON: the values that somebody wrote are read as a person would read them, and written again as the grammar wants them.
+//! Repairs of JSON: the values that somebody wrote are read as a person would read them, and written again as
+//! the grammar wants them.
 //!
 //! ```text
 //!   Here it is: {name: 'Bob', "age": 34, "x": 1} Bye!   ─ read ─►   name, age, x   ─ write ─►   {"age": 34, "name": "Bob"}
 //!   └─ dropped ┘                                └ dropped ┘         keys in the order of the grammar; x, which it does not allow, is dropped
 //! ```
 //!
-//! The nearest text by characters mixes up values: where two keys are swapped it takes fewer edits to rename them than to move them, and
-//! a key too many is cut down to a digit of the number before it. So a key, a number and a string are kept or dropped here as a
-//! whole, and nothing is renamed. What must be there and was not written is completed in the shortest way.
+//! The nearest text by characters mixes up values: where two keys are swapped it takes fewer edits to rename
+//! them than to move them, and a key too many is cut down to a digit of the number before it. So a key, a
+//! number and a string are kept or dropped here as a whole, and nothing is renamed. What must be there and
+//! was not written is completed in the shortest way.
 //!
-//! [`read`](self::read) makes a tree of the text and forgives whatever models write, [`scalar`](self::scalar) knows the spellings of a
-//! value, [`order`](self::order) the order of keys, and [`write`](self::write) walks the machine of the grammar. A text takes one walk, not a
-//! search: work is linear in it, but for the order of keys.
+//! [`read`](self::read) makes a tree of the text and forgives whatever models write, [`scalar`](self::scalar)
+//! knows the spellings of a value, [`order`](self::order) the order of keys, and [`write`](self::write) walks
+//! the machine of the grammar. A text takes one walk, not a search: work is linear in it, but for the order
+//! of keys.
 
 mod order;
 mod read;
@@ -86,7 +89,8 @@ fn is_valid(grammar: &Grammar, text: &str) -> bool {
     matches!(state, Ok(Some(state)) if grammar.is_accepting(state))
 }
 
-/// The edits to the text, and their cost: the least ones, or, where the texts are too long to be compared, one for all that differs.
+/// The edits to the text, and their cost: the least ones, or, where the texts are too long to be compared,
+/// one for all that differs.
 fn compared(task: &Task<'_>, text: &str) -> Result<(u64, Vec<Edit>), RepairError> {
     match cheapest(task, text) {
         Ok(repair) => Ok((repair.cost, repair.edits)),

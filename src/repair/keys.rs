@@ -1,4 +1,5 @@
-//! Objects whose keys must differ: first as if they need not, and then, where the nearest text has a key twice, in earnest.
+//! Objects whose keys must differ: first as if they need not, and then, where the nearest text has a key
+//! twice, in earnest.
 //!
 //! ```text
 //!   keys forgotten    few configurations    ─► nearest text ─► its keys differ: it is the nearest valid text, too
@@ -6,9 +7,10 @@
 //!   keys remembered   a configuration for each set of keys  ◄──┘
 //! ```
 //!
-//! The first search reads all valid texts and more, so that its answer is a lower bound. In the second one every
-//! character of a key leads to a configuration of its own. It tries those of ASCII and those of the text alone where others cannot make a
-//! text nearer: each of the others could be replaced by enough of ASCII, one of which makes the key differ from all others.
+//! The first search reads all valid texts and more, so that its answer is a lower bound. In the second one
+//! every character of a key leads to a configuration of its own. It tries those of ASCII and those of the
+//! text alone where others cannot make a text nearer: each of the others could be replaced by enough of
+//! ASCII, one of which makes the key differ from all others.
 
 use super::characters::ascii;
 use super::remaining::Remaining;

@@ -5,11 +5,12 @@
 //!   order                         cost so far + what must still be inserted at least; of equals the one farthest in the text
 //! ```
 //!
-//! A node is taken out of the queue twice: once for what stays as it is, which costs nothing, and again for edits, once nothing cheaper
-//! is left. So the many nodes that are as far away as the end itself are never edited.
+//! A node is taken out of the queue twice: once for what stays as it is, which costs nothing, and again for
+//! edits, once nothing cheaper is left. So the many nodes that are as far away as the end itself are never
+//! edited.
 //!
-//! The bound never says too much, so the first end that is taken out of the queue is the nearest. A node that is reached
-//! again at a lower cost is looked at again: the bound need not be consistent.
+//! The bound never says too much, so the first end that is taken out of the queue is the nearest. A node that
+//! is reached again at a lower cost is looked at again: the bound need not be consistent.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,15 +28,15 @@ use lexiform_automata::pushdown::ConfigId;
 /// Nodes between two looks at whether the search is called off.
 const LOOK_EVERY: usize = 256;
 
-/// The text at the least cost on a grammar of which nothing else is wanted, by a bound, and over some characters alone if
-/// there is an alphabet.
+/// The text at the least cost on a grammar of which nothing else is wanted, by a bound, and over some
+/// characters alone if there is an alphabet.
 pub(super) fn nearest(
     grammar: &Grammar,
     task: &Task<'_>,
     remaining: Remaining,
     alphabet: Option<Vec<char>>,
 ) -> Result<Repair, RepairError> {
-    let mut search = Search::new(grammar, task, remaining, Characters::new(alphabet))?;
+    let mut search = RepairSearch::new(grammar, task, remaining, Characters::new(alphabet))?;
     let end = search.run()?;
     let cost = cost_of(search.nodes[end as usize].cost);
     let (text, edits) = apply(task.text, &search.steps_to(end));
@@ -49,7 +50,7 @@ pub(super) fn nearest(
 }
 
 /// A configuration and a place in the text, and the best way there.
-struct Node {
+struct SearchNode {
     config: ConfigId,
     place: u32,
     cost: u64,
@@ -59,34 +60,35 @@ struct Node {
 
 /// What is to be done with a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+enum NodeTurn {
     Keep,
     Edit,
 }
 
-/// A node in the queue: the bound for its cost, its turn, its place and its cost when it was put there, and its number.
-type Waiting = Reverse<(u64, Turn, Reverse<u32>, Reverse<u64>, u32)>;
+/// A node in the queue: the bound for its cost, its turn, its place and its cost when it was put there, and
+/// its number.
+type Waiting = Reverse<(u64, NodeTurn, Reverse<u32>, Reverse<u64>, u32)>;
 
-struct Search<'a> {
+struct RepairSearch<'a> {
     grammar: &'a Grammar,
     text: Vec<char>,
     weights: Weights,
     limits: &'a RepairLimits,
     remaining: Remaining,
     characters: Characters,
-    nodes: Vec<Node>,
+    nodes: Vec<SearchNode>,
     known: FxHashMap<(ConfigId, u32), u32>,
     queue: BinaryHeap<Waiting>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RepairSearch<'a> {
     fn new(
         grammar: &'a Grammar,
         task: &Task<'a>,
         remaining: Remaining,
         characters: Characters,
-    ) -> Result<Search<'a>, RepairError> {
-        let mut search = Search {
+    ) -> Result<RepairSearch<'a>, RepairError> {
+        let mut search = RepairSearch {
             grammar,
             text: task.text.chars().collect(),
             weights: Weights::of(task.costs),
@@ -120,16 +122,16 @@ impl<'a> Search<'a> {
             looked += 1;
             let place = node.place;
             match turn {
-                Turn::Keep if place as usize == self.text.len() && self.is_end(node.config)? => {
+                NodeTurn::Keep if place as usize == self.text.len() && self.is_end(node.config)? => {
                     return Ok(number);
                 }
-                Turn::Keep => {
+                NodeTurn::Keep => {
                     self.keep(number)?;
                     let edited = bound.max(cost + self.weights.least());
-                    let edit = (edited, Turn::Edit, Reverse(place), Reverse(cost), number);
+                    let edit = (edited, NodeTurn::Edit, Reverse(place), Reverse(cost), number);
                     self.queue.push(Reverse(edit));
                 }
-                Turn::Edit => self.edit(number)?,
+                NodeTurn::Edit => self.edit(number)?,
             }
         }
         Err(RepairError::NoText)
@@ -151,7 +153,7 @@ impl<'a> Search<'a> {
 
     /// Goes on from a node with the next character of the text.
     fn keep(&mut self, number: u32) -> Result<(), RepairError> {
-        let Node {
+        let SearchNode {
             config, place, cost, ..
         } = self.nodes[number as usize];
         match self.kept(config, place)? {
@@ -162,7 +164,7 @@ impl<'a> Search<'a> {
 
     /// Reaches whatever is one edit from a node.
     fn edit(&mut self, number: u32) -> Result<(), RepairError> {
-        let Node {
+        let SearchNode {
             config, place, cost, ..
         } = self.nodes[number as usize];
         let kept = self.kept(config, place)?;
@@ -195,7 +197,7 @@ impl<'a> Search<'a> {
     ) -> Result<(), RepairError> {
         let next = self.nodes.len() as u32;
         let number = *self.known.entry((config, place)).or_insert(next);
-        let node = Node {
+        let node = SearchNode {
             config,
             place,
             cost,
@@ -214,7 +216,7 @@ impl<'a> Search<'a> {
             return Ok(());
         };
         let bound = cost.saturating_add(insertions.saturating_mul(self.weights.insert));
-        let keep = (bound, Turn::Keep, Reverse(place), Reverse(cost), number);
+        let keep = (bound, NodeTurn::Keep, Reverse(place), Reverse(cost), number);
         self.queue.push(Reverse(keep));
         Ok(())
     }

@@ -34,8 +34,8 @@ const GREATEST_COST: u32 = 1_000;
 pub struct RepairLimits {
     /// The bytes of the text.
     pub text_bytes: usize,
-    /// The pairs of a configuration and a place that are looked at, each of which takes some hundred bytes; of two texts the pairs of
-    /// places, which take none.
+    /// The pairs of a configuration and a place that are looked at, each of which takes some hundred bytes;
+    /// of two texts the pairs of places, which take none.
     pub nodes: usize,
     /// Ends the search, if somebody asks for it.
     pub cancel: Cancel,
@@ -61,8 +61,8 @@ pub struct Repair {
     pub cost: u64,
     /// What was changed, in the order of the text. Edits that touch are one.
     pub edits: Vec<Edit>,
-    /// What was done with the values of a text that was [repaired as JSON](Repair::of_json), at most 256 of them; empty where
-    /// a text was repaired by its characters.
+    /// What was done with the values of a text that was [repaired as JSON](Repair::of_json), at most 256 of
+    /// them; empty where a text was repaired by its characters.
     pub changes: Vec<Change>,
 }
 

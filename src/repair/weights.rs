@@ -3,8 +3,8 @@
 use super::edits::Step;
 use super::task::Costs;
 
-/// Costs stand above these bits of a weight, and the number of substitutions in them: of repairs that cost the same, the one that
-/// keeps more characters is taken.
+/// Costs stand above these bits of a weight, and the number of substitutions in them: of repairs that cost
+/// the same, the one that keeps more characters is taken.
 const SHIFT: u32 = 32;
 
 /// What edits weigh.
@@ -26,7 +26,8 @@ impl Weights {
         }
     }
 
-    /// The least cost of putting so many characters in the place of so many others, of which none is the same.
+    /// The least cost of putting so many characters in the place of so many others, of which none is the
+    /// same.
     pub(super) fn of_replacement(costs: &Costs, removed: usize, inserted: usize) -> u64 {
         let [insert, delete, substitute] = [costs.insert, costs.delete, costs.substitute].map(u64::from);
         let (removed, inserted) = (removed as u64, inserted as u64);

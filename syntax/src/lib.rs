@@ -1,8 +1,9 @@
 //! The front ends of Lexiform: JSON Schema, regular expressions, grammar texts and structural tags.
 //!
-//! Each lowers a source to a grammar, [`lexiform_automata::grammar::Cfg`], or reports all problems of the source with their places. No
-//! front end knows a machine, a mask or a model. This crate is an interface between the crates of Lexiform: its releases
-//! follow theirs, and it may change in any of them. Depend on `lexiform` instead.
+//! Each lowers a source to a grammar, [`lexiform_automata::grammar::Cfg`], or reports all problems of the
+//! source with their places. No front end knows a machine, a mask or a model. This crate is an interface
+//! between the crates of Lexiform: its releases follow theirs, and it may change in any of them. Depend on
+//! `lexiform` instead.
 
 #![forbid(unsafe_code)]
 

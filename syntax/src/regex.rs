@@ -8,8 +8,9 @@
 //!                                                            └─► the same, spelled inside a JSON string
 //! ```
 //!
-//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`], [`whole`] and [`rust`] are about the *whole*
-//! text. Matching priorities do not matter to a language, so lazy quantifiers mean what greedy ones mean.
+//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`], [`whole`] and [`rust`] are
+//! about the *whole* text. Matching priorities do not matter to a language, so lazy quantifiers mean what
+//! greedy ones mean.
 
 mod context;
 mod cursor;
@@ -34,13 +35,13 @@ use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, Regular};
 use lexiform_automata::limits::Limits;
 
-/// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from the
-/// expression by recursion.
-const DEEPEST: usize = 250;
+/// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from
+/// the expression by recursion.
+const MOST_NESTING: usize = 250;
 
-/// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has no limit
-/// of its own, and `\pL` becomes five thousand bytes.
-const LONGEST: usize = 1 << 16;
+/// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has
+/// no limit of its own, and `\pL` becomes five thousand bytes.
+const LONGEST_PATTERN: usize = 1 << 16;
 
 /// The notation of a regular expression that a whole text must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,9 +51,10 @@ pub enum Dialect {
     Rust,
     /// ECMA-262, the syntax of JavaScript, with the meaning of its flag `u`.
     Ecma,
-    /// The syntax of Python's module `re`, for patterns that are texts and without flags. Backreferences, groups that change
-    /// flags, atomic groups, possessive quantifiers and conditions are refused by name. What a letter or a digit is, the
-    /// tables of the `regex-syntax` crate decide, which may know a later version of Unicode than an interpreter.
+    /// The syntax of Python's module `re`, for patterns that are texts and without flags. Backreferences,
+    /// groups that change flags, atomic groups, possessive quantifiers and conditions are refused by name.
+    /// What a letter or a digit is, the tables of the `regex-syntax` crate decide, which may know a later
+    /// version of Unicode than an interpreter.
     Python,
 }
 
@@ -68,14 +70,14 @@ pub enum Dialect {
 /// ```
 pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
     check_length(pattern, limits.source_bytes)?;
-    let node = ecma::parse(pattern, limits.nesting.min(DEEPEST))?;
+    let node = ecma::parse(pattern, limits.nesting.min(MOST_NESTING))?;
     whole::search(node, limits.regular_states as u64)
 }
 
 /// The texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
 pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
-    check_length(pattern, limits.source_bytes.min(LONGEST))?;
-    let node = rust::parse(pattern, limits.nesting.min(DEEPEST))?;
+    check_length(pattern, limits.source_bytes.min(LONGEST_PATTERN))?;
+    let node = rust::parse(pattern, limits.nesting.min(MOST_NESTING))?;
     whole::whole(node, limits.regular_states as u64)
 }
 
@@ -97,7 +99,7 @@ pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular
         Dialect::Python => python::parse,
     };
     check_length(pattern, limits.source_bytes)?;
-    let node = parse(pattern, limits.nesting.min(DEEPEST))?;
+    let node = parse(pattern, limits.nesting.min(MOST_NESTING))?;
     whole::whole(node, limits.regular_states as u64)
 }
 

@@ -6,15 +6,17 @@
 //!
 //! * `parse` reads the text within the limits and makes the keyword tree, the same for all drafts;
 //! * `resolve` leads every reference to a node;
-//! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
+//! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and
+//!   complement;
 //! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
 //!
-//! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused with its JSON
-//! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::refuse`] refuses the second, and
-//! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
-//! its spelling is one that the [`Options`] allow; where values are compared, some spellings are left out, such as `10e-1` for
-//! an integer ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of 64
-//! bits holds, so that no number is read as infinity by a parser that keeps doubles.
+//! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused
+//! with its JSON pointer; nothing is widened. [`report`] says which it is of every assertion,
+//! [`Options::refuse`] refuses the second, and [`normal_form`] prints what the algebra made of a schema. A
+//! JSON text belongs to the grammar if its value is valid and its spelling is one that the [`Options`] allow;
+//! where values are compared, some spellings are left out, such as `10e-1` for an integer
+//! ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of
+//! 64 bits holds, so that no number is read as infinity by a parser that keeps doubles.
 //!
 //! ```
 //! use lexiform::limits::Limits;
@@ -101,7 +103,8 @@ fn refused(diagnostics: &Diagnostics, refuse: Refuse) -> Vec<Problem> {
     found.map(problem).collect()
 }
 
-/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they can be found.
+/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they
+/// can be found.
 #[doc(hidden)]
 pub fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
     let mut kinds = error.problems.iter().map(|problem| problem.kind);

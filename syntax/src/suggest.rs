@@ -1,7 +1,8 @@
 //! What a misspelt word was probably meant to be.
 //!
-//! Words are compared in their plain form, letters and digits in lower case, by how many letters must be inserted, deleted,
-//! replaced or swapped with their neighbour. Longer words may differ more: one letter from four letters on, two from seven.
+//! Words are compared in their plain form, letters and digits in lower case, by how many letters must be
+//! inserted, deleted, replaced or swapped with their neighbour. Longer words may differ more: one letter from
+//! four letters on, two from seven.
 
 /// The longest word that is compared letter by letter.
 const COMPARED: usize = 64;

@@ -8,12 +8,12 @@
 //!             Form<Content> ── lower: each content by its own front end ──► Cfg
 //! ```
 //!
-//! This is how clients and engines (SGLang, vLLM, xgrammar) describe calls of tools in free text. Of xgrammar's formats
-//! those are read that a grammar over text can express; the others are refused by name, as is every field that would have
-//! no effect.
+//! This is how clients and engines (SGLang, vLLM, xgrammar) describe calls of tools in free text. Of
+//! xgrammar's formats those are read that a grammar over text can express; the others are refused by name, as
+//! is every field that would have no effect.
 //!
-//! [`Form`] is generic in what its contents are, since whoever embeds the library may know more of a constraint than its
-//! text; [`Form::map`] changes one into the other.
+//! [`Form`] is generic in what its contents are, since whoever embeds the library may know more of a
+//! constraint than its text; [`Form::map`] changes one into the other.
 
 mod anything;
 mod lower;

@@ -5,8 +5,9 @@ pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize};
 
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-/// A cell that is filled once, with what the standard library's promises: who sees the value sees all that was written
-/// before it. The tables fill one while they hold their lock, so that none is ever filled by two threads at once.
+/// A cell that is filled once, with what the standard library's promises: who sees the value sees all that
+/// was written before it. The tables fill one while they hold their lock, so that none is ever filled by two
+/// threads at once.
 #[derive(Debug)]
 pub(crate) struct OnceLock<T> {
     is_filled: AtomicBool,

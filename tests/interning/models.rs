@@ -119,7 +119,8 @@ fn whole_values() {
     assert_eq!((joined(writer), interned(&interner, 1)), ([id], 0));
 }
 
-/// The first table is full up to its bound: the next value moves all into a larger one, which others read meanwhile.
+/// The first table is full up to its bound: the next value moves all into a larger one, which others read
+/// meanwhile.
 fn growth() {
     let interner = Arc::new(Interner::default());
     let old = [0, 1, 2].map(|number| interned(&interner, number));
@@ -134,7 +135,8 @@ fn growth() {
     assert_eq!(interner.len(), 4);
 }
 
-/// Either of two threads may be the one that moves all into a larger table, and the other adds to what it finds.
+/// Either of two threads may be the one that moves all into a larger table, and the other adds to what it
+/// finds.
 fn growth_of_two() {
     let interner = Arc::new(Interner::default());
     let old = [0, 1, 2].map(|number| interned(&interner, number));

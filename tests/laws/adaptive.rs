@@ -1,4 +1,5 @@
-//! Adaptive sampling with approximate expected futures: the published values, and weights that are proper for any trie.
+//! Adaptive sampling with approximate expected futures: the published values, and weights that are proper for
+//! any trie.
 
 use std::sync::{Arc, Mutex};
 

@@ -84,7 +84,8 @@ fn divergence(found: impl IntoIterator<Item = f64>, errors: usize) -> (f64, f64)
     (mean, squares - mean * mean)
 }
 
-/// By how much an estimate from so many texts may be off: three standard deviations, and what so many cells add.
+/// By how much an estimate from so many texts may be off: three standard deviations, and what so many cells
+/// add.
 fn error_of(variance: f64, texts: f64, errors: usize) -> f64 {
     3.0 * (variance / texts).sqrt() + (27 - errors) as f64 / (2.0 * texts)
 }

@@ -19,8 +19,8 @@ fn contrastive(contrast: Contrast, temperature: f32, law: Law) -> Contrastive {
     Contrastive::new(contrast, warping, law).expect("the parameters are in range")
 }
 
-/// The law by its definition: the scores of the allowed tokens that are plausible among them. The second number is how close
-/// the closest decision was.
+/// The law by its definition: the scores of the allowed tokens that are plausible among them. The second
+/// number is how close the closest decision was.
 fn definition(
     contrast: Contrast,
     temperature: f32,
@@ -123,7 +123,8 @@ fn noise(seed: u32, token: u32) -> f32 {
     (bits % 1000) as f32 / 200.0
 }
 
-/// What the amateur drafts and the contrast judges has the law of the contrast; judged by the expert alone it has not.
+/// What the amateur drafts and the contrast judges has the law of the contrast; judged by the expert alone it
+/// has not.
 #[test]
 fn drafts_of_the_amateur_leave_the_contrast_alone() {
     let contrastive = contrastive(Contrast::difference(0.1, 1.0), 1.0, Law::Local);

@@ -149,7 +149,8 @@ fn the_longest_token_is_taken_at_each_place() {
 fn forced_text_is_cut_as_in_running_text() {
     let vocabulary = vocabulary();
     let words = Words::new(&vocabulary, &["name"]);
-    // The answer so far is `n`: in running text the tokenizer would join it with what follows, so the rest stands alone.
+    // The answer so far is `n`: in running text the tokenizer would join it with what follows, so the rest
+    // stands alone.
     let state = words.step_bytes(0, b"n").expect("n begins a word");
     let mut draft: Draft<'_, Words> = Draft::new(Some((&words, state)), vocabulary.eos(), 9);
     let text = Text {

@@ -66,9 +66,9 @@ proptest! {
         prop_assert!((part.log_mass() - expected).abs() <= tolerance, "{} against {expected}", part.log_mass());
     }
 
-    /// Whoever computed the row may have measured it, at the scale of its temperature: the law and its draws are those of a
-    /// row that we measure, also where penalties and bias changed it since, and what cannot be a measure of the row is not
-    /// believed.
+    /// Whoever computed the row may have measured it, at the scale of its temperature: the law and its draws
+    /// are those of a row that we measure, also where penalties and bias changed it since, and what cannot be
+    /// a measure of the row is not believed.
     #[test]
     fn a_row_that_others_measured_is_the_same_law(
         (logits, mask, temperature) in masked(), seed in any::<u64>(), change in any::<(u16, bool, bool)>(),
@@ -222,7 +222,8 @@ fn attempt(task: &Task, trie: &mut Trie<f64>, number: u32, seed: u64) -> Option<
     }
 }
 
-/// Pearson's statistic against its quantile at 1 − 10⁻⁶ (by Wilson and Hilferty); cells expected below 5 are pooled.
+/// Pearson's statistic against its quantile at 1 − 10⁻⁶ (by Wilson and Hilferty); cells expected below 5 are
+/// pooled.
 fn fits(counts: &BTreeMap<Word, usize>, law: &BTreeMap<Word, f64>) -> bool {
     let all: usize = counts.values().sum();
     let mut cells: Vec<(f64, f64)> = Vec::new();

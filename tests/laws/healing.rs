@@ -1,5 +1,6 @@
-//! Token healing, exactly: what follows a healed prompt has the model's law over all tokenizations of the removed bytes, and
-//! where the model writes the tokens of a tokenizer it has the law of texts that begin with the prompt.
+//! Token healing, exactly: what follows a healed prompt has the model's law over all tokenizations of the
+//! removed bytes, and where the model writes the tokens of a tokenizer it has the law of texts that begin
+//! with the prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,7 +113,8 @@ fn letters(text: &[u8]) -> Word {
     text.iter().map(|&byte| u32::from(byte)).collect()
 }
 
-/// A prompt of which so many tokens stay, and the grammar of what follows: the bytes of the others, then this.
+/// A prompt of which so many tokens stay, and the grammar of what follows: the bytes of the others, then
+/// this.
 struct Cut {
     kept: Vec<u32>,
     removed: Vec<u8>,
@@ -248,8 +250,8 @@ impl Cut {
         told
     }
 
-    /// From the definition: the probability of all tokenizations of the removed bytes and each way to go on, given the tokens
-    /// that stay.
+    /// From the definition: the probability of all tokenizations of the removed bytes and each way to go on,
+    /// given the tokens that stay.
     fn defined(&self, rows: Rows<'_>, ways: &[&[u8]]) -> Law {
         let vocabulary = vocabulary();
         let mass = |way: &[u8]| {

@@ -1,4 +1,5 @@
-//! The chain that takes the place of attempts: its law is that of an independence sampler over what they have taught.
+//! The chain that takes the place of attempts: its law is that of an independence sampler over what they have
+//! taught.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

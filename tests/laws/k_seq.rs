@@ -88,7 +88,8 @@ fn acceptance_is_within_the_bound_of_the_paper() {
     }
 }
 
-/// A token that the proposal cannot draw is judged as none, and laws that have nothing in common lose nothing.
+/// A token that the proposal cannot draw is judged as none, and laws that have nothing in common lose
+/// nothing.
 #[test]
 fn what_was_not_drawn_from_the_proposal_is_never_accepted() {
     let row = |weights: [i64; 3]| Table(weights.map(|weight| ratio(weight, 4)).to_vec());

@@ -108,7 +108,8 @@ fn the_first_typical_sibling_is_accepted_and_else_the_law_is_the_one_without_dra
     assert!(accepted > 200 && rejected > 200, "{accepted} and {rejected}");
 }
 
-/// Guards against a law that is given up without being asked to be: without the word, the same drafts change nothing.
+/// Guards against a law that is given up without being asked to be: without the word, the same drafts change
+/// nothing.
 #[test]
 fn a_walk_that_is_not_lossy_accepts_nothing_by_that_rule() {
     let mut differ = 0;

@@ -1,8 +1,8 @@
 //! The laws, exactly.
 //!
-//! Small models with rational probabilities, every path of random choices enumerated: a law is a map from sequences to
-//! rationals, and two laws are equal or they are not. The mutants are samplers with a plausible mistake; each must fail,
-//! which shows that the equalities can.
+//! Small models with rational probabilities, every path of random choices enumerated: a law is a map from
+//! sequences to rationals, and two laws are equal or they are not. The mutants are samplers with a plausible
+//! mistake; each must fail, which shows that the equalities can.
 
 mod adaptive;
 mod aprad;

@@ -43,8 +43,8 @@ impl Task {
         }
     }
 
-    /// A random model that ends by itself after at most `longest` letters, and a random language with at least two words, if the model
-    /// has so many.
+    /// A random model that ends by itself after at most `longest` letters, and a random language with at
+    /// least two words, if the model has so many.
     pub(crate) fn random(seed: u64, longest: usize) -> Task {
         let mut cases = Cases(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5555);
         let mut rows = BTreeMap::new();

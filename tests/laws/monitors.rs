@@ -393,7 +393,8 @@ fn drafts_are_verified_without_a_mask_and_change_no_law() {
     }
 }
 
-/// Verification that draws afresh after a drafted token was not drawn, and verification that does not ask about it.
+/// Verification that draws afresh after a drafted token was not drawn, and verification that does not ask
+/// about it.
 #[test]
 fn mutants_of_verification_are_told_apart() {
     let row = Table([(1, 2), (1, 3), (1, 6)].map(|(n, d)| ratio(n, d)).to_vec());

@@ -152,7 +152,8 @@ fn weights_of_the_mask_do_not_fit_a_twist() {
     assert!(!is_proper(&Task::first(), How::Mutant, 1));
 }
 
-/// What texts before taught makes the weights vary less: here the first text teaches nearly all there is to know.
+/// What texts before taught makes the weights vary less: here the first text teaches nearly all there is to
+/// know.
 #[test]
 fn a_taught_twist_varies_less() {
     let task = Task::first();

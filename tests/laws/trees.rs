@@ -1,5 +1,5 @@
-//! Drafted trees, exactly: whatever their shape and however their tokens were chosen, the law of the text is the one
-//! without a draft.
+//! Drafted trees, exactly: whatever their shape and however their tokens were chosen, the law of the text is
+//! the one without a draft.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -172,8 +172,8 @@ impl<W: Weight> Rig<'_, W> {
         draft
     }
 
-    /// A token of the drafter's row inside the mask and, unless it is independent, without the siblings sampled before; `None` if there
-    /// is none. Independent siblings share the row.
+    /// A token of the drafter's row inside the mask and, unless it is independent, without the siblings
+    /// sampled before; `None` if there is none. Independent siblings share the row.
     fn sample(
         &self,
         draft: &Draft<'_, Words<'_>, Table<W>>,
@@ -210,7 +210,8 @@ impl<W: Weight> Rig<'_, W> {
         })
     }
 
-    /// Decodes with one draft of the shape and then without, until the end; what was drawn, and how much was accepted.
+    /// Decodes with one draft of the shape and then without, until the end; what was drawn, and how much was
+    /// accepted.
     fn decode(
         &self,
         shape: Shape,
@@ -345,8 +346,8 @@ fn trees_leave_the_global_law_alone() {
     }
 }
 
-/// Where only tokens chosen without chance are drafted, and under the global law whatever is, the numbers drawn are those
-/// of decoding without a draft.
+/// Where only tokens chosen without chance are drafted, and under the global law whatever is, the numbers
+/// drawn are those of decoding without a draft.
 #[test]
 fn drawing_once_keeps_the_tokens_of_a_seed() {
     let mut accepted = 0;
@@ -469,7 +470,8 @@ fn a_draft_refuses_what_it_must_and_merges_what_it_can() {
         (first, point(None, 1), point(None, 0)),
         (Some(0), Some(1), Some(0))
     );
-    // After 0 only 0 is valid; nothing ends before its third letter, and nothing goes below a node that is not there.
+    // After 0 only 0 is valid; nothing ends before its third letter, and nothing goes below a node that is
+    // not there.
     assert_eq!(
         (point(first, 1), point(None, END), point(Some(9), 0)),
         (None, None, None)

@@ -1,4 +1,5 @@
-//! An allocator that counts what each thread holds, and the most that it held, over the one that bounds what a whole process holds.
+//! An allocator that counts what each thread holds, and the most that it held, over the one that bounds what
+//! a whole process holds.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

@@ -1,6 +1,6 @@
-//! Grammars whose readings multiply: their compiles are small, and what they do to masks, steps and distances is
-//! counted. Every question is answered, or refused by the name of a limit; none takes the process with it, and other
-//! grammars over the same tables go on.
+//! Grammars whose readings multiply: their compiles are small, and what they do to masks, steps and distances
+//! is counted. Every question is answered, or refused by the name of a limit; none takes the process with it,
+//! and other grammars over the same tables go on.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Questions that are given up leave nothing behind: whatever was spent before, the next answer is the right one.
+//! Questions that are given up leave nothing behind: whatever was spent before, the next answer is the right
+//! one.
 
 use lexiform::MaskRequest;
 use lexiform::limits::Limits;

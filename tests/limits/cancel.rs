@@ -1,6 +1,7 @@
 //! A compile that is called off ends, says so, and leaves nothing half made behind.
 //!
-//! No clock is looked at: a compile asks whether it is called off wherever it counts work, and the askings are counted.
+//! No clock is looked at: a compile asks whether it is called off wherever it counts work, and the askings
+//! are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Memory is counted like work: whatever a source is, its compile ends within its bytes, and the count is no smaller than
-//! what the allocator was asked for by more than a little.
+//! Memory is counted like work: whatever a source is, its compile ends within its bytes, and the count is no
+//! smaller than what the allocator was asked for by more than a little.
 //!
 //! Nothing here looks at a clock. Each of these took gigabytes, or minutes, before.
 
@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 /// What a compile may hold, whatever the source.
 const MOST: usize = 256 << 20;
 
-/// What is not counted: tables that all compiles share, buffers of an automaton while it is built, and some in proportion.
+/// What is not counted: tables that all compiles share, buffers of an automaton while it is built, and some
+/// in proportion.
 const UNCOUNTED: usize = 48 << 20;
 
 fn compiler() -> Compiler {

@@ -1,6 +1,7 @@
-//! No source, however deep, overflows a stack: every reader with every way to make a source deep, each on a thread whose
-//! stack is half of what threads have by default. An overflow ends the process, so whatever comes back is a pass, if it
-//! is a grammar that gives masks or an error of a kind that says what is wrong with the source.
+//! No source, however deep, overflows a stack: every reader with every way to make a source deep, each on a
+//! thread whose stack is half of what threads have by default. An overflow ends the process, so whatever
+//! comes back is a pass, if it is a grammar that gives masks or an error of a kind that says what is wrong
+//! with the source.
 
 mod forms;
 
@@ -47,8 +48,8 @@ fn options() -> Options {
     }
 }
 
-/// What became of a source and so many tokens of its language, on a small stack. Everything that reads the source, or walks
-/// what was made of it, runs there, and so does what drops it.
+/// What became of a source and so many tokens of its language, on a small stack. Everything that reads the
+/// source, or walks what was made of it, runs there, and so does what drops it.
 fn outcome(reader: Reader, source: String, steps: usize) -> Result<(), Vec<Problem>> {
     let small = thread::Builder::new().stack_size(STACK);
     let judge = small.spawn(move || {

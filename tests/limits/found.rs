@@ -1,8 +1,10 @@
-//! Inputs that fuzzing and attacks found, and those that once ended the service: each is read, compiled and walked in a
-//! process of its own, on a thread with the stack of the service, with every byte that it holds counted.
+//! Inputs that fuzzing and attacks found, and those that once ended the service: each is read, compiled and
+//! walked in a process of its own, on a thread with the stack of the service, with every byte that it holds
+//! counted.
 //!
-//! A case is a file of `fuzz/cases/READER/`. The readers are those of the fuzz targets. What a case costs in time is not
-//! looked at here, but that it ends: counted limits have tests of their own, and `cargo xtask fuzz` has a clock.
+//! A case is a file of `fuzz/cases/READER/`. The readers are those of the fuzz targets. What a case costs in
+//! time is not looked at here, but that it ends: counted limits have tests of their own, and
+//! `cargo xtask fuzz` has a clock.
 
 mod clock;
 #[allow(

@@ -1,4 +1,5 @@
-//! What sources and questions may cost: memory, work, stacks and time, and inputs that were made to break them.
+//! What sources and questions may cost: memory, work, stacks and time, and inputs that were made to break
+//! them.
 
 mod allocator;
 mod ambiguous;

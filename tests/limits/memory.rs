@@ -1,4 +1,5 @@
-//! What a grammar remembers: the texts it read and the masks it made, and never what tokens could have written.
+//! What a grammar remembers: the texts it read and the masks it made, and never what tokens could have
+//! written.
 
 use std::sync::Arc;
 
@@ -147,8 +148,8 @@ fn a_text_without_end_is_read_within_the_bound() {
     assert_eq!(renewed.adopt(&plain, state), None, "it was compiled apart");
 }
 
-/// A text that has to be remembered as a whole becomes more than the bound. It is copied when what is remembered has grown
-/// by a part of itself, and not each time that so many bytes were read.
+/// A text that has to be remembered as a whole becomes more than the bound. It is copied when what is
+/// remembered has grown by a part of itself, and not each time that so many bytes were read.
 #[test]
 fn what_must_be_remembered_is_copied_seldom() {
     let mut grammar = grammar(r#"{"type": "object"}"#, 1 << 16);

@@ -1,5 +1,5 @@
-//! Schemas that are made to cost much. Each ends in a grammar or in an error with a JSON pointer; work is counted, so
-//! nothing here looks at a clock.
+//! Schemas that are made to cost much. Each ends in a grammar or in an error with a JSON pointer; work is
+//! counted, so nothing here looks at a clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -93,8 +93,8 @@ fn a_denial_of_a_denial_four_hundred_deep() {
     assert!(!accepts(&grammar, "\"a\""));
 }
 
-/// Patterns for keys are told apart two by two, and each of them makes a class of keys, for every conjunction of a goal
-/// anew: 200 patterns beside 24 conditions took half a minute within the fuel.
+/// Patterns for keys are told apart two by two, and each of them makes a class of keys, for every conjunction
+/// of a goal anew: 200 patterns beside 24 conditions took half a minute within the fuel.
 #[test]
 fn patterns_for_keys_beside_many_conjunctions() {
     let looks = Arc::new(AtomicUsize::new(0));
@@ -124,7 +124,8 @@ fn patterns_for_keys_beside_many_conjunctions() {
     );
 }
 
-/// Guards against a branch that is given up where it could be narrowed: 6^8 conjunctions, of which some are kept.
+/// Guards against a branch that is given up where it could be narrowed: 6^8 conjunctions, of which some are
+/// kept.
 #[test]
 fn choices_that_multiply_are_narrowed_and_say_so() {
     let choice = |at: usize| {
@@ -163,8 +164,8 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
     assert_eq!(error.expect_err("exact").problems[0].kind, ProblemKind::Narrowed);
 }
 
-/// Each of them is a choice, and what waits for it holds all choices that are left: 2,000 took a gigabyte, and ten thousand
-/// had no end.
+/// Each of them is a choice, and what waits for it holds all choices that are left: 2,000 took a gigabyte,
+/// and ten thousand had no end.
 #[test]
 fn thousands_of_keys_on_which_others_depend() {
     let schemas = |at: usize| {
@@ -211,8 +212,8 @@ fn thousands_of_keys_on_which_others_depend() {
     }
 }
 
-/// How discriminated unions are written where there is no `oneOf`: seventy of them had been too many ways. The discriminator
-/// is written first.
+/// How discriminated unions are written where there is no `oneOf`: seventy of them had been too many ways.
+/// The discriminator is written first.
 #[test]
 fn hundreds_of_conditions_about_one_key() {
     let condition = |at: usize| {
@@ -268,8 +269,8 @@ fn thousands_of_choices_in_one_object() {
     assert!(!accepts(&grammar, "{\"a999\": 1}"));
 }
 
-/// Of 2,000 alternatives there are two million pairs, of which each had been looked at: seconds, and no fuel was left then.
-/// Mostly it is seen at once which of them exclude one another.
+/// Of 2,000 alternatives there are two million pairs, of which each had been looked at: seconds, and no fuel
+/// was left then. Mostly it is seen at once which of them exclude one another.
 #[test]
 fn thousands_of_which_one_holds() {
     let one_of = |way: &dyn Fn(usize) -> Value| {

@@ -1,8 +1,8 @@
-//! What other engines refuse, get wrong or slow down on, with the right answer here and with work that does not grow
-//! with the text: the rows of a table of limits measured on peers, and what was found beside them.
+//! What other engines refuse, get wrong or slow down on, with the right answer here and with work that does
+//! not grow with the text: the rows of a table of limits measured on peers, and what was found beside them.
 //!
-//! Work is counted, not timed: the *readings* of a text are the places that a step or a mask looks at, and the bytes
-//! of a grammar grow with the states that it finds.
+//! Work is counted, not timed: the *readings* of a text are the places that a step or a mask looks at, and
+//! the bytes of a grammar grow with the states that it finds.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ fn allows(grammar: &Grammar, state: State, token: &str) -> bool {
     allowed
 }
 
-/// Reads a text to its end and checks that its second half costs no more than its first: not more readings at any
-/// place, nor more memory, but for an eighth by which tables grow in steps.
+/// Reads a text to its end and checks that its second half costs no more than its first: not more readings at
+/// any place, nor more memory, but for an eighth by which tables grow in steps.
 fn stays_flat(grammar: &Grammar, text: &str) {
     let [first, second] = read_whole(grammar, text);
     assert!(second.readings <= first.readings, "{first:?}, then {second:?}");
@@ -66,8 +66,8 @@ fn stays_flat(grammar: &Grammar, text: &str) {
     );
 }
 
-/// For a text whose halves are not alike: there are never more readings than this, and no byte of the text takes more
-/// memory than so many configurations.
+/// For a text whose halves are not alike: there are never more readings than this, and no byte of the text
+/// takes more memory than so many configurations.
 fn stays_within(most: usize, grammar: &Grammar, text: &str) {
     for half in read_whole(grammar, text) {
         assert!(half.readings <= most, "{half:?}");
@@ -132,8 +132,8 @@ fn recursion_and_ambiguity_cost_the_same_at_any_length() {
     stays_flat(&ebnf(r#"s ::= "(" s ")" s | """#), &"()".repeat(3_000));
 }
 
-/// Where a rule calls itself in the middle, a letter may stand at any depth: the stacks of all depths are one set, which
-/// one more letter makes larger by one.
+/// Where a rule calls itself in the middle, a letter may stand at any depth: the stacks of all depths are one
+/// set, which one more letter makes larger by one.
 #[test]
 fn ambiguity_that_nests_costs_the_same_at_any_length() {
     for source in [
@@ -159,8 +159,8 @@ fn ambiguity_that_nests_costs_the_same_at_any_length() {
     stays_flat(&grammar, &"abbba".repeat(600));
 }
 
-/// A long token can be split between loops of loops in as many ways as there are subsets of its letters. All ways come to
-/// the same places; walking each of them would not end.
+/// A long token can be split between loops of loops in as many ways as there are subsets of its letters. All
+/// ways come to the same places; walking each of them would not end.
 #[test]
 fn a_token_that_can_be_split_in_many_ways_is_walked_once() {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
@@ -195,7 +195,8 @@ fn a_token_that_can_be_split_in_many_ways_is_walked_once() {
     }
 }
 
-/// Where the middle of a text is cannot be known; each letter may be behind it. The stacks are many, the frames few.
+/// Where the middle of a text is cannot be known; each letter may be behind it. The stacks are many, the
+/// frames few.
 #[test]
 fn palindromes_cost_the_same_at_any_length() {
     let grammar = ebnf(r#"p ::= "a" p "a" | "b" p "b" | "a"? | "b""#);
@@ -300,7 +301,8 @@ fn thousands_of_properties_in_any_order() {
     for (count, required) in [(500, false), (501, false), (3_000, false), (3_000, true)] {
         let (source, text) = properties(count, required);
         let grammar = schema(&source);
-        // Only the first keys and a whole object of the smaller ones: every key is a new set of those that are left.
+        // Only the first keys and a whole object of the smaller ones: every key is a new set of those that
+        // are left.
         let head = &text[..text.len().min(2_000)];
         let state = at(&grammar, head).unwrap_or_else(|| panic!("{count} properties"));
         assert!(!grammar.mask(state).is_empty());
@@ -374,8 +376,8 @@ fn values_and_keys_are_compared_as_written_in_full() {
     );
 }
 
-/// A mask found on one way must not be taken for that of another after a rollback: what may follow `)` depends on how
-/// the text began, though the terminal stands in the same place.
+/// A mask found on one way must not be taken for that of another after a rollback: what may follow `)`
+/// depends on how the text began, though the terminal stands in the same place.
 #[test]
 fn a_mask_belongs_to_its_state_whatever_was_asked_before() {
     let grammar = ebnf(r#"s ::= "1" x ";" | "2" x ","  x ::= [)(]+"#);

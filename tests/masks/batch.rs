@@ -1,4 +1,5 @@
-//! Masks of many rows at once are those of each row alone; of tokens with the same bytes one is enough where asked.
+//! Masks of many rows at once are those of each row alone; of tokens with the same bytes one is enough where
+//! asked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and what
-//! they have written is what the grammar says.
+//! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and
+//! what they have written is what the grammar says.
 
 use crate::published;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ const SCHEMAS: [&str; 7] = [
         "properties":{"kind":{"const":"a long and tedious kind"},"next":{"$ref":"#/items"}},"required":["kind"]}]},"minItems":2}"##,
     r#"{"type":"object","additionalProperties":{"type":"string","pattern":"^[a-f0-9]{8}-[a-f0-9]{4}$"},"minProperties":2}"#,
     r#"{"type":"object","properties":{"x":{"type":"string","minLength":1000000000},"y":{"type":"string","format":"date-time"}}}"#,
-    // What may be written hangs on which keys were, and a token may be an open key's or the beginning of a named one.
+    // What may be written hangs on which keys were, and a token may be an open key's or the beginning of a
+    // named one.
     r#"{"type":"object","properties":{"a":{"const":"a long and tedious value"},"ab":{"type":"integer"}},"required":["ab"],
         "additionalProperties":{"const":""},"minProperties":4,"dependentRequired":{"a":["b"]}}"#,
     r#"{"type":"object","propertyNames":{"pattern":"^([a-c]|id)$"},"additionalProperties":{"type":"boolean"},"minProperties":4}"#,
@@ -68,8 +69,9 @@ fn needed(grammar: &Grammar, state: State, token: u32) -> usize {
     grammar.min_completion(next).expect("every byte is a token")
 }
 
-/// The allowed token that makes most necessary; of those the longest, so that the text gets somewhere. To judge all
-/// of a hundred thousand would take long, so that those which begin what no other token begins are judged.
+/// The allowed token that makes most necessary; of those the longest, so that the text gets somewhere. To
+/// judge all of a hundred thousand would take long, so that those which begin what no other token begins are
+/// judged.
 fn worst(grammar: &Grammar, state: State, allowed: &[u32], salt: usize) -> u32 {
     let step = (allowed.len() / 6).max(1);
     let sample = allowed.iter().skip(salt % step).step_by(step);
@@ -361,8 +363,8 @@ fn what_else_an_object_has_makes_no_difference_to_its_end() {
     assert!(least(r#"{"c":{"d":1"#) > least(r#"{"b":"","c":{"d":1"#));
 }
 
-/// Thousands of rules that call each other in one circle, most of them before anything is read: how far tokens reach is given up,
-/// and what tokens make necessary is found by looking at them.
+/// Thousands of rules that call each other in one circle, most of them before anything is read: how far
+/// tokens reach is given up, and what tokens make necessary is found by looking at them.
 #[test]
 fn rules_in_a_large_circle_have_budgets() {
     let last = 3_000;

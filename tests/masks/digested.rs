@@ -22,7 +22,8 @@ pub(crate) fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The schemas of the corpus that compile, and then those of the demo model's held-out texts; each with its name.
+/// The schemas of the corpus that compile, and then those of the demo model's held-out texts; each with its
+/// name.
 pub(crate) fn all() -> Vec<(String, String)> {
     let corpus = root().join("schemas");
     let folders = fs::read_dir(corpus)

@@ -286,7 +286,8 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
     prop::collection::vec(prop::array::uniform6(key), 1..40)
 }
 
-/// Objects that have most members in common, told apart by what comes and by the number of an alternative in some values.
+/// Objects that have most members in common, told apart by what comes and by the number of an alternative in
+/// some values.
 fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));

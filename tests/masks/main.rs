@@ -1,4 +1,5 @@
-//! Masks, states and budgets, against slow oracles and against files of digests; vocabularies; the nearest valid text.
+//! Masks, states and budgets, against slow oracles and against files of digests; vocabularies; the nearest
+//! valid text.
 
 mod batch;
 mod budget;

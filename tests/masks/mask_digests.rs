@@ -1,8 +1,9 @@
 //! The masks of 200 schemas in numbers, so that bindings can show that theirs are the same bit by bit.
 //!
-//! Along each schema a text is written by the demo model's tokens, chosen by a generator of plain arithmetic, and every mask on
-//! the way goes into a digest. `tests/data/mask_digests.txt` holds the digests; `GOLDEN=write` writes it anew. The tests of
-//! `bindings/python` compute the same digests from Python and read the same file.
+//! Along each schema a text is written by the demo model's tokens, chosen by a generator of plain arithmetic,
+//! and every mask on the way goes into a digest. `tests/data/mask_digests.txt` holds the digests;
+//! `GOLDEN=write` writes it anew. The tests of `bindings/python` compute the same digests from Python and
+//! read the same file.
 
 use crate::digested as schemas;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The brute-force oracle: every bit of every mask equals "some completion exists", judged from the definition of the
-//! language by code that shares nothing with the library.
+//! The brute-force oracle: every bit of every mask equals "some completion exists", judged from the
+//! definition of the language by code that shares nothing with the library.
 //!
 //! ```text
 //!   random pattern ─┬─► lexiform: machine, masks ──┐
@@ -141,8 +141,8 @@ proptest! {
         }
     }
 
-    /// What follows a counted language may begin with its units, so that a token may leave it early where going on would
-    /// break a bound.
+    /// What follows a counted language may begin with its units, so that a token may leave it early where
+    /// going on would break a bound.
     #[test]
     fn counts_before_patterns(
         counted in regular::counts(),
@@ -162,7 +162,8 @@ proptest! {
         let language = list.language();
         match lower::compile(&list.grammar(), &vocabulary) {
             Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
-            // Keys that can run out, some of which belong to several items, cannot be counted against demands.
+            // Keys that can run out, some of which belong to several items, cannot be counted against
+            // demands.
             Err(error) if error.problems[0].kind == ProblemKind::Unsupported => {}
             Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
         }
@@ -187,8 +188,8 @@ proptest! {
         }
     }
 
-    /// Whether regular parts are terminals or rules makes no difference to masks, forced texts, ends, or whether there is
-    /// a grammar at all.
+    /// Whether regular parts are terminals or rules makes no difference to masks, forced texts, ends, or
+    /// whether there is a grammar at all.
     #[test]
     fn regular_parts_of_grammars_as_terminals_and_as_rules(
         rules in context_free::grammars_with_classes(),

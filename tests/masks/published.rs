@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 
-/// A published vocabulary, whose last special token ends the text, and its file; `None`, said by the test's name, where
-/// the file is not there.
+/// A published vocabulary, whose last special token ends the text, and its file; `None`, said by the test's
+/// name, where the file is not there.
 pub(crate) fn published(test: &str, name: &str) -> Option<(Arc<Vocabulary>, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = root.join(".data/tokenizers").join(name).join("tokenizer.json");

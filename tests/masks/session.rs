@@ -1,5 +1,5 @@
-//! A session is its tokens: whatever was accepted and taken back, it says what a fresh walk over the tokens that are left says.
-//! Trees are walks, and ends are allowed where the text may end.
+//! A session is its tokens: whatever was accepted and taken back, it says what a fresh walk over the tokens
+//! that are left says. Trees are walks, and ends are allowed where the text may end.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use lexiform::{BatchRow, DraftTree, Ends, Pool, SessionError, TreeError};
 use lexiform::{Grammar, Options, Session, Source, State, compile};
 use proptest::prelude::*;
 
-/// Two tokens that end a sequence, `.` which may be chosen as a third, and a special token that grammars may name.
+/// Two tokens that end a sequence, `.` which may be chosen as a third, and a special token that grammars may
+/// name.
 const TOKENS: [(TokenKind, &str); 11] = [
     (TokenKind::Special, "<end>"),
     (TokenKind::Special, "<end of turn>"),
@@ -55,8 +56,8 @@ fn ends(grammar: &Grammar) -> Vec<Option<Ends>> {
     ]
 }
 
-/// The state after these tokens in a grammar that nobody else uses, one plain step at a time; ends are judged by what they
-/// mean, and not by the library's own words for them.
+/// The state after these tokens in a grammar that nobody else uses, one plain step at a time; ends are judged
+/// by what they mean, and not by the library's own words for them.
 fn walked(grammar: &Grammar, tokens: &[u32], ends: Option<&Ends>) -> Option<Option<State>> {
     let mut state = Some(grammar.start());
     for &token in tokens {
@@ -111,7 +112,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..30)
 }
 
-/// Does to the session what an act says, and to the plain tokens what it means; says whether they agree about it.
+/// Does to the session what an act says, and to the plain tokens what it means; says whether they agree about
+/// it.
 fn act(
     act: &Act,
     session: &mut Session,

@@ -1,5 +1,5 @@
-//! Special tokens never match text, on the tokenizers of published models: no token that is not text may come unless
-//! the grammar names it, while all tokens of the same bytes may, as far as they are allowed at all.
+//! Special tokens never match text, on the tokenizers of published models: no token that is not text may come
+//! unless the grammar names it, while all tokens of the same bytes may, as far as they are allowed at all.
 
 use crate::published;
 use std::sync::Arc;

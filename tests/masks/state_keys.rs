@@ -1,4 +1,5 @@
-//! Keys of states: what is learned at one is found again after a restart, so they depend on the grammar and the text alone.
+//! Keys of states: what is learned at one is found again after a restart, so they depend on the grammar and
+//! the text alone.
 
 use crate::digested as schemas;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -117,8 +118,8 @@ fn written(sources: &[Named]) -> String {
     sources.iter().map(line).collect()
 }
 
-/// Guards against keys that depend on what was compiled before, by whom, on the texts that were read before, and on the threads that read
-/// them, as the numbers of states do.
+/// Guards against keys that depend on what was compiled before, by whom, on the texts that were read before,
+/// and on the threads that read them, as the numbers of states do.
 #[test]
 fn keys_of_two_compilations_are_the_same() {
     let sources = sources();
@@ -187,12 +188,13 @@ fn keys_of_two_processes_are_the_same() {
     }
 }
 
-/// Guards against rows that are found where they were not learned. What an object remembers of free keys is left out of a key, so two of its
-/// states may share one; nearly the same may follow them.
+/// Guards against rows that are found where they were not learned. What an object remembers of free keys is
+/// left out of a key, so two of its states may share one; nearly the same may follow them.
 #[test]
 fn states_share_keys_only_where_nearly_the_same_follows() {
     let compiler = Compiler::new(vocabulary());
-    // By the content of a grammar, which the key of its start tells: some sources are other spellings of the same.
+    // By the content of a grammar, which the key of its start tells: some sources are other spellings of the
+    // same.
     let mut starts: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let (mut states, mut sharing) = (0, 0);
     for source in sources() {
@@ -247,8 +249,8 @@ fn key_after(source: Source<'_>, text: &str) -> u64 {
     grammar.key(state.unwrap_or_else(|| panic!("{text} belongs to it")))
 }
 
-/// What is learned of the values of one object serves the next one, whatever its free keys are; which of the listed members were written, how
-/// many items, and how much of a text, tell states apart.
+/// What is learned of the values of one object serves the next one, whatever its free keys are; which of the
+/// listed members were written, how many items, and how much of a text, tell states apart.
 #[test]
 fn free_keys_that_were_written_are_left_out_and_nothing_else() {
     let free = Source::JsonSchema(r#"{"additionalProperties": {"enum": ["x", "y"]}}"#);
@@ -278,8 +280,9 @@ fn free_keys_that_were_written_are_left_out_and_nothing_else() {
     }
 }
 
-/// Rows are kept under these keys. Where they change, raise the number in the name under which `StateKeyed` keeps them
-/// (`law/src/draft/predict/keyed.rs`): what was kept is then left out with a message, in the place of never being found.
+/// Rows are kept under these keys. Where they change, raise the number in the name under which `StateKeyed`
+/// keeps them (`law/src/draft/predict/keyed.rs`): what was kept is then left out with a message, in the place
+/// of never being found.
 #[test]
 fn keys_are_those_of_the_record() {
     let schema = r#"{"properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}}, "required": ["name"]}"#;
@@ -317,7 +320,8 @@ fn rounds(grammar: &Grammar, state: State) -> usize {
     (0..5000).find(|&rounds| costs(rounds)).unwrap_or(usize::MAX)
 }
 
-/// A name is found once and its callers have theirs, so that in a text that goes on it costs the same at any depth, and then nothing.
+/// A name is found once and its callers have theirs, so that in a text that goes on it costs the same at any
+/// depth, and then nothing.
 #[test]
 fn a_name_costs_a_few_rounds_at_any_depth_and_then_none() {
     for (source, piece) in [

@@ -324,7 +324,8 @@ fn truncated_files_are_errors() {
     }
 }
 
-/// Every value of a valid file, replaced by one of another type, gives a table or a typed error, never a panic.
+/// Every value of a valid file, replaced by one of another type, gives a table or a typed error, never a
+/// panic.
 #[test]
 fn files_with_one_wrong_value_do_not_panic() {
     let strange = [
@@ -351,7 +352,8 @@ fn files_with_one_wrong_value_do_not_panic() {
     }
 }
 
-/// The pointers of all values but the long lists', of which the first and the last entries stand for the rest.
+/// The pointers of all values but the long lists', of which the first and the last entries stand for the
+/// rest.
 fn pointers(value: &Value) -> Vec<String> {
     let mut all = vec![String::new()];
     let inner: Vec<(String, &Value)> = match value {

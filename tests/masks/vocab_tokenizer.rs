@@ -1,4 +1,5 @@
-//! Cutting text into tokens: what the tokens write must be the text, and text must never become a special token.
+//! Cutting text into tokens: what the tokens write must be the text, and text must never become a special
+//! token.
 
 #![cfg(feature = "tokenizers")]
 

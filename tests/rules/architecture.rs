@@ -1,7 +1,7 @@
 //! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can hold.
 //!
-//! Each rule is one test, reads the sources as text, and lists every place that breaks it. What a rule must not see
-//! (comments, string contents, test modules) is blanked out first, by `architecture/source.rs`.
+//! Each rule is one test, reads the sources as text, and lists every place that breaks it. What a rule must
+//! not see (comments, string contents, test modules) is blanked out first, by `architecture/source.rs`.
 
 mod cycles;
 mod source;
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use cycles::Imports;
 use source::{SourceFile, all_sources};
 
-/// The crates of the library, from the bottom to the top: the folder of each, and the crates that its sources may name.
+/// The crates of the library, from the bottom to the top: the folder of each, and the crates that its sources
+/// may name.
 const LIBRARY: [(&str, &[&str]); 4] = [
     ("automata/src/", &[]),
     ("syntax/src/", &["lexiform_automata"]),
@@ -19,7 +20,8 @@ const LIBRARY: [(&str, &[&str]); 4] = [
     ("src/", &["lexiform_automata", "lexiform_syntax", "lexiform_law"]),
 ];
 
-/// Who may name whom inside the library: a module, and the modules it may name besides itself, of its crate or another.
+/// Who may name whom inside the library: a module, and the modules it may name besides itself, of its crate
+/// or another.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
 const LAYERS: [(&str, &[&str]); 22] = [
@@ -64,9 +66,11 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ),
 ];
 
-/// Who may name whom inside the server: a room, and the rooms it may name besides itself, from the bottom to the top.
+/// Who may name whom inside the server: a room, and the rooms it may name besides itself, from the bottom to
+/// the top.
 ///
-/// A request comes in at the top and is passed down; what it needs from below it names, and nothing below knows it.
+/// A request comes in at the top and is passed down; what it needs from below it names, and nothing below
+/// knows it.
 const SERVER_ROOMS: [(&str, &[&str]); 8] = [
     ("wire", &[]),
     ("operate", &["wire"]),
@@ -232,6 +236,7 @@ const UNSAFE_ALLOWED: [&str; 4] = [
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 80;
+const COMMENT_COLUMNS: usize = 110;
 
 #[test]
 fn library_modules_name_only_the_layers_below() {
@@ -294,7 +299,8 @@ fn engine_rooms_name_only_the_rooms_below() {
     assert_none(&problems);
 }
 
-/// Where a file of a room, which is what stands directly in this folder, names a room that its table does not allow.
+/// Where a file of a room, which is what stands directly in this folder, names a room that its table does not
+/// allow.
 fn named_upwards(crate_folder: &str, folder: &str, table: &str, rooms: &[(&str, &[&str])]) -> Vec<String> {
     let imports = Imports::of(crate_folder);
     let room = |file: usize| imports.files[file].strip_prefix(folder)?.split(['/', '.']).next();
@@ -445,6 +451,32 @@ fn files_and_functions_can_be_read_in_one_sitting() {
                 let (line, name, length) = (function.line, &function.name, function.code_lines);
                 problems.push(format!(
                     "{}:{line}: `{name}` has {length} lines, more than {FUNCTION_LINES}",
+                    file.path
+                ));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// Editors and diffs show comments beside the code, which rustfmt keeps within as many columns. Pictures,
+/// tables and commands are as wide as they must be.
+#[test]
+fn comments_are_no_wider_than_code() {
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        let mut is_fenced = false;
+        for (line, text) in (1..).zip(file.text.lines()) {
+            let Some(comment) = text.trim_start().strip_prefix("//") else {
+                is_fenced = false;
+                continue;
+            };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            is_fenced ^= comment.starts_with("```");
+            let is_prose = !is_fenced && !comment.starts_with('|') && comment.contains(' ');
+            if is_prose && text.chars().count() > COMMENT_COLUMNS {
+                problems.push(format!(
+                    "{}:{line}: a comment beyond column {COMMENT_COLUMNS}",
                     file.path
                 ));
             }

@@ -1,9 +1,10 @@
 //! The public interface of the library, compared with `tests/data/interface.txt`.
 //!
-//! Whoever changes what others may name sees it in the diff of that file, and in a commit that says so: `GOLDEN=write cargo test --test
-//! rules interface` writes it anew. The interface is read from the source: each public item under the path by which it is reached, without bodies, docs
-//! and private fields, with the methods and traits of its types. What is hidden in the docs is for the other crates of this workspace, and no part of
-//! it. Items that macros write are not seen; the library has no public ones.
+//! Whoever changes what others may name sees it in the diff of that file, and in a commit that says so:
+//! `GOLDEN=write cargo test --test rules interface` writes it anew. The interface is read from the source:
+//! each public item under the path by which it is reached, without bodies, docs and private fields, with the
+//! methods and traits of its types. What is hidden in the docs is for the other crates of this workspace, and
+//! no part of it. Items that macros write are not seen; the library has no public ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -180,7 +181,8 @@ fn segments(path: &syn::Path) -> Vec<String> {
         .collect()
 }
 
-/// Where the item is defined that a path names in a module, by way of at most so many imports. `None` where it is of another crate.
+/// Where the item is defined that a path names in a module, by way of at most so many imports. `None` where
+/// it is of another crate.
 fn definition(root: &Module, at: &[String], segments: &[String], imports: usize) -> Option<Definition> {
     let (target, last) = resolved(at, segments);
     let module = below(root, &target);
@@ -255,7 +257,8 @@ fn resolved(at: &[String], segments: &[String]) -> (Vec<String>, String) {
     (target, last.clone())
 }
 
-/// The crates whose items the library re-exports, and their folders. They are read as modules of it that are not public.
+/// The crates whose items the library re-exports, and their folders. They are read as modules of it that are
+/// not public.
 const CRATES: [(&str, &str); 3] = [
     ("lexiform_automata", "automata/src"),
     ("lexiform_law", "law/src"),

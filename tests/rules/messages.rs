@@ -1,7 +1,9 @@
-//! What the library says of bad sources, in one table that can be read in one sitting, and the rules of its wording.
+//! What the library says of bad sources, in one table that can be read in one sitting, and the rules of its
+//! wording.
 //!
-//! `tests/data/messages.txt` has a source a line, after the word for its language, and below it what is said of it: its problems,
-//! or, where it compiles, its notes. With `GOLDEN=write` in the environment the table is written anew.
+//! `tests/data/messages.txt` has a source a line, after the word for its language, and below it what is said
+//! of it: its problems, or, where it compiles, its notes. With `GOLDEN=write` in the environment the table is
+//! written anew.
 
 use std::path::PathBuf;
 use std::sync::Arc;

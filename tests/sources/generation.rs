@@ -1,7 +1,9 @@
-//! The options under which models write: objects that list their keys are closed, numbers are spelled as doubles are.
+//! The options under which models write: objects that list their keys are closed, numbers are spelled as
+//! doubles are.
 //!
-//! A slow judge of its own says which keys a value may have: it walks through the schema as it is written, along the branches
-//! that hold, and collects what lists keys. What is valid is for the `jsonschema` crate to say.
+//! A slow judge of its own says which keys a value may have: it walks through the schema as it is written,
+//! along the branches that hold, and collects what lists keys. What is valid is for the `jsonschema` crate to
+//! say.
 
 mod judge;
 
@@ -188,7 +190,8 @@ const OBJECTS: &[Case] = &[
         &[r#"{"k":1,"a":0}"#, r#"{"k":2,"b":0}"#],
         &[r#"{"k":1,"b":0}"#],
     ),
-    // Closed, neither shares a value with the other; as they are, both allow {"a":1,"b":2}, which is not one of them then.
+    // Closed, neither shares a value with the other; as they are, both allow {"a":1,"b":2}, which is not one
+    // of them then.
     (
         r#"{"oneOf": [{"properties": {"a": {}, "b": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]}"#,
         &[r#"{"a":1}"#, r#"{"b":1}"#],

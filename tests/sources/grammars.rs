@@ -1,4 +1,5 @@
-//! The grammars of `grammars/` and those of other projects' suites, with the texts that they do and do not have.
+//! The grammars of `grammars/` and those of other projects' suites, with the texts that they do and do not
+//! have.
 
 mod oracle;
 

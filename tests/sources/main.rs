@@ -1,4 +1,5 @@
-//! What sources mean: JSON Schema, regular expressions, grammar texts and structural tags, against judges of others and of our own.
+//! What sources mean: JSON Schema, regular expressions, grammar texts and structural tags, against judges of
+//! others and of our own.
 
 mod ebnf_roundtrip;
 mod extract;

@@ -1,8 +1,9 @@
-//! The schemas of MaskBench's development part that are not handled right, each with its reason: in any key order, and in
-//! that of the schema, where instances that write their keys in another order are listed by the collection. It lists those
-//! that a plain walk finds; behind branches and patterns there are more, which our list calls `exception`: the instance
-//! breaks the order of one `properties`. Where it is only our order of several that it breaks, the list says `order`.
-//! Whatever else fails, fails the test, and so does an entry that is no longer true.
+//! The schemas of MaskBench's development part that are not handled right, each with its reason: in any key
+//! order, and in that of the schema, where instances that write their keys in another order are listed by the
+//! collection. It lists those that a plain walk finds; behind branches and patterns there are more, which our
+//! list calls `exception`: the instance breaks the order of one `properties`. Where it is only our order of
+//! several that it breaks, the list says `order`. Whatever else fails, fails the test, and so does an entry
+//! that is no longer true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,8 @@ fn accepts(grammar: &Grammar, value: &Value) -> bool {
 /// What becomes of an entry: what of it is wrong, and the valid instances that are refused.
 #[derive(Default)]
 struct Outcome {
-    /// `refused`, `narrower` (a valid instance is refused, and a finding says so), or worse; nothing where all is right.
+    /// `refused`, `narrower` (a valid instance is refused, and a finding says so), or worse; nothing where
+    /// all is right.
     wrong: Option<&'static str>,
     refused: BTreeSet<usize>,
 }

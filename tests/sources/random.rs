@@ -1,5 +1,5 @@
-//! Random schemas over all keywords, random values, and grammars of them. A small generator with a fixed seed makes
-//! everything, so a failure repeats itself.
+//! Random schemas over all keywords, random values, and grammars of them. A small generator with a fixed seed
+//! makes everything, so a failure repeats itself.
 
 use std::sync::Arc;
 
@@ -170,7 +170,8 @@ pub(crate) fn accepts(grammar: &Grammar, value: &Value) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Whether a value is accepted, which it is if it is valid, and only then; a grammar that says it is narrower may refuse it.
+/// Whether a value is accepted, which it is if it is valid, and only then; a grammar that says it is narrower
+/// may refuse it.
 pub(crate) fn judged_alike(
     (grammar, narrower): (&Grammar, bool),
     value: &Value,
@@ -184,8 +185,8 @@ pub(crate) fn judged_alike(
     accepted
 }
 
-/// The same in another spelling of its numbers: whole ones without a fraction. Among items that are compared, each number
-/// has this spelling alone.
+/// The same in another spelling of its numbers: whole ones without a fraction. Among items that are compared,
+/// each number has this spelling alone.
 pub(crate) fn accepts_plain(grammar: &Grammar, value: &Value) -> bool {
     accepts(grammar, &plainly(value))
 }

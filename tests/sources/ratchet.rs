@@ -1,6 +1,7 @@
 //! A ratchet over a data suite: the failures that are known, with their reasons, in one small file.
 //!
-//! With `RATCHET=write` in the environment, the section of the file is written anew instead of being compared.
+//! With `RATCHET=write` in the environment, the section of the file is written anew instead of being
+//! compared.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Whole regular-expression suites against the languages that `lexiform_syntax::regex` makes of the patterns.
 //!
-//! Each language is run as the automaton that regex-automata builds of it, part by part. What fails is held in
-//! `tests/data/ratchet/regex.json` by name and with its reason: a new failure fails the test, and so does an entry
-//! that is no longer true.
+//! Each language is run as the automaton that regex-automata builds of it, part by part. What fails is held
+//! in `tests/data/ratchet/regex.json` by name and with its reason: a new failure fails the test, and so does
+//! an entry that is no longer true.
 
 use crate::ratchet;
 use crate::regular_run;
@@ -15,8 +15,8 @@ use ratchet::{ACCEPTED_WRONGLY, Ratchet};
 use regular_run::Runner;
 use serde_json::Value;
 
-/// Why a text or a pattern that a suite rejects is accepted here all the same, by suite: the suite asks about another
-/// dialect. Nothing else may be accepted that a suite rejects.
+/// Why a text or a pattern that a suite rejects is accepted here all the same, by suite: the suite asks about
+/// another dialect. Nothing else may be accepted that a suite rejects.
 const OTHER_DIALECTS: [(&str, &str, &[&str]); 2] = [
     (
         "ecma_syntax",

@@ -1,7 +1,8 @@
 //! Expressions in Python's dialect match what `re.fullmatch` matches, by its own word.
 //!
-//! `tests/data/python_regex.json` lists patterns, each with texts that Python 3.11 matches and texts that it does not; the
-//! program in `tests/data/python_regex.py` wrote it. Patterns that Python refuses are refused here.
+//! `tests/data/python_regex.json` lists patterns, each with texts that Python 3.11 matches and texts that it
+//! does not; the program in `tests/data/python_regex.py` wrote it. Patterns that Python refuses are refused
+//! here.
 
 use std::sync::Arc;
 

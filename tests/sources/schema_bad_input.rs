@@ -182,7 +182,8 @@ fn what_is_no_schema_is_an_error() {
     }
 }
 
-/// A reference that comes back to its place without anything read in between says nothing, or the opposite of itself.
+/// A reference that comes back to its place without anything read in between says nothing, or the opposite of
+/// itself.
 #[test]
 fn references_in_a_circle_are_errors_and_end() {
     let to = |name: &str| json!({"$ref": format!("#/$defs/{name}")});

@@ -1,9 +1,9 @@
-//! Random schemas against an independent validator, in both directions: whatever the masks lead to is valid, and a
-//! text is accepted exactly where its value is valid. Guards against engines that are wrong about what they allow, which
-//! nobody notices but by comparison (D4 of the complaints about other engines).
+//! Random schemas against an independent validator, in both directions: whatever the masks lead to is valid,
+//! and a text is accepted exactly where its value is valid. Guards against engines that are wrong about what
+//! they allow, which nobody notices but by comparison (D4 of the complaints about other engines).
 //!
-//! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself; the
-//! message holds the schema.
+//! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself;
+//! the message holds the schema.
 
 mod dependent;
 mod drafts;
@@ -23,16 +23,16 @@ use random::{
 };
 use serde_json::{Value, json};
 
-/// Whether the text has a number with more digits than the judge, which computes in doubles, can tell apart. The
-/// specification means exact numbers, and so do the masks.
+/// Whether the text has a number with more digits than the judge, which computes in doubles, can tell apart.
+/// The specification means exact numbers, and so do the masks.
 fn is_beyond_doubles(text: &str) -> bool {
     let digits = |run: &str| run.bytes().filter(u8::is_ascii_digit).count();
     text.split(|c: char| !c.is_ascii_digit() && c != '.')
         .any(|run| digits(run) > 15)
 }
 
-/// Walks through masks with random choices; `None` where no end came in sight. The longer the walk, the more it is drawn to
-/// bytes that close something.
+/// Walks through masks with random choices; `None` where no end came in sight. The longer the walk, the more
+/// it is drawn to bytes that close something.
 fn walk(grammar: &Grammar, dice: &mut Dice) -> Option<String> {
     let mut state = grammar.start();
     let mut text = Vec::new();
@@ -104,7 +104,8 @@ fn masks_lead_to_valid_values_and_valid_values_are_accepted() {
     );
 }
 
-/// A place that only automata know to be empty ends a tuple, so that one which needs more items is never begun.
+/// A place that only automata know to be empty ends a tuple, so that one which needs more items is never
+/// begun.
 #[test]
 fn no_array_is_begun_that_an_empty_place_makes_too_short() {
     let nothing = json!({"type": "string", "maxLength": 0, "not": {"const": ""}});
@@ -119,7 +120,8 @@ fn no_array_is_begun_that_an_empty_place_makes_too_short() {
     }
 }
 
-/// Random values are accepted if they are valid, and only then; a grammar that says it is narrower may refuse some.
+/// Random values are accepted if they are valid, and only then; a grammar that says it is narrower may refuse
+/// some.
 fn judge_instances(
     (grammar, narrower): (&Grammar, bool),
     schema: &Value,
@@ -132,7 +134,8 @@ fn judge_instances(
     }
 }
 
-/// The older drafts, of which two have no suite here: each keyword as its draft has it, or as one that is not known.
+/// The older drafts, of which two have no suite here: each keyword as its draft has it, or as one that is not
+/// known.
 #[test]
 fn older_drafts_are_judged_alike() {
     type Judge = fn(&Value) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>>;
@@ -312,7 +315,8 @@ fn mutated(value: &Value, dice: &mut Dice) -> Value {
     value
 }
 
-/// Values of the official suite, and what becomes of them with something changed, are judged as the other validator does.
+/// Values of the official suite, and what becomes of them with something changed, are judged as the other
+/// validator does.
 #[test]
 fn mutated_values_of_the_suite_are_judged_alike() {
     let folder =
@@ -516,7 +520,8 @@ const EQUAL_ITEMS: [(&str, bool); 14] = [
     ("{}", false),
 ];
 
-/// What the masks lead to has two equal items; where nothing is said to be left out, each such array is accepted.
+/// What the masks lead to has two equal items; where nothing is said to be left out, each such array is
+/// accepted.
 #[test]
 fn items_of_which_two_are_equal() {
     let (mut dice, compiler) = (Dice(0x2e4a_7ed1_7e35_0001), compiler());

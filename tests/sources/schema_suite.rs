@@ -1,9 +1,10 @@
 //! The official test suite of JSON Schema, with a ratchet.
 //!
-//! What fails is held in `tests/data/ratchet/schema_suite.json` by draft, file, group and test, with the reason: a new
-//! failure fails the test, and so does an entry that is no longer true. For the required tests formats are annotations,
-//! as the specification has it; for the optional ones they are asserted. A schema that nothing satisfies is refused with
-//! that finding, which is right where the suite says that every instance is invalid.
+//! What fails is held in `tests/data/ratchet/schema_suite.json` by draft, file, group and test, with the
+//! reason: a new failure fails the test, and so does an entry that is no longer true. For the required tests
+//! formats are annotations, as the specification has it; for the optional ones they are asserted. A schema
+//! that nothing satisfies is refused with that finding, which is right where the suite says that every
+//! instance is invalid.
 
 use crate::ratchet;
 use std::path::{Path, PathBuf};

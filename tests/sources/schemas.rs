@@ -1,7 +1,8 @@
-//! Runs the corpus in `schemas/`: each folder is a claim about JSON Schema, and which files it holds decides what is
-//! asserted. `valid.jsonl` and `invalid.jsonl` hold one JSON text a line, `valid_in_any_order.jsonl` texts whose keys are not in
-//! the order of the schema, `expected_error.txt` the beginning of an error message. `normal_form.txt` and `report.txt`
-//! hold what is printed of the schema; with `GOLDEN=write` in the environment they are written anew.
+//! Runs the corpus in `schemas/`: each folder is a claim about JSON Schema, and which files it holds decides
+//! what is asserted. `valid.jsonl` and `invalid.jsonl` hold one JSON text a line, `valid_in_any_order.jsonl`
+//! texts whose keys are not in the order of the schema, `expected_error.txt` the beginning of an error
+//! message. `normal_form.txt` and `report.txt` hold what is printed of the schema; with `GOLDEN=write` in the
+//! environment they are written anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! What the report calls exact is tried with spellings that are valid and unusual: each one is allowed, or the report
-//! says that it is left out. And where the report says so, there is one.
+//! What the report calls exact is tried with spellings that are valid and unusual: each one is allowed, or
+//! the report says that it is left out. And where the report says so, there is one.
 //!
-//! Numbers are judged by slow arithmetic on integers. Texts with escapes and white space are asked for under the
-//! options that allow all of them.
+//! Numbers are judged by slow arithmetic on integers. Texts with escapes and white space are asked for under
+//! the options that allow all of them.
 
 use std::sync::Arc;
 

@@ -40,7 +40,8 @@ fn belongs(grammar: &Grammar, text: &str) -> bool {
     state.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Forms with texts that belong and texts that do not, and forms that are wrong with the place and some words of the error.
+/// Forms with texts that belong and texts that do not, and forms that are wrong with the place and some words
+/// of the error.
 fn cases(of: &str) -> Vec<Value> {
     let cases: Value =
         serde_json::from_str(include_str!("../data/tags.json")).expect("tests/data/tags.json is JSON");

@@ -117,8 +117,9 @@ fn layering() -> Result<bool, Failure> {
     succeeds(command.args(BUILT))
 }
 
-/// Those who embed the library must never compile libtorch, and who asks `lexiform --help` must not load it. `cargo tree` fails when the package is not in the graph,
-/// so success would be the failure here; a graph that cannot be read at all is told apart by asking for a known one.
+/// Those who embed the library must never compile libtorch, and who asks `lexiform --help` must not load it.
+/// `cargo tree` fails when the package is not in the graph, so success would be the failure here; a graph
+/// that cannot be read at all is told apart by asking for a known one.
 fn library_alone() -> Result<bool, Failure> {
     let has = |root: &str, package: &str| {
         let mut command = cargo(["tree", "--package", root, "--all-features", "--edges", "all"]);
@@ -138,7 +139,8 @@ fn library_alone() -> Result<bool, Failure> {
 /// The crates of the library, in the order in which they would be published.
 const PUBLISHED: [&str; 4] = ["lexiform-automata", "lexiform-syntax", "lexiform-law", "lexiform"];
 
-/// Packs the crates of the library as for a registry, and builds each from what was packed. Nothing is written to a registry.
+/// Packs the crates of the library as for a registry, and builds each from what was packed. Nothing is
+/// written to a registry.
 fn publish() -> Result<bool, Failure> {
     let mut command = cargo(["publish", "--dry-run", "--allow-dirty", "--registry", "crates-io"]);
     command.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));

@@ -1,8 +1,9 @@
 //! Tests with the clients that people really use, against a service that really runs.
 //!
-//! They are programs in `server/tests/clients/`: Python ones, run by `unittest` in virtual environments with the versions
-//! that the `requirements.txt` beside them pins, and ones for Node, with the versions of a lock file. `LEXIFORM_URL` tells
-//! them where the service listens. Clients that cannot be installed are skipped by name.
+//! They are programs in `server/tests/clients/`: Python ones, run by `unittest` in virtual environments with
+//! the versions that the `requirements.txt` beside them pins, and ones for Node, with the versions of a lock
+//! file. `LEXIFORM_URL` tells them where the service listens. Clients that cannot be installed are skipped by
+//! name.
 
 use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
 use crate::tally::{Tally, of_node, of_unittest};
@@ -13,12 +14,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a service may take until it is ready; loading the demo model takes a second or two where nothing else runs.
+/// How long a service may take until it is ready; loading the demo model takes a second or two where nothing
+/// else runs.
 const READY_WITHIN: Duration = Duration::from_secs(600);
 
-/// The Python programs: what their environment is called, and the folder they are in. Instructor wants an older version
-/// of the client that the others use. `pages` looks at the pages in a real browser, which is the system's own;
-/// `document` makes requests from the OpenAPI document; `manifest` reads what is deployed to Kubernetes.
+/// The Python programs: what their environment is called, and the folder they are in. Instructor wants an
+/// older version of the client that the others use. `pages` looks at the pages in a real browser, which is
+/// the system's own; `document` makes requests from the OpenAPI document; `manifest` reads what is deployed
+/// to Kubernetes.
 const PYTHON: [(&str, &str); 5] = [
     ("openai", ""),
     ("instructor", "instructor"),
@@ -114,7 +117,8 @@ fn watched(command: &mut Command, port: u16) -> Result<(String, bool), Failure> 
     Ok((output, finished_well))
 }
 
-/// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be had.
+/// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be
+/// had.
 pub(crate) fn prepare(environment: &Path, requirements: &Path) -> Result<(), String> {
     let wanted =
         fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
@@ -207,7 +211,8 @@ impl Drop for Service {
     }
 }
 
-/// A port that was free a moment ago. The service could choose one itself, but then it would have to tell us which.
+/// A port that was free a moment ago. The service could choose one itself, but then it would have to tell us
+/// which.
 pub(crate) fn free_port() -> Result<u16, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());

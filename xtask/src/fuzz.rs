@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: builds the targets of `fuzz/` with coverage on the stable toolchain, and lets libFuzzer run each.
+//! `cargo xtask fuzz`: builds the targets of `fuzz/` with coverage on the stable toolchain, and lets
+//! libFuzzer run each.
 //!
 //! ```text
 //!   fuzz/seeds, schemas/, grammars/, tests/data ─► seeds ─┐

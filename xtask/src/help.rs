@@ -10,7 +10,7 @@ struct Topic {
 }
 
 /// Commands that belong together.
-struct Group {
+struct TopicGroup {
     title: &'static str,
     topics: &'static [Topic],
 }
@@ -19,8 +19,8 @@ const fn topic(name: &'static str, line: &'static str, more: &'static str) -> To
     Topic { name, line, more }
 }
 
-const GROUPS: [Group; 4] = [
-    Group {
+const GROUPS: [TopicGroup; 4] = [
+    TopicGroup {
         title: "To run",
         topics: &[
             topic(
@@ -53,7 +53,7 @@ const GROUPS: [Group; 4] = [
             ),
         ],
     },
-    Group {
+    TopicGroup {
         title: "Before a change goes in",
         topics: &[
             topic(
@@ -76,7 +76,7 @@ const GROUPS: [Group; 4] = [
             ),
         ],
     },
-    Group {
+    TopicGroup {
         title: "For longer",
         topics: &[
             topic(
@@ -102,7 +102,7 @@ const GROUPS: [Group; 4] = [
             ),
         ],
     },
-    Group {
+    TopicGroup {
         title: "To measure",
         topics: &[
             topic(

@@ -28,7 +28,8 @@ impl fmt::Display for Failure {
 
 /// The root of this checkout.
 pub(crate) fn root() -> PathBuf {
-    // Cargo tells a running package where it lies; the compile-time value is for a binary that was started by hand.
+    // Cargo tells a running package where it lies; the compile-time value is for a binary that was started by
+    // hand.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     package
@@ -71,7 +72,8 @@ pub(crate) fn must_succeed(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command quietly and returns what it wrote to standard output, or `None` if it failed or is not installed.
+/// Runs a command quietly and returns what it wrote to standard output, or `None` if it failed or is not
+/// installed.
 pub(crate) fn quiet_output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output

@@ -38,8 +38,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         .args(["--features", "kernels", "--profile", profile, "--", "serve"])
         .args(args);
     eprintln!("$ {}", line(&command));
-    // This process becomes cargo, and cargo becomes the service: a signal sent to it by a supervisor or a script
-    // reaches the service, which no parent in between would hand on.
+    // This process becomes cargo, and cargo becomes the service: a signal sent to it by a supervisor or a
+    // script reaches the service, which no parent in between would hand on.
     let error = command.exec();
     Err(Failure::new(format!("could not run {}: {error}", line(&command))))
 }

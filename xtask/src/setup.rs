@@ -1,7 +1,7 @@
 //! Brings libtorch to `.libtorch/`, where `.cargo/config.toml` tells the build to look for it.
 //!
-//! There is no download site in this: the PyPI wheel of torch holds the C++ libraries and headers, and a wheel is a
-//! zip file. Three small packages beside it let it load on a machine without a GPU.
+//! There is no download site in this: the PyPI wheel of torch holds the C++ libraries and headers, and a
+//! wheel is a zip file. Three small packages beside it let it load on a machine without a GPU.
 //!
 //! ```text
 //!  LIBTORCH is set ───────────────► checked, used as it is
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder of the model that is served where none is named, in the cache of this user; fetched if it is not there.
+/// The folder of the model that is served where none is named, in the cache of this user; fetched if it is
+/// not there.
 ///
 /// # Errors
 /// Why it could not be fetched.
@@ -58,7 +59,8 @@ pub(crate) fn ensure() -> Result<(), Failure> {
     bring(Files::Cpu).map(|_| ())
 }
 
-/// The folder that has NVRTC, which compiles kernels without a card: that of libtorch where it is there, or one of this user.
+/// The folder that has NVRTC, which compiles kernels without a card: that of libtorch where it is there, or
+/// one of this user.
 ///
 /// # Errors
 /// Why there is none.
@@ -109,7 +111,8 @@ fn bring(files: Files) -> Result<String, Failure> {
     Ok(format!("linked to {}", cached.display()))
 }
 
-/// A `LIBTORCH` that a person set. Cargo sets the variable too, from `.cargo/config.toml`, and that one is ours.
+/// A `LIBTORCH` that a person set. Cargo sets the variable too, from `.cargo/config.toml`, and that one is
+/// ours.
 fn chosen_by_environment(checkout: &Path) -> Option<PathBuf> {
     let value = std::env::var_os("LIBTORCH")
         .filter(|value| !value.is_empty())

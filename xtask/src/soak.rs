@@ -1,8 +1,8 @@
-//! `cargo xtask soak`: the property tests of the library with many more cases than a test run has time for. They are
-//! compared with the brute-force oracle as always; a failing case is printed shrunk.
+//! `cargo xtask soak`: the property tests of the library with many more cases than a test run has time for.
+//! They are compared with the brute-force oracle as always; a failing case is printed shrunk.
 //!
-//! `cargo xtask soak drafts`: a million requests through what the engine learns from answers, with a table of what it counts and what the
-//! process holds.
+//! `cargo xtask soak drafts`: a million requests through what the engine learns from answers, with a table of
+//! what it counts and what the process holds.
 
 use crate::process::{Failure, cargo, succeeds};
 use std::process::ExitCode;

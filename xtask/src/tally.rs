@@ -56,8 +56,9 @@ impl fmt::Display for Tally {
 
 /// Reads what `cargo test -- --show-output` prints.
 ///
-/// A test that lacks its data prints `skipped: NAME: why` and returns, which libtest counts as passed. Here it is
-/// counted as skipped instead, also if only a part of it was: a closing line must not claim more than was checked.
+/// A test that lacks its data prints `skipped: NAME: why` and returns, which libtest counts as passed. Here
+/// it is counted as skipped instead, also if only a part of it was: a closing line must not claim more than
+/// was checked.
 #[derive(Debug, Default)]
 pub(crate) struct LibtestReader {
     tally: Tally,
@@ -129,7 +130,8 @@ pub(crate) fn of_node(output: &str, finished_well: bool) -> Tally {
     tally
 }
 
-/// Reads the closing lines of Python's `unittest`: `Ran 5 tests in 1s`, then `OK (skipped=1)` or `FAILED (failures=1)`.
+/// Reads the closing lines of Python's `unittest`: `Ran 5 tests in 1s`, then `OK (skipped=1)` or
+/// `FAILED (failures=1)`.
 pub(crate) fn of_unittest(output: &str, finished_well: bool) -> Tally {
     let ran = output
         .lines()

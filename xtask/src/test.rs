@@ -1,5 +1,6 @@
-//! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
-//! the programs of others alone; `cargo xtask test python`: those of the Python package alone.
+//! `cargo xtask test`: every test there is, and one closing line that counts them.
+//! `cargo xtask test clients`: those with the programs of others alone; `cargo xtask test python`: those of
+//! the Python package alone.
 
 mod plugins;
 pub(crate) mod programs;
@@ -49,8 +50,8 @@ fn closed(tally: Tally) -> ExitCode {
     }
 }
 
-/// Large test data is not part of the repository. Where a folder with it lies beside the checkout, it is unpacked;
-/// where not, the tests that want it say so and are counted as skipped.
+/// Large test data is not part of the repository. Where a folder with it lies beside the checkout, it is
+/// unpacked; where not, the tests that want it say so and are counted as skipped.
 fn unpack_data() -> Result<(), Failure> {
     let unpack = root().join("../shared/unpack");
     if !unpack.exists() {

@@ -1,4 +1,5 @@
-//! The mask where hardly any tokens are left: go on inside the current value, or take the shortest way to the end.
+//! The mask where hardly any tokens are left: go on inside the current value, or take the shortest way to the
+//! end.
 //!
 //! ```text
 //!   inside a string        a token that stays in it, if it may still be closed in time; and the way out
@@ -6,16 +7,17 @@
 //!   many tokens allowed    those along one completion that fits
 //! ```
 //!
-//! Tokens that stay within a regular language and lead to the same place are judged once, so that a hundred thousand ways to
-//! go on inside a string are one question. The others are judged one by one where they are few. Where they are many (after
-//! a value of an object with many open alternatives, in an open key), only those along one completion are allowed, and
-//! each of them leads to where one fits again.
+//! Tokens that stay within a regular language and lead to the same place are judged once, so that a hundred
+//! thousand ways to go on inside a string are one question. The others are judged one by one where they are
+//! few. Where they are many (after a value of an object with many open alternatives, in an open key), only
+//! those along one completion are allowed, and each of them leads to where one fits again.
 //!
 //! # What is narrower than it could be
 //!
-//! Tokens that leave the current value and are neither few nor on the way to the end are left out although some of them
-//! could be completed in time: near the end no optional property and no further item is begun where that takes a choice
-//! among more than [`EACH`] tokens. To judge them all took 30 ms in the 99th percentile of such masks and 90 ms at most.
+//! Tokens that leave the current value and are neither few nor on the way to the end are left out although
+//! some of them could be completed in time: near the end no optional property and no further item is begun
+//! where that takes a choice among more than [`JUDGED_TOKENS`] tokens. To judge them all took 30 ms in the
+//! 99th percentile of such masks and 90 ms at most.
 
 use super::place::Place;
 use super::profile::{Ahead, Part};
@@ -26,13 +28,13 @@ use crate::pushdown::{ConfigId, FrameId, View};
 use crate::work::spend;
 
 /// So many tokens are each judged by themselves. In a small vocabulary each may be a search.
-const EACH: usize = 32;
+const JUDGED_TOKENS: usize = 32;
 
 /// The most readers of which it is looked at whether others take the same tokens.
 const READERS: usize = 16;
 
-/// The tokens of the mask after which the text can be completed within the limit; the end tokens are as they were. Of
-/// many others, those along one completion.
+/// The tokens of the mask after which the text can be completed within the limit; the end tokens are as they
+/// were. Of many others, those along one completion.
 pub(super) fn mask(
     distances: &TokenDistances,
     place: Place<'_>,
@@ -49,8 +51,12 @@ pub(super) fn mask(
         near: Mask::empty(place.vocabulary().len()),
     };
     nearby.staying();
-    let left: Vec<u32> = mask.without(&nearby.near).iter().take(EACH + 1).collect();
-    match left.len() <= EACH {
+    let left: Vec<u32> = mask
+        .without(&nearby.near)
+        .iter()
+        .take(JUDGED_TOKENS + 1)
+        .collect();
+    match left.len() <= JUDGED_TOKENS {
         true => nearby.each(&left),
         false => nearby.near.unite(&along(distances, place, config, mask, limit)),
     }
@@ -60,8 +66,8 @@ pub(super) fn mask(
     near
 }
 
-/// The tokens of the mask along one completion, end tokens among them, after which the text can be completed with
-/// `limit` more. Empty where no completion is known that fits.
+/// The tokens of the mask along one completion, end tokens among them, after which the text can be completed
+/// with `limit` more. Empty where no completion is known that fits.
 pub(super) fn along(
     distances: &TokenDistances,
     place: Place<'_>,
@@ -107,8 +113,9 @@ impl<'a> Nearby<'a> {
         }
     }
 
-    /// The tokens that stay within the language of a reader, where its own way to the end is short enough in steps; and where
-    /// no other reader takes them and they lead to one place, those of which one token can be completed in time.
+    /// The tokens that stay within the language of a reader, where its own way to the end is short enough in
+    /// steps; and where no other reader takes them and they lead to one place, those of which one token can
+    /// be completed in time.
     fn stay(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'a>, alone: bool) {
         let stacks = self.place.machine.stacks();
         let below = self.distances.achievable().of(stacks, callers);
@@ -120,7 +127,7 @@ impl<'a> Nearby<'a> {
             let own = self.distances.achievable().of_view(stacks, frame, cursor);
             if plus(own, below) <= self.limit {
                 tokens.add_to(&mut self.near);
-            } else if alone && !is_key && judged < EACH {
+            } else if alone && !is_key && judged < JUDGED_TOKENS {
                 let mut here = Mask::empty(self.place.vocabulary().len());
                 tokens.add_to(&mut here);
                 here.intersect(self.mask);
@@ -145,7 +152,8 @@ impl<'a> Nearby<'a> {
     }
 }
 
-/// Whether no other reader takes a byte that this one takes, so that tokens which stay in its language are in no other.
+/// Whether no other reader takes a byte that this one takes, so that tokens which stay in its language are in
+/// no other.
 fn is_alone(
     walk: &Ahead<'_>,
     readers: &[(FrameId, ConfigId)],

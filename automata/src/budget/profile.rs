@@ -1,7 +1,7 @@
 //! How much the tokens of a configuration can make necessary.
 //!
-//! Nearly all tokens stay within a regular language and lead nowhere new: one bound holds for all of them. The others
-//! leave it, and are walked as for a mask: along the rests of the terminal mask, with heads.
+//! Nearly all tokens stay within a regular language and lead nowhere new: one bound holds for all of them.
+//! The others leave it, and are walked as for a mask: along the rests of the terminal mask, with heads.
 //!
 //! ```text
 //!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (and a \u00 begun: 6)
@@ -19,7 +19,7 @@ use crate::vocab::Trie;
 use crate::work::spend;
 
 /// A profile lists no more tokens than this; the others are under one bound.
-const LISTED: usize = 1 << 14;
+const LISTED_TOKENS: usize = 1 << 14;
 
 /// What the tokens of a configuration make necessary, in steps.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ pub(super) struct Part<'a> {
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
-    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end; or whether that
-    /// depends on the text of a key.
+    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end; or
+    /// whether that depends on the text of a key.
     pub(super) judged: bool,
     /// Whether what follows may begin like what the language goes on with, so that a token may do both.
     pub(super) overlaps: bool,
@@ -118,8 +118,9 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Whether all tokens that the part allows either stay, or are visited by [`leaving`](Self::leaving): where bounds are
-    /// near, a token that cannot stay may have to leave in the middle of what would stay without them.
+    /// Whether all tokens that the part allows either stay, or are visited by [`leaving`](Self::leaving):
+    /// where bounds are near, a token that cannot stay may have to leave in the middle of what would stay
+    /// without them.
     fn is_whole(&self) -> bool {
         !self.overlaps || matches!(&*self.entry, Entry::Unbounded(_))
     }
@@ -195,13 +196,13 @@ impl Measure<'_> {
         self.far.retain(|&(length, _)| length > self.base);
         let most = self.far.iter().map(|&(length, _)| length).max();
         let most = most.unwrap_or(0).max(self.base);
-        if self.far.len() > LISTED {
+        if self.far.len() > LISTED_TOKENS {
             // The farthest are listed, and the others are under one bound.
             let (_, nearest, _) = self
                 .far
-                .select_nth_unstable_by(LISTED, |one, other| other.0.cmp(&one.0));
+                .select_nth_unstable_by(LISTED_TOKENS, |one, other| other.0.cmp(&one.0));
             self.base = nearest.0;
-            self.far.truncate(LISTED);
+            self.far.truncate(LISTED_TOKENS);
             self.far.retain(|&(length, _)| length > self.base);
         }
         Profile {
@@ -234,9 +235,9 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the heads there, how many
-    /// steps they are from the end, and the tokens. Where the heads do not know how to go on, all tokens below are
-    /// visited as never ending.
+    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the heads there, how
+    /// many steps they are from the end, and the tokens. Where the heads do not know how to go on, all tokens
+    /// below are visited as never ending.
     pub(super) fn visit(&mut self, trie: &Trie, readers: &[Head], visit: impl FnMut(&[Head], u64, &[u32])) {
         self.visit_range(trie, 0..trie.nodes().len(), readers, visit);
     }

@@ -1,9 +1,10 @@
 //! The fewest tokens among all completions, by a search over the machine and the trie.
 //!
-//! A place of the search is a configuration and how much of a token has been read; reading on is free, a finished
-//! token costs one. Places are found in rounds of equal cost, each round to its end. In a small vocabulary a place is given up
-//! where not even the longest tokens would end in time; since it is not known in which time that is, the search is made for
-//! the fewest tokens first, and for one more until it finds a way (iterative deepening, Korf 1985).
+//! A place of the search is a configuration and how much of a token has been read; reading on is free, a
+//! finished token costs one. Places are found in rounds of equal cost, each round to its end. In a small
+//! vocabulary a place is given up where not even the longest tokens would end in time; since it is not known
+//! in which time that is, the search is made for the fewest tokens first, and for one more until it finds a
+//! way (iterative deepening, Korf 1985).
 //!
 //! ```text
 //!   least: 3 tokens      within 3   ○─○─✕
@@ -11,11 +12,11 @@
 //!                        within 5   ○─○─○─○─●     which no search without a bound need have reached
 //! ```
 //!
-//! Each search after a token of a completion that was found is part of one of those that found it, so that there is work
-//! enough for it: what is within the bound stays within it on the way to the end.
+//! Each search after a token of a completion that was found is part of one of those that found it, so that
+//! there is work enough for it: what is within the bound stays within it on the way to the end.
 //!
-//! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is. From there the
-//! completion counts that is spelled, since that is what will be asked for there.
+//! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is.
+//! From there the completion counts that is spelled, since that is what will be asked for there.
 
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -30,13 +31,13 @@ use crate::work::{spend, within};
 /// The rounds of one search over a small vocabulary, which are its own.
 const SMALL_SEARCH: (&str, usize) = ("search", 1 << 24);
 
-/// How much work the searches from one place may be: each place that they find counts as often as its text can be read, since
-/// so much work is a step from there.
+/// How much work the searches from one place may be: each place that they find counts as often as its text
+/// can be read, since so much work is a step from there.
 const WORK: usize = 1 << 14;
 
 /// What is known from the searches from one place.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundCompletions {
     tokens: Option<u64>,
     /// The first token of the way that takes the fewest.
     first: Option<u32>,
@@ -49,7 +50,7 @@ struct Found {
 /// The searches of one grammar that were made so far.
 #[derive(Debug)]
 pub(super) struct Searches {
-    found: DashMap<ConfigId, Found, FxBuildHasher>,
+    found: DashMap<ConfigId, FoundCompletions, FxBuildHasher>,
     /// How many are remembered at most, for speed alone.
     most: usize,
 }
@@ -68,8 +69,8 @@ impl Searches {
         self.found.len() * NUMBER_BYTES
     }
 
-    /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no way, or if
-    /// finding one is too much work.
+    /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no
+    /// way, or if finding one is too much work.
     pub(super) fn tokens(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Option<u64> {
         self.find(about, config, limit).tokens
     }
@@ -79,7 +80,7 @@ impl Searches {
         self.find(about, config, limit).first
     }
 
-    fn find(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Found {
+    fn find(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> FoundCompletions {
         let known = self.found.get(&config).map(|known| *known);
         if let Some(known) = known
             && (known.tokens.is_some() || known.rounds >= limit)
@@ -87,9 +88,10 @@ impl Searches {
             return known;
         }
         let deepen = || self.deepen(about, config, (known, limit));
-        // Over the few tokens of a small vocabulary all that is known comes from searches, which bound their own work.
+        // Over the few tokens of a small vocabulary all that is known comes from searches, which bound their
+        // own work.
         let found = match about.0.is_small() {
-            true => within(SMALL_SEARCH, deepen).unwrap_or(Found::new(None, u64::MAX, 0)),
+            true => within(SMALL_SEARCH, deepen).unwrap_or(FoundCompletions::new(None, u64::MAX, 0)),
             false => deepen(),
         };
         if self.found.len() >= self.most {
@@ -99,16 +101,16 @@ impl Searches {
         found
     }
 
-    /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways that are not
-    /// gone. What is found does not depend on what was asked before.
+    /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways
+    /// that are not gone. What is found does not depend on what was asked before.
     fn deepen(
         &self,
         (place, steps): (Place<'_>, &Steps),
         config: ConfigId,
-        (known, limit): (Option<Found>, u64),
-    ) -> Found {
+        (known, limit): (Option<FoundCompletions>, u64),
+    ) -> FoundCompletions {
         let (stacks, config) = &place.machine.stacks().apart_whole(config);
-        let search = Search {
+        let search = CompletionSearch {
             place,
             stacks,
             at_least: steps.at_least.apart(),
@@ -123,17 +125,19 @@ impl Searches {
         while rounds <= limit.max(ROUNDS) {
             match search.run(*config, rounds, &mut work) {
                 Outcome::Beyond => rounds += 1,
-                Outcome::Never => return Found::new(None, u64::MAX, work),
-                Outcome::Found(tokens, first) => return Found::new(Some((tokens, first)), u64::MAX, work),
+                Outcome::Never => return FoundCompletions::new(None, u64::MAX, work),
+                Outcome::Found(tokens, first) => {
+                    return FoundCompletions::new(Some((tokens, first)), u64::MAX, work);
+                }
             }
         }
-        Found::new(None, limit.max(ROUNDS), work)
+        FoundCompletions::new(None, limit.max(ROUNDS), work)
     }
 }
 
-impl Found {
-    fn new(way: Option<(u64, Option<u32>)>, rounds: u64, work: usize) -> Found {
-        Found {
+impl FoundCompletions {
+    fn new(way: Option<(u64, Option<u32>)>, rounds: u64, work: usize) -> FoundCompletions {
+        FoundCompletions {
             tokens: way.map(|(tokens, _)| tokens),
             first: way.and_then(|(_, first)| first),
             rounds,
@@ -156,7 +160,7 @@ enum Outcome {
 }
 
 /// What a search goes through.
-struct Search<'a> {
+struct CompletionSearch<'a> {
     place: Place<'a>,
     stacks: &'a Stacks,
     at_least: Distances,
@@ -165,7 +169,7 @@ struct Search<'a> {
     spelling: Option<(Distances, Spelling)>,
 }
 
-impl Search<'_> {
+impl CompletionSearch<'_> {
     /// No completion has fewer tokens.
     fn least(&self, config: ConfigId) -> u64 {
         match self.at_least.of(self.stacks, config) {
@@ -209,8 +213,8 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the places away from which no completion has so few tokens; whether there were any. Where distances are known
-    /// that are spelled, none are: the way to a known one may lead through such a place.
+    /// Takes the places away from which no completion has so few tokens; whether there were any. Where
+    /// distances are known that are spelled, none are: the way to a known one may lead through such a place.
     fn give_up(&self, round: &mut Vec<Reached>, left: u64) -> bool {
         let before = round.len();
         if self.spelling.is_none() {
@@ -235,8 +239,8 @@ fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
     }
 }
 
-/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them, and how the way there
-/// begins.
+/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them, and
+/// how the way there begins.
 fn settled(spelling: &Spelling, measured: Measured<'_>, round: &mut Vec<Reached>) -> (u64, Option<u32>) {
     let (_, stacks, shortest) = measured;
     let is_known = |(spot, _): &mut Reached| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;

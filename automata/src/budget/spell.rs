@@ -1,11 +1,12 @@
 //! One shortest completion, cut into the fewest tokens.
 //!
-//! Of the shortest completions that with the smallest bytes is taken. After its first token it goes on as the one of
-//! the place reached there, so following it token by token gives what was promised. Inside JSON it is what closes the
-//! text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
+//! Of the shortest completions that with the smallest bytes is taken. After its first token it goes on as the
+//! one of the place reached there, so following it token by token gives what was promised. Inside JSON it is
+//! what closes the text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
 //!
-//! Near the end of a budget many tokens are judged, and after each a completion is spelled that soon goes on like those
-//! before it. So a place remembers the first step of its completion, and into how many tokens it can be cut:
+//! Near the end of a budget many tokens are judged, and after each a completion is spelled that soon goes on
+//! like those before it. So a place remembers the first step of its completion, and into how many tokens it
+//! can be cut:
 //!
 //! ```text
 //!   hello"   ──,"b":1──┐
@@ -26,14 +27,14 @@ use crate::vocab::Trie;
 use crate::work::spend;
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
-const LONGEST: u64 = 1 << 12;
+const LONGEST_SPELLED: u64 = 1 << 12;
 
 /// A number with its key in the table that finds it, in bytes.
 pub(super) const NUMBER_BYTES: usize = 48;
 
 /// One step of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum SpelledStep {
     Byte(u8),
     Special,
 }
@@ -44,7 +45,7 @@ pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Distances);
 /// The completions in one machine, as far as they were asked for.
 #[derive(Debug)]
 pub(super) struct Spelling {
-    steps: DashMap<ConfigId, (Step, ConfigId), FxBuildHasher>,
+    steps: DashMap<ConfigId, (SpelledStep, ConfigId), FxBuildHasher>,
     tokens: DashMap<ConfigId, u64, FxBuildHasher>,
     /// For a configuration one with the same completion, which many share.
     bare: DashMap<ConfigId, ConfigId, FxBuildHasher>,
@@ -86,8 +87,8 @@ impl Spelling {
         self.kept.load(Ordering::Relaxed) * NUMBER_BYTES
     }
 
-    /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written. O(steps that are
-    /// not known yet + the longest token along them).
+    /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written.
+    /// O(steps that are not known yet + the longest token along them).
     pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
         let (_, stacks, shortest) = measured;
         let bare = self.bare(stacks, config);
@@ -97,7 +98,7 @@ impl Spelling {
             return *known;
         }
         let way = match shortest.of(stacks, config) {
-            length if length > LONGEST => None,
+            length if length > LONGEST_SPELLED => None,
             _ => self.way(measured, config),
         };
         let Some(mut way) = way else { return NEVER };
@@ -116,17 +117,18 @@ impl Spelling {
     pub(super) fn bytes_of(&self, measured: Measured<'_>, mut config: ConfigId) -> Vec<u8> {
         let mut bytes = Vec::new();
         config = self.bare(measured.1, config);
-        while let Some((Step::Byte(byte), next)) = self.step(measured, config) {
+        while let Some((SpelledStep::Byte(byte), next)) = self.step(measured, config) {
             bytes.push(byte);
             config = next;
         }
         bytes
     }
 
-    /// The way from a place to the end, or as far as some token leads from a place whose tokens are not known.
+    /// The way from a place to the end, or as far as some token leads from a place whose tokens are not
+    /// known.
     ///
-    /// Tokens are followed byte by byte from each such place, so that the way ends where the last of them does: after some
-    /// six bytes where all that comes is known.
+    /// Tokens are followed byte by byte from each such place, so that the way ends where the last of them
+    /// does: after some six bytes where all that comes is known.
     fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<Vec<Stop>> {
         let trie = measured.0.vocabulary().trie();
         let (mut way, mut begun): (Vec<Stop>, Vec<Begun>) = (Vec::new(), Vec::new());
@@ -142,11 +144,11 @@ impl Spelling {
             }
             let (step, next) = self.step(measured, config)?;
             match step {
-                Step::Special => {
+                SpelledStep::Special => {
                     begun.clear();
                     way[at].ends.push(at + 1);
                 }
-                Step::Byte(byte) => {
+                SpelledStep::Byte(byte) => {
                     begun.extend(tokens.is_none().then_some(Begun { at, node: None }));
                     begun.retain_mut(|token| token.read(trie, byte, &mut way));
                     if begun.is_empty() {
@@ -158,8 +160,9 @@ impl Spelling {
         }
     }
 
-    /// The first step of the completion of a bare configuration, and the bare one that it leads to; `None` at the end.
-    fn step(&self, measured: Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
+    /// The first step of the completion of a bare configuration, and the bare one that it leads to; `None` at
+    /// the end.
+    fn step(&self, measured: Measured<'_>, config: ConfigId) -> Option<(SpelledStep, ConfigId)> {
         if let Some(known) = self.steps.get(&config) {
             return Some(*known);
         }
@@ -202,8 +205,8 @@ impl Stop {
 }
 
 impl Begun {
-    /// Reads the byte of the last place of the way, and notes where it begins if a token ends with it; whether some token
-    /// goes on with it.
+    /// Reads the byte of the last place of the way, and notes where it begins if a token ends with it;
+    /// whether some token goes on with it.
     fn read(&mut self, trie: &Trie, byte: u8, way: &mut [Stop]) -> bool {
         let Some(node) = trie.find_below(self.node, &[byte]) else {
             return false;
@@ -222,7 +225,7 @@ fn plus_one(tokens: Option<u64>) -> u64 {
 }
 
 /// The least byte that leads closer to the end, else a special token.
-fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
+fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Option<(SpelledStep, ConfigId)> {
     let length = shortest.of(stacks, config);
     let closer = |next: &ConfigId| shortest.of(stacks, *next) < length;
     let mut bytes = readable(stacks, shortest, config);
@@ -230,11 +233,12 @@ fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Opti
     let bytes = bytes.filter(|&byte| place.vocabulary().token_of_byte(byte).is_some());
     let mut ways = bytes.filter_map(|byte| Some((byte, stacks.step(config, byte)?)));
     if let Some((byte, next)) = ways.find(|(_, next)| closer(next)) {
-        return Some((Step::Byte(byte), next));
+        return Some((SpelledStep::Byte(byte), next));
     }
     let specials = 0..place.specials.len() as u32;
     let mut ways = specials.filter_map(|special| stacks.step_special(config, special));
-    ways.find(|next| closer(next)).map(|next| (Step::Special, next))
+    ways.find(|next| closer(next))
+        .map(|next| (SpelledStep::Special, next))
 }
 
 /// The bytes that may be read next on a shortest way, and perhaps others.

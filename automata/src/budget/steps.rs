@@ -27,8 +27,8 @@ impl Steps {
             usable.insert_range(byte, byte);
         }
         let stacks = place.machine.stacks();
-        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys differ, since what
-        // is known to be achievable is not always the shortest.
+        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys
+        // differ, since what is known to be achievable is not always the shortest.
         let writes_all = usable == all;
         let complete = writes_all && !stacks.has_judges() && !stacks.counts_keys();
         let at_least = Distances::new(stacks, all, complete);

@@ -16,7 +16,8 @@ pub(super) struct TokenDistances {
 }
 
 impl TokenDistances {
-    /// Distances that remember what they find in at most half of these bytes. O(size of the automata of the grammar).
+    /// Distances that remember what they find in at most half of these bytes. O(size of the automata of the
+    /// grammar).
     pub(super) fn new(place: Place<'_>, bytes: usize) -> TokenDistances {
         let most = bytes / 4 / NUMBER_BYTES;
         TokenDistances {
@@ -36,7 +37,8 @@ impl TokenDistances {
         self.steps.achievable()
     }
 
-    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were found.
+    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were
+    /// found.
     pub(super) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
         let stacks = place.machine.stacks();
         let steps = self.achievable().of(stacks, config);
@@ -81,7 +83,8 @@ impl TokenDistances {
         next.is_some_and(|next| self.within(place, next, limit))
     }
 
-    /// The text of a completion of at most `limit` tokens, or the beginning of one; empty where none is known.
+    /// The text of a completion of at most `limit` tokens, or the beginning of one; empty where none is
+    /// known.
     pub(super) fn completion(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Vec<u8> {
         let steps = self.achievable().of(place.machine.stacks(), config);
         let is_spelled = || steps <= limit || self.spelled(place, config) <= limit;

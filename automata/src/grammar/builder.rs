@@ -19,8 +19,8 @@ use crate::limits::Account;
 /// The expressions for which there is room at first.
 const ROOM: usize = 448;
 
-/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made
-/// on the way.
+/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications
+/// are made on the way.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,

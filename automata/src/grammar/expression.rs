@@ -12,20 +12,21 @@ use regex_syntax::hir::Hir;
 
 use super::hash;
 
-/// A regular expression, shared by all that speak of it. That of a format such as `date-time` has thousands of nodes, stands
-/// in a schema in many places, and is looked up again and again; copies cost nothing and its hash is found once.
+/// A regular expression, shared by all that speak of it. That of a format such as `date-time` has thousands
+/// of nodes, stands in a schema in many places, and is looked up again and again; copies cost nothing and its
+/// hash is found once.
 #[derive(Clone)]
-pub struct Expression(Arc<Shared>);
+pub struct Expression(Arc<SharedHir>);
 
-struct Shared {
+struct SharedHir {
     hir: Hir,
     /// The hash, and about how many bytes it takes.
     hash: OnceLock<(u64, usize)>,
 }
 
 impl Expression {
-    /// A hash that equal expressions share. It depends on the structure alone, so it is the same in every process.
-    /// O(size of the expression) when first asked for.
+    /// A hash that equal expressions share. It depends on the structure alone, so it is the same in every
+    /// process. O(size of the expression) when first asked for.
     pub fn structure_hash(&self) -> u64 {
         self.measured().0
     }
@@ -52,7 +53,7 @@ impl Expression {
 
 impl From<Hir> for Expression {
     fn from(hir: Hir) -> Expression {
-        Expression(Arc::new(Shared {
+        Expression(Arc::new(SharedHir {
             hir,
             hash: OnceLock::new(),
         }))

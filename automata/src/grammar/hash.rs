@@ -1,7 +1,7 @@
 //! A hash of regular expressions by their structure.
 //!
-//! [`Hir`] compares but does not hash; this walk hashes what its equality looks at, so that equal expressions meet in
-//! the same bucket of a map.
+//! [`Hir`] compares but does not hash; this walk hashes what its equality looks at, so that equal expressions
+//! meet in the same bucket of a map.
 
 use std::hash::{Hash, Hasher};
 

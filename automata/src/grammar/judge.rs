@@ -1,8 +1,8 @@
 //! Languages that are no regular ones.
 //!
-//! Of some languages every word can be told from what is none only once it is whole, by more than an automaton can
-//! remember, but how words may *begin* is regular. A [`Judge`] tells both: an expression of the beginnings, each of which
-//! can become a word, and of a whole text whether it is one.
+//! Of some languages every word can be told from what is none only once it is whole, by more than an
+//! automaton can remember, but how words may *begin* is regular. A [`Judge`] tells both: an expression of the
+//! beginnings, each of which can become a word, and of a whole text whether it is one.
 //!
 //! # Why a function, and not an automaton
 //!
@@ -20,8 +20,8 @@ use super::regular::{Part, Regular};
 /// A language by who tells its words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Judge {
-    /// What stands behind `xn--` in a label of a host name in Punycode, of characters none of which runs from right to
-    /// left. Such labels may stand beside all others like them.
+    /// What stands behind `xn--` in a label of a host name in Punycode, of characters none of which runs from
+    /// right to left. Such labels may stand beside all others like them.
     LabelFromLeft,
     /// The same of characters in the order of RFC 5893. Such labels may stand beside all others like them.
     OrderedLabel,
@@ -46,8 +46,8 @@ impl Judge {
         }
     }
 
-    /// Texts that complete what begins a word, each by how often `a` stands in front of something. Behind each of their
-    /// bytes the rest is one of the texts there.
+    /// Texts that complete what begins a word, each by how often `a` stands in front of something. Behind
+    /// each of their bytes the rest is one of the texts there.
     pub(crate) fn completions(self, text: &[u8]) -> impl Iterator<Item = (usize, &'static [u8])> {
         idna::completions(text)
     }

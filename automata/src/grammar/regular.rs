@@ -8,8 +8,8 @@ use super::expression::Expression;
 
 /// A regular language: the intersection of all its parts.
 ///
-/// Every [`Hir`](regex_syntax::hir::Hir) here is over bytes of UTF-8 or any bytes, anchored at both ends (the whole word must match), and
-/// without look-around. No part at all is the language of every byte string.
+/// Every [`Hir`](regex_syntax::hir::Hir) here is over bytes of UTF-8 or any bytes, anchored at both ends (the
+/// whole word must match), and without look-around. No part at all is the language of every byte string.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Regular {
     /// The languages that are intersected.
@@ -25,8 +25,9 @@ pub enum Part {
     Not(Expression),
     /// Words that are a run of units, at least `min` and at most `max` of them.
     ///
-    /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one JSON
-    /// string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs no states.
+    /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one
+    /// JSON string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs
+    /// no states.
     Units {
         /// One unit.
         unit: Expression,
@@ -38,7 +39,8 @@ pub enum Part {
 }
 
 impl Regular {
-    /// A hash that equal languages share. It depends on the structure alone, so it is the same in every process.
+    /// A hash that equal languages share. It depends on the structure alone, so it is the same in every
+    /// process.
     pub fn structure_hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         for part in &self.parts {

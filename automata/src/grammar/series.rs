@@ -13,8 +13,8 @@ pub struct Series {
     pub members: Vec<Member>,
     /// Items that may be used any number of times.
     pub rest: Vec<Rest>,
-    /// Keys that no item of the rest may have, such as those of members, in order. Few of them cost less here than as a
-    /// complement in the language of every key.
+    /// Keys that no item of the rest may have, such as those of members, in order. Few of them cost less here
+    /// than as a complement in the language of every key.
     pub taken: Vec<Box<[u8]>>,
     /// What stands between two items (for instance `,` and white space).
     pub separator: ExprId,
@@ -66,12 +66,12 @@ pub struct Way {
     pub meets: Meets,
 }
 
-/// An item of a [`Series`] that may be used any number of times. Several may have the same key or item and meet
-/// different demands.
+/// An item of a [`Series`] that may be used any number of times. Several may have the same key or item and
+/// meet different demands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rest {
-    /// What names this use of the item: the whole encoded key of an object, quotes included. Where it is given, no
-    /// two uses in one series may have the same bytes here, or some two must; see [`Series::keys`].
+    /// What names this use of the item: the whole encoded key of an object, quotes included. Where it is
+    /// given, no two uses in one series may have the same bytes here, or some two must; see [`Series::keys`].
     pub key: Option<RegularId>,
     /// What is written (behind the key, if there is one).
     pub item: ExprId,
@@ -86,6 +86,7 @@ pub enum SeriesOrder {
     Listed,
     /// Any order.
     Any,
-    /// Members as listed and none left out as long as the series goes on, then the rest: the items of a tuple.
+    /// Members as listed and none left out as long as the series goes on, then the rest: the items of a
+    /// tuple.
     Leading,
 }

@@ -5,8 +5,8 @@
 //!              the ASCII ones   by how much to count on, through the places of the text and the characters, to the next insertion
 //! ```
 //!
-//! Numbers are written in digits whose values vary with their place, and the bias of these places follows the size of the
-//! numbers before.
+//! Numbers are written in digits whose values vary with their place, and the bias of these places follows the
+//! size of the numbers before.
 
 const BASE: u32 = 36;
 const LEAST_THRESHOLD: u32 = 1;
@@ -79,8 +79,8 @@ fn write(mut number: u32, bias: u32, into: &mut Vec<u8>) {
     into.push(digit(number));
 }
 
-/// The characters that a text of lower-case letters, digits and hyphens stands for; `None` where it is none of
-/// Punycode. O(length²).
+/// The characters that a text of lower-case letters, digits and hyphens stands for; `None` where it is none
+/// of Punycode. O(length²).
 pub(super) fn decode(text: &[u8]) -> Option<Vec<char>> {
     let (plain, mut digits) = match text.iter().rposition(|&byte| byte == b'-') {
         Some(hyphen) => (&text[..hyphen], &text[hyphen + 1..]),

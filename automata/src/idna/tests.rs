@@ -88,7 +88,7 @@ fn decoding_undoes_encoding_and_never_fails_otherwise() {
 #[test]
 fn every_text_that_begins_a_body_is_completed_to_a_label() {
     let mut dice = Dice(1);
-    for length in 0..=FREE {
+    for length in 0..=FREE_BODY {
         let hyphens = vec![b'-'; length];
         let texts = (0..200).map(|_| dice.free_text(length)).chain([hyphens]);
         for text in texts.collect::<Vec<_>>() {
@@ -99,7 +99,7 @@ fn every_text_that_begins_a_body_is_completed_to_a_label() {
             assert!(body.len() <= BODY);
         }
     }
-    assert_eq!(FREE + ending(FREE).len(), BODY, "no more could be free");
+    assert_eq!(FREE_BODY + ending(FREE_BODY).len(), BODY, "no more could be free");
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn completions_lead_to_labels_and_are_no_longer_than_said() {
     let beginning = beginning.expect("a pattern");
     let mut cache = beginning.create_cache();
     for _ in 0..2_000 {
-        let length = dice.roll(FREE + 1);
+        let length = dice.roll(FREE_BODY + 1);
         let whole = [dice.free_text(length), ending(length).to_vec()].concat();
         let text = &whole[..dice.roll(whole.len() + 1)];
         let shown = String::from_utf8_lossy(text);
         if !text.is_empty() && !beginning.is_match(&mut cache, text) {
             // An ending that stood too far behind.
-            assert!(text.len() > FREE, "{shown}");
+            assert!(text.len() > FREE_BODY, "{shown}");
             continue;
         }
         let mut least = usize::MAX;
@@ -178,7 +178,8 @@ fn directions_are_kept_apart() {
     }
 }
 
-/// The table of what is not valid was computed from a version of Unicode; this holds it against the data of the crates.
+/// The table of what is not valid was computed from a version of Unicode; this holds it against the data of
+/// the crates.
 #[test]
 fn valid_characters_are_stable_under_normalisation_and_lower_case() {
     use unicode_normalization::UnicodeNormalization;

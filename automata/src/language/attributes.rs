@@ -8,7 +8,8 @@
 //!   alike                  which states a token cannot tell apart
 //! ```
 //!
-//! Each is found by itself: a language that nobody asks costs nothing, and most are asked for one of these or none.
+//! Each is found by itself: a language that nobody asks costs nothing, and most are asked for one of these or
+//! none.
 
 mod completions;
 mod ends;

@@ -1,7 +1,7 @@
 //! From a regular language to its table: the product of its parts, spelled in bytes.
 //!
-//! Most strings of a schema are "between so and so many characters". Languages that differ in their bounds alone have one
-//! table, the same names of its states, and the same judgement of what is nearest to an end.
+//! Most strings of a schema are "between so and so many characters". Languages that differ in their bounds
+//! alone have one table, the same names of its states, and the same judgement of what is nearest to an end.
 //!
 //! ```text
 //!   Units(char, 1..=100) ─┐

@@ -1,7 +1,7 @@
 //! Automata of expressions, shared.
 //!
-//! The same few expressions stand in nearly every schema (a JSON string, a number), and building one takes longer than
-//! much of what is done for a small schema, so they are kept by their structure.
+//! The same few expressions stand in nearly every schema (a JSON string, a number), and building one takes
+//! longer than much of what is done for a small schema, so they are kept by their structure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

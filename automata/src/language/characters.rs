@@ -1,4 +1,5 @@
-//! Regular expressions as deterministic automata, over characters where they can be and over bytes where they must.
+//! Regular expressions as deterministic automata, over characters where they can be and over bytes where they
+//! must.
 //!
 //! ```text
 //!   Hir ─► nfa       places, and the letters that lead on
@@ -7,10 +8,11 @@
 //!          spelling  … and each character written out as the bytes of its UTF-8
 //! ```
 //!
-//! A class such as `\S` is one edge over characters and some twenty over bytes, and every copy of it in `(\S+\s){0,99}`
-//! has its own. So sets of places are built, multiplied and searched over characters, and only what is left at the end
-//! is spelled in bytes, with beginnings of characters that lead to the same places shared. Expressions that speak of
-//! bytes which are no text, or of more than 256 classes of characters, are treated over bytes throughout.
+//! A class such as `\S` is one edge over characters and some twenty over bytes, and every copy of it in
+//! `(\S+\s){0,99}` has its own. So sets of places are built, multiplied and searched over characters, and
+//! only what is left at the end is spelled in bytes, with beginnings of characters that lead to the same
+//! places shared. Expressions that speak of bytes which are no text, or of more than 256 classes of
+//! characters, are treated over bytes throughout.
 //!
 //! What is not done here: nothing looks around, and nothing is minimised.
 //!

@@ -1,9 +1,10 @@
 //! Strongly connected components (Tarjan 1972), without recursion.
 
-/// The number of the component of each node; a component's number is smaller than those of the components that
-/// lead into it, so that an edge between components goes from a greater to a smaller number. O(nodes + edges).
+/// The number of the component of each node; a component's number is smaller than those of the components
+/// that lead into it, so that an edge between components goes from a greater to a smaller number. O(nodes +
+/// edges).
 pub(crate) fn components<E: AsRef<[u32]>>(edges: &[E]) -> Vec<u32> {
-    let mut search = Search {
+    let mut search = ComponentSearch {
         edges,
         order: vec![u32::MAX; edges.len()],
         low: vec![0; edges.len()],
@@ -20,7 +21,7 @@ pub(crate) fn components<E: AsRef<[u32]>>(edges: &[E]) -> Vec<u32> {
     search.component
 }
 
-struct Search<'a, E> {
+struct ComponentSearch<'a, E> {
     edges: &'a [E],
     order: Vec<u32>,
     low: Vec<u32>,
@@ -30,7 +31,7 @@ struct Search<'a, E> {
     next_component: u32,
 }
 
-impl<E: AsRef<[u32]>> Search<'_, E> {
+impl<E: AsRef<[u32]>> ComponentSearch<'_, E> {
     fn run(&mut self, root: u32) {
         self.enter(root);
         let mut calls = vec![(root, 0usize)];

@@ -1,7 +1,7 @@
 //! Judges counts of units: from which (state, count) can a word within the bounds still be completed?
 //!
-//! Write `Len(s)` for the set of numbers of units that the completions of state `s` have. A pair (s, n) is alive iff
-//! some `l ∈ Len(s)` has `min ≤ n + l ≤ max`. Three cases are told apart, each exact:
+//! Write `Len(s)` for the set of numbers of units that the completions of state `s` have. A pair (s, n) is
+//! alive iff some `l ∈ Len(s)` has `min ≤ n + l ≤ max`. Three cases are told apart, each exact:
 //!
 //! ```text
 //!   no max           the longest completion of s must reach min             (∞ if s can reach a loop that counts)
@@ -10,8 +10,8 @@
 //!                    layer[k] = { s : some path with exactly one unit leads from s into layer[k − 1] }
 //! ```
 //!
-//! The layers are a deterministic sequence of sets, so as soon as two neighbours are equal all later ones are, and
-//! nothing more is stored: a bound of 10⁹ costs a handful of sets.
+//! The layers are a deterministic sequence of sets, so as soon as two neighbours are equal all later ones
+//! are, and nothing more is stored: a bound of 10⁹ costs a handful of sets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use super::components::components;
 use super::error::TerminalError;
 use crate::limits::Limits;
 
-/// Where a run through a [`Terminal`](super::Terminal) stands: a state and the units completed so far (clamped).
+/// Where a run through a [`Terminal`](super::Terminal) stands: a state and the units completed so far
+/// (clamped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cursor {
     /// The state of the product.
@@ -137,12 +138,12 @@ impl Counter {
         self.layers[missing as usize][state]
     }
 
-    /// Units missing to the lower and left to the upper bound, as far as `horizon` more units can tell; `None` where
-    /// neither bound can be felt.
+    /// Units missing to the lower and left to the upper bound, as far as `horizon` more units can tell;
+    /// `None` where neither bound can be felt.
     pub(super) fn horizon(&self, count: u64, horizon: u64) -> Option<(u64, u64)> {
         let missing = self.min.saturating_sub(count);
-        // Beyond the last stored layer all are equal, and so are distances that only a loop can cover: only what
-        // lies within `horizon` of the greatest distance that matters can make a difference.
+        // Beyond the last stored layer all are equal, and so are distances that only a loop can cover: only
+        // what lies within `horizon` of the greatest distance that matters can make a difference.
         let layers = self.layers.len() as u64 + 1;
         let low = missing.min(horizon.saturating_add(self.farthest).saturating_add(layers));
         let left = self.max.map_or(NEVER, |max| max.saturating_sub(count));
@@ -181,8 +182,8 @@ fn shortest(edges: &[Vec<(u32, bool)>], accepting: &[bool]) -> Vec<u64> {
 
 /// The greatest number of units in a completion of each state, `NEVER` standing for no bound.
 ///
-/// Components are numbered so that edges lead to smaller numbers, so one pass in that order sees every successor
-/// first; a component with a counting edge inside itself has no bound.
+/// Components are numbered so that edges lead to smaller numbers, so one pass in that order sees every
+/// successor first; a component with a counting edge inside itself has no bound.
 fn longest(graph: &UnitGraph) -> Vec<u64> {
     let plain: Vec<Vec<u32>> = graph
         .edges

@@ -22,8 +22,8 @@ impl Graph {
             .map(|&packed| (packed >> 1, packed & 1 == 1))
     }
 
-    /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order in
-    /// which it is reached; an error if the start is among them.
+    /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order
+    /// in which it is reached; an error if the start is among them.
     pub(super) fn trim(&mut self) -> Result<(), TerminalError> {
         let live = self.live();
         if !live[0] {

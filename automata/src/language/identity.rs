@@ -1,8 +1,9 @@
 //! Names for the languages after the states of an automaton, equal across automata.
 //!
-//! Every schema has strings, and every object with open keys has "a string that is none of these names": different
-//! automata that share most of their behaviour. A digest names what can follow a state, so that what was found out
-//! about one state is known of all states with the same future, in whatever terminal of whatever grammar.
+//! Every schema has strings, and every object with open keys has "a string that is none of these names":
+//! different automata that share most of their behaviour. A digest names what can follow a state, so that
+//! what was found out about one state is known of all states with the same future, in whatever terminal of
+//! whatever grammar.
 //!
 //! ```text
 //!   "name" excluded:  ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○      five states of their own
@@ -11,14 +12,15 @@
 //!                                  ◯ string body              the same digest in every terminal
 //! ```
 //!
-//! States of the same language are found first (`minimise`). Their classes are named bottom up along the strongly
-//! connected components. A state that is on no cycle is its acceptance and its edges to named states. A component with cycles is written down from a root that does not
-//! depend on the numbering; its states are named by that text and their place in it. Equal language_ids mean equal
-//! languages. Equal languages may have different language_ids where an automaton is too large to be made minimal, which costs
+//! States of the same language are found first (`minimise`). Their classes are named bottom up along the
+//! strongly connected components. A state that is on no cycle is its acceptance and its edges to named
+//! states. A component with cycles is written down from a root that does not depend on the numbering; its
+//! states are named by that text and their place in it. Equal language_ids mean equal languages. Equal
+//! languages may have different language_ids where an automaton is too large to be made minimal, which costs
 //! sharing and nothing else; where it is larger still, each state has a name of its own.
 //!
-//! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can be made
-//! to collide on purpose.
+//! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can
+//! be made to collide on purpose.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
@@ -34,16 +36,17 @@ use super::minimise::{Dfa, classes};
 pub(crate) type LanguageId = u128;
 
 /// An edge: all bytes of a range lead to the same place.
-type Edge = (u8, u8, u32);
+type RangeEdge = (u8, u8, u32);
 
 /// Roots that look alike are all tried, but not more of them than this.
 const MOST_ROOTS: usize = 8;
 
 /// An automaton of more states that was not made minimal shares next to nothing.
-const LARGE: usize = 4096;
+const LARGE_AUTOMATON: usize = 4096;
 
-/// The digest of every state. O(states · classes) for all but components with many states that look alike, besides
-/// what it takes to find the states of the same language. States of large automata are languages of their own.
+/// The digest of every state. O(states · classes) for all but components with many states that look alike,
+/// besides what it takes to find the states of the same language. States of large automata are languages of
+/// their own.
 pub(super) fn language_ids(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
     match classes(automaton) {
         Some(classes) => {
@@ -54,7 +57,7 @@ pub(super) fn language_ids(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
                 .map(|&class| language_ids[class as usize])
                 .collect()
         }
-        None if automaton.accepting.len() > LARGE => own_ids(automaton.accepting.len()),
+        None if automaton.accepting.len() > LARGE_AUTOMATON => own_ids(automaton.accepting.len()),
         None => ids_of(automaton),
     }
 }
@@ -71,7 +74,7 @@ fn own_ids(count: usize) -> Box<[LanguageId]> {
 }
 
 fn ids_of(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
-    let edges = Edges::new(automaton);
+    let edges = StateEdges::new(automaton);
     let targets: Vec<u32> = edges.list.iter().map(|&(.., packed)| packed >> 1).collect();
     let targets: Vec<&[u32]> = edges.starts.windows(2).map(|w| &targets[w[0]..w[1]]).collect();
     let component = components(&targets);
@@ -97,16 +100,16 @@ fn ids_of(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
 }
 
 /// The edges of all states, one state after the other.
-struct Edges {
+struct StateEdges {
     /// Those of a state are from its start to that of the next.
     starts: Vec<usize>,
-    list: Vec<Edge>,
+    list: Vec<RangeEdge>,
 }
 
-impl Edges {
-    fn new(automaton: &Dfa<'_>) -> Edges {
+impl StateEdges {
+    fn new(automaton: &Dfa<'_>) -> StateEdges {
         let ranges = automaton.ranges();
-        let mut edges = Edges {
+        let mut edges = StateEdges {
             starts: vec![0],
             list: Vec::new(),
         };
@@ -117,7 +120,7 @@ impl Edges {
         edges
     }
 
-    fn of(&self, state: u32) -> &[Edge] {
+    fn of(&self, state: u32) -> &[RangeEdge] {
         &self.list[self.starts[state as usize]..self.starts[state as usize + 1]]
     }
 }
@@ -136,7 +139,7 @@ impl Dfa<'_> {
         ranges
     }
 
-    fn add_edges_of(&self, state: usize, ranges: &[(u8, u8, u8)], edges: &mut Vec<Edge>) {
+    fn add_edges_of(&self, state: usize, ranges: &[(u8, u8, u8)], edges: &mut Vec<RangeEdge>) {
         let row = &self.next[state * self.stride..(state + 1) * self.stride];
         let own = edges.len();
         for &(first, last, class) in ranges {
@@ -155,7 +158,7 @@ impl Dfa<'_> {
 
 struct Naming<'a> {
     automaton: &'a Dfa<'a>,
-    edges: &'a Edges,
+    edges: &'a StateEdges,
     component: &'a [u32],
     language_ids: Box<[LanguageId]>,
     /// The place of each state in the text that is being written.
@@ -211,7 +214,8 @@ impl Naming<'_> {
         alike.map(|&(_, state)| state).take(MOST_ROOTS).collect()
     }
 
-    /// A state as it looks without the numbers of its component. Two that look alike by chance cost another text.
+    /// A state as it looks without the numbers of its component. Two that look alike by chance cost another
+    /// text.
     fn look(&self, state: u32, own: u32) -> u64 {
         let mut look = FxHasher::default();
         self.automaton.accepting[state as usize].hash(&mut look);

@@ -1,14 +1,16 @@
 //! Which states of an automaton have the same language.
 //!
-//! Determinisation leaves states that differ in nothing but their history: after `é` a search stands in another state
-//! than after `e`, although the same may follow. Partition refinement finds them: states begin in two classes, accepting
-//! and not, and a class is split as long as some byte leads its states to different classes (Moore 1956). A state is
-//! looked at again only where it leads to one that was split off, and of a class that is split the largest part keeps its
-//! number (Hopcroft 1971), so that no state changes its class more often than the logarithm of their number.
+//! Determinisation leaves states that differ in nothing but their history: after `é` a search stands in
+//! another state than after `e`, although the same may follow. Partition refinement finds them: states begin
+//! in two classes, accepting and not, and a class is split as long as some byte leads its states to different
+//! classes (Moore 1956). A state is looked at again only where it leads to one that was split off, and of a
+//! class that is split the largest part keeps its number (Hopcroft 1971), so that no state changes its class
+//! more often than the logarithm of their number.
 //!
-//! Rows are compared by hashes: the sum of a number for each column times a number for the class that it leads to. So a
-//! state that moves to another class changes what leads to it by a difference, and no row is read again. The partition that
-//! comes out is checked row by row once, so that a collision can cost the result but not make it wrong.
+//! Rows are compared by hashes: the sum of a number for each column times a number for the class that it
+//! leads to. So a state that moves to another class changes what leads to it by a difference, and no row is
+//! read again. The partition that comes out is checked row by row once, so that a collision can cost the
+//! result but not make it wrong.
 //!
 //! # Why automata are not minimised
 //!
@@ -81,8 +83,8 @@ const MOST_STEPS: usize = 1 << 19;
 /// Refinement of anything takes more looks at all states than this.
 const FEWEST_ROUNDS: usize = 3;
 
-/// The class of each state, numbered from zero in the order of their first states; states of a class have the same
-/// language. `None` if it would take too long. O(edges · log states), and no more than a constant.
+/// The class of each state, numbered from zero in the order of their first states; states of a class have the
+/// same language. `None` if it would take too long. O(edges · log states), and no more than a constant.
 pub(super) fn classes(automaton: &Dfa<'_>) -> Option<Vec<u32>> {
     if automaton.next.len() * 2 * FEWEST_ROUNDS > MOST_STEPS {
         return None;
@@ -105,16 +107,16 @@ struct Partition {
     members: Vec<Vec<u32>>,
     /// The place of each state among the members of its class.
     places: Vec<u32>,
-    before: Before,
+    before: Predecessors,
     /// What each state looks like, its own class left aside.
     looks: Vec<u64>,
     /// The states that have to be looked at, those of a class after each other.
     open: Vec<u32>,
 }
 
-/// What a class falls into: those of its states that were looked at, by what they look like, and whether the others
-/// look like the first of these.
-struct Parts {
+/// What a class falls into: those of its states that were looked at, by what they look like, and whether the
+/// others look like the first of these.
+struct ClassParts {
     class: u32,
     looked_at: Vec<Vec<u32>>,
     others_are_first: bool,
@@ -134,7 +136,7 @@ impl Partition {
             .iter()
             .map(|&accepts| u32::from(accepts))
             .collect();
-        let before = Before::new(automaton);
+        let before = Predecessors::new(automaton);
         let mut looks = vec![0u64; classes.len()];
         for (state, &class) in (0u32..).zip(&classes) {
             for &(from, columns) in before.of(state) {
@@ -153,11 +155,11 @@ impl Partition {
     }
 
     /// What the classes of the open states fall into.
-    fn parts(&self) -> Vec<Parts> {
+    fn parts(&self) -> Vec<ClassParts> {
         let class = |state: u32| self.classes[state as usize];
         let mut all = Vec::new();
         for open in self.open.chunk_by(|&a, &b| class(a) == class(b)) {
-            let mut parts = Parts {
+            let mut parts = ClassParts {
                 class: class(open[0]),
                 looked_at: Vec::new(),
                 others_are_first: false,
@@ -186,9 +188,9 @@ impl Partition {
         all
     }
 
-    /// Makes classes of all parts but the largest of each class; what leads to their states is open then. O(states that
-    /// were looked at), besides what leads to those that move.
-    fn split(&mut self, all: Vec<Parts>) {
+    /// Makes classes of all parts but the largest of each class; what leads to their states is open then.
+    /// O(states that were looked at), besides what leads to those that move.
+    fn split(&mut self, all: Vec<ClassParts>) {
         self.open.clear();
         for parts in all {
             let parts_of = parts.class;
@@ -213,9 +215,9 @@ impl Partition {
         self.open.dedup();
     }
 
-    /// Takes all parts but the largest out of a class. States that were not looked at are seldom touched: they are most of
-    /// a class as a rule, and stay.
-    fn moving(&mut self, mut parts: Parts) -> Vec<Vec<u32>> {
+    /// Takes all parts but the largest out of a class. States that were not looked at are seldom touched:
+    /// they are most of a class as a rule, and stay.
+    fn moving(&mut self, mut parts: ClassParts) -> Vec<Vec<u32>> {
         let looked_at: usize = parts.looked_at.iter().map(Vec::len).sum();
         let others = self.members[parts.class as usize].len() - looked_at;
         let largest = parts.looked_at.iter().map(Vec::len).max().unwrap_or(0);
@@ -268,14 +270,14 @@ impl Partition {
 }
 
 /// The states that lead to each state, and by which columns: the sum of their numbers.
-struct Before {
+struct Predecessors {
     /// Those of a state are from its start to that of the next.
     starts: Vec<u32>,
     states: Vec<(u32, u64)>,
 }
 
-impl Before {
-    fn new(automaton: &Dfa<'_>) -> Before {
+impl Predecessors {
+    fn new(automaton: &Dfa<'_>) -> Predecessors {
         let count = automaton.accepting.len();
         let columns: Vec<u64> = (0..automaton.stride as u32 * 2)
             .map(|column| number(!column))
@@ -309,7 +311,7 @@ impl Before {
             states[*place as usize] = (state, columns);
             *place += 1;
         }
-        Before { starts, states }
+        Predecessors { starts, states }
     }
 
     fn of(&self, state: u32) -> &[(u32, u64)] {

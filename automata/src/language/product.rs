@@ -1,8 +1,8 @@
 //! The product of the automata of a regular language, explored and trimmed.
 //!
-//! Each part of a [`Regular`] is one automaton. A state of the product is a state of each; it is explored from the start,
-//! one class of letters after the other, and what cannot lead to a word is cut away. Letters are characters, where all
-//! parts can be had over them, and what is left is spelled in bytes at the end.
+//! Each part of a [`Regular`] is one automaton. A state of the product is a state of each; it is explored
+//! from the start, one class of letters after the other, and what cannot lead to a word is cut away. Letters
+//! are characters, where all parts can be had over them, and what is left is spelled in bytes at the end.
 
 mod numbering;
 mod word_tree;
@@ -113,8 +113,8 @@ impl Operands {
             .collect()
     }
 
-    /// Writes the states of all operands after each class of letters, one column for each operand, and which classes
-    /// complete a unit, or lead nowhere.
+    /// Writes the states of all operands after each class of letters, one column for each operand, and which
+    /// classes complete a unit, or lead nowhere.
     fn write_columns(&self, from: &[u32], columns: &mut Columns) {
         let count = self.letters.count();
         columns.edges.clear();
@@ -164,7 +164,8 @@ impl Operands {
         let ([(operand, true)], None) = (&self.matches[..], &self.unit) else {
             return Ok(None);
         };
-        // One of its states is dead and none of the product. The table is not made before it is known to be small enough.
+        // One of its states is dead and none of the product. The table is not made before it is known to be
+        // small enough.
         self.check_room(operand.len() as usize - 1, limits)?;
         Ok(match operand {
             Operand::Words(words) if words.has_words() => Some(words.graph()),
@@ -213,7 +214,8 @@ impl Operands {
         while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
             self.write_columns(&from, &mut columns);
-            // After most classes of a state is the same: a letter that no word of a list goes on with is like any other.
+            // After most classes of a state is the same: a letter that no word of a list goes on with is like
+            // any other.
             let mut recent: [Option<(usize, u32)>; 2] = [None; 2];
             for (class, edge) in columns.edges.iter().enumerate() {
                 let Some(ended) = edge else {
@@ -247,7 +249,8 @@ impl Operands {
         if let ([(Operand::Automaton(automaton), true)], None) = (&self.matches[..], &self.unit)
             && automaton.is_live()
         {
-            // Spelled from where it is: tables of words are large, and each copy is one more pass through memory.
+            // Spelled from where it is: tables of words are large, and each copy is one more pass through
+            // memory.
             self.check_room(automaton.len() as usize - 1, limits)?;
             let rows = &automaton.rows()[self.letters.count()..];
             return self.spell(rows, packed, accepting(automaton), limits);

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::counter::UnitGraph;
 use super::identity::LanguageId;
 
-/// A table over classes of bytes. Whoever has it has a copy, because steps are looked up in it all the time; what takes long to
-/// find is shared.
+/// A table over classes of bytes. Whoever has it has a copy, because steps are looked up in it all the time;
+/// what takes long to find is shared.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) classes: Box<[u8; 256]>,
@@ -24,8 +24,8 @@ pub(super) struct Table {
     pub(super) named: Arc<Named>,
 }
 
-/// What all languages share that have the same table: its number, and the names of its states, found when they are first
-/// asked for.
+/// What all languages share that have the same table: its number, and the names of its states, found when
+/// they are first asked for.
 #[derive(Debug)]
 pub(super) struct Named {
     /// No other table of this process has it.

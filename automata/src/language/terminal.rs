@@ -1,9 +1,9 @@
 //! One regular language as a byte automaton without dead ends.
 //!
-//! The parts of a [`Regular`] become one DFA each; their product is explored eagerly over classes of characters,
-//! states from which no word can be completed are cut away, and what is left is spelled in bytes, as a dense table. A
-//! counted part is not unrolled: its unit runs as one more operand of the product, and each completed unit adds one to a register that
-//! [`Counter`] judges.
+//! The parts of a [`Regular`] become one DFA each; their product is explored eagerly over classes of
+//! characters, states from which no word can be completed are cut away, and what is left is spelled in bytes,
+//! as a dense table. A counted part is not unrolled: its unit runs as one more operand of the product, and
+//! each completed unit adds one to a register that [`Counter`] judges.
 //!
 //! ```text
 //!   parts:  Match(^a.*)   Units(char, ..=20)          cursor = (product state, units so far)
@@ -49,8 +49,8 @@ pub struct Terminal {
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
     /// The bytes that some state takes in which a word may end.
     behind_words: OnceLock<ByteSet>,
-    /// The characters that lead back to each state, as who walks the terminal has found them without the names of states
-    /// and with them.
+    /// The characters that lead back to each state, as who walks the terminal has found them without the
+    /// names of states and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// What those who keep something about the terminal know it by.
     number: u64,
@@ -66,8 +66,8 @@ pub struct Terminal {
     shortest: OnceLock<Arc<Lengths>>,
 }
 
-/// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
-/// they come from.
+/// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever
+/// terminals they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     language: LanguageId,
@@ -182,7 +182,8 @@ impl Terminal {
         bytes.unite(&self.bytes_of(cursor.state)[0]);
     }
 
-    /// The bytes that a state takes, and those of them after which words go on without end, bounds left aside.
+    /// The bytes that a state takes, and those of them after which words go on without end, bounds left
+    /// aside.
     pub(crate) fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
         let known = self
             .bytes_of
@@ -213,7 +214,8 @@ impl Terminal {
         })
     }
 
-    /// The characters that lead back to a state: what `find` found when it was asked first, with names or without.
+    /// The characters that lead back to a state: what `find` found when it was asked first, with names or
+    /// without.
     #[inline]
     pub(crate) fn loops(&self, state: u32, find: impl FnOnce(Option<&[LanguageId]>) -> u128) -> u128 {
         let names = self.named.names[0].get().map(|names| &names[..]);
@@ -232,18 +234,20 @@ impl Terminal {
         self.number
     }
 
-    /// A hash of the expressions that it was made of, the same in every process. Terminals of equal ones have the same states.
+    /// A hash of the expressions that it was made of, the same in every process. Terminals of equal ones have
+    /// the same states.
     pub(crate) fn structure(&self) -> u64 {
         self.structure
     }
 
-    /// A number that only those terminals share that have the same states and steps: they differ in their bounds alone.
+    /// A number that only those terminals share that have the same states and steps: they differ in their
+    /// bounds alone.
     pub(crate) fn table_number(&self) -> u64 {
         self.named.number
     }
 
-    /// The cursor in a state that more bytes lead to, which end this many units; `None` if no word within the bounds goes on
-    /// from there.
+    /// The cursor in a state that more bytes lead to, which end this many units; `None` if no word within the
+    /// bounds goes on from there.
     pub(crate) fn after_units(&self, cursor: Cursor, state: u32, units: u64) -> Option<Cursor> {
         let count = match &self.counter {
             Some(counter) => counter.clamp(cursor.count + units),
@@ -266,8 +270,8 @@ impl Terminal {
         }
     }
 
-    /// Whether the bounds of the counter cannot be felt within `horizon` more bytes, so that the state alone says
-    /// what can follow.
+    /// Whether the bounds of the counter cannot be felt within `horizon` more bytes, so that the state alone
+    /// says what can follow.
     pub(crate) fn is_plain(&self, cursor: Cursor, horizon: u64) -> bool {
         let counter = self.counter.as_ref();
         counter.is_none_or(|counter| counter.horizon(cursor.count, horizon).is_none())
@@ -347,9 +351,9 @@ impl Terminal {
         self.counter.as_ref().map_or(0, |counter| counter.least(state))
     }
 
-    /// Whether a state is known to complete words with [the least number of units](Self::least_units) and with every
-    /// larger one: there is a byte that is a unit and leads back to it, or it is as far from the end as such a state to
-    /// which it leads. This is a property of its language alone.
+    /// Whether a state is known to complete words with [the least number of units](Self::least_units) and
+    /// with every larger one: there is a byte that is a unit and leads back to it, or it is as far from the
+    /// end as such a state to which it leads. This is a property of its language alone.
     #[inline]
     pub(crate) fn is_endless(&self, state: u32) -> bool {
         self.endless.get_or_init(|| self.find_endless())[state as usize]

@@ -1,8 +1,8 @@
 //! Counts of bytes: what a compile holds, and what compiles hold together.
 //!
-//! The structures of a compile report what they take before they take it, each through an [`Account`] that gives
-//! everything back when the structure is dropped. The reports are estimates from above of what the allocator is asked
-//! for; `tests/limits/compile_bytes.rs` compares them with it.
+//! The structures of a compile report what they take before they take it, each through an [`Account`] that
+//! gives everything back when the structure is dropped. The reports are estimates from above of what the
+//! allocator is asked for; `tests/limits/compile_bytes.rs` compares them with it.
 //!
 //! ```text
 //!   Account ─┐                       ┌─ Meter of a key ─┐
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts bytes up to a bound, alone or within another meter.
 ///
-/// Put into [`Limits::meter`](super::Limits::meter), a meter bounds all compiles that run with these limits together,
-/// and tells afterwards the most bytes that they held at once. What a compile holds is given back when it ends; what the
-/// grammar takes from then on is for the grammar's own bounds.
+/// Put into [`Limits::meter`](super::Limits::meter), a meter bounds all compiles that run with these limits
+/// together, and tells afterwards the most bytes that they held at once. What a compile holds is given back
+/// when it ends; what the grammar takes from then on is for the grammar's own bounds.
 ///
 /// ```
 /// use lexiform::limits::{Limits, Meter};

@@ -26,9 +26,9 @@ use crate::vocab::Vocabulary;
 
 /// The structures of one vocabulary: built once, filled lazily, shared by all grammars and threads.
 ///
-/// What nearly every grammar needs, such as the inside of a JSON string, is put into a *base* that is never dropped;
-/// see [`Tables::primed`]. The rest is bounded: when it passes the bound it is dropped and found again as it is
-/// needed. A mask never depends on what is cached.
+/// What nearly every grammar needs, such as the inside of a JSON string, is put into a *base* that is never
+/// dropped; see [`Tables::primed`]. The rest is bounded: when it passes the bound it is dropped and found
+/// again as it is needed. A mask never depends on what is cached.
 #[derive(Debug)]
 pub struct Tables {
     pub(super) vocab: Arc<Vocabulary>,
@@ -108,7 +108,8 @@ impl Base {
 }
 
 impl Tables {
-    /// Empty tables for a vocabulary; `bound` is the greatest number of bytes for terminal masks and terminals.
+    /// Empty tables for a vocabulary; `bound` is the greatest number of bytes for terminal masks and
+    /// terminals.
     pub fn new(vocab: Arc<Vocabulary>, bound: usize) -> Tables {
         let horizon = vocab
             .trie()
@@ -209,7 +210,8 @@ impl Tables {
         known.entry(key).or_insert(found).clone()
     }
 
-    /// The closed alphabets of a terminal that earlier walks found. Where they are missing they are found again.
+    /// The closed alphabets of a terminal that earlier walks found. Where they are missing they are found
+    /// again.
     pub(super) fn closed(&self, terminal: &Terminal) -> Arc<Kept> {
         let new = || (CLOSED_BYTES, Arc::default());
         self.known_or((&self.base.closed, &self.closed), terminal.number(), new)
@@ -220,10 +222,10 @@ impl Tables {
         self.horizon
     }
 
-    /// A subtree of as many nodes is walked faster than what is known of it is looked up. In the small vocabularies of
-    /// tests all is looked up, so that the oracle sees it.
+    /// A subtree of as many nodes is walked faster than what is known of it is looked up. In the small
+    /// vocabularies of tests all is looked up, so that the oracle sees it.
     pub(super) fn small(&self) -> usize {
-        SMALL.min(self.vocab.trie().nodes().len() / MUCH)
+        SMALL_SUBTREE.min(self.vocab.trie().nodes().len() / LARGE_TRIE)
     }
 
     /// The vocabulary's trie as the ground of a walk.
@@ -239,8 +241,8 @@ impl Tables {
         self.next_trie.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What is known by a key, or what is found now, with the bytes that it takes. Nothing is locked meanwhile: what is
-    /// found may need more from here.
+    /// What is known by a key, or what is found now, with the bytes that it takes. Nothing is locked
+    /// meanwhile: what is found may need more from here.
     pub(super) fn known_or<K: Eq + Hash, V: Clone>(
         &self,
         (base, known): (&FxHashMap<K, V>, &DashMap<K, V, FxBuildHasher>),
@@ -277,10 +279,10 @@ impl Tables {
 const CLOSED_BYTES: usize = 1 << 10;
 
 /// As many nodes are walked in the time of a look-up.
-const SMALL: usize = 16;
+const SMALL_SUBTREE: usize = 16;
 
 /// A trie of fewer nodes has no subtrees that are small for it.
-const MUCH: usize = 1 << 10;
+const LARGE_TRIE: usize = 1 << 10;
 
 impl TerminalSource for Tables {
     fn terminal(&self, regular: &Regular, limits: &Limits) -> Result<Arc<Terminal>, TerminalError> {

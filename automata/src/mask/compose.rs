@@ -10,7 +10,8 @@ use crate::language::{ByteSet, Cursor, Terminal};
 use crate::pushdown::{ConfigId, FrameId, Head, Machine, Stacks, View};
 use crate::work::spend;
 
-/// All text tokens that may come next in a configuration, and the least height of what was looked into to find them.
+/// All text tokens that may come next in a configuration, and the least height of what was looked into to
+/// find them.
 pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId) -> (Mask, u32) {
     let stacks = machine.stacks();
     let mut fill = Fill {
@@ -41,11 +42,11 @@ impl Fill<'_> {
         self.walk.lookahead.look_into(closure.lowest);
         for &(frame, callers) in &closure.readers {
             let part = match self.stacks.view(frame) {
-                View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
-                View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
-                View::Key(terminal, cursor) => Part {
+                View::Terminal(terminal, cursor) => self.part(PartKind::Terminal, terminal, cursor),
+                View::Judged(terminal, cursor) => self.part(PartKind::Judged, terminal, cursor),
+                View::Key(terminal, cursor) => RegularFrame {
                     taken: self.taken(frame),
-                    ..self.part(Kind::Key, terminal, cursor)
+                    ..self.part(PartKind::Key, terminal, cursor)
                 },
                 View::Rule => {
                     walked.push((frame, callers));
@@ -61,7 +62,7 @@ impl Fill<'_> {
         mask
     }
 
-    fn add_part(&mut self, reader: (FrameId, ConfigId), part: Part<'_>) {
+    fn add_part(&mut self, reader: (FrameId, ConfigId), part: RegularFrame<'_>) {
         if !part.takes_back()
             && let Some(mut mask) = self.begun.take()
         {
@@ -78,10 +79,10 @@ impl Fill<'_> {
     }
 
     /// What one frame allows.
-    fn alone(&mut self, reader: (FrameId, ConfigId), part: Part<'_>) -> Mask {
+    fn alone(&mut self, reader: (FrameId, ConfigId), part: RegularFrame<'_>) -> Mask {
         let copied = part.copied();
         let mut mask = copied.map_or_else(|| Mask::empty(self.tables.vocabulary().len()), Mask::clone);
-        let part = Part {
+        let part = RegularFrame {
             begun: copied.is_some(),
             ..part
         };
@@ -95,8 +96,8 @@ impl Fill<'_> {
         self.stacks.taken(frame, |key| trie.may_hold(key))
     }
 
-    fn part<'t>(&self, kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
-        Part {
+    fn part<'t>(&self, kind: PartKind, terminal: &'t Terminal, cursor: Cursor) -> RegularFrame<'t> {
+        RegularFrame {
             kind,
             entry: self.tables.entry(terminal, cursor),
             terminal,
@@ -122,12 +123,13 @@ impl Fill<'_> {
     }
 
     /// Adds what one frame allows to a mask that holds nothing else, if the part takes something back.
-    fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
+    fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &RegularFrame<'_>, mask: &mut Mask) {
         let behind = match part.kind {
-            Kind::Key => self.walk.lookahead.behind_key(frame, callers),
-            Kind::Terminal | Kind::Judged => self.walk.lookahead.readers_of(callers, 0),
+            PartKind::Key => self.walk.lookahead.behind_key(frame, callers),
+            PartKind::Terminal | PartKind::Judged => self.walk.lookahead.readers_of(callers, 0),
         };
-        // A key that is the whole item, as in a list of different strings: what comes after depends on the key.
+        // A key that is the whole item, as in a list of different strings: what comes after depends on the
+        // key.
         let whole = self.walk.lookahead.take_lost();
         match &*part.entry {
             Entry::Unbounded(terminal_mask) => {
@@ -136,7 +138,7 @@ impl Fill<'_> {
                     first.inner.add_to(mask);
                 }
                 match part.kind {
-                    Kind::Judged => self.add_judged(terminal_mask, frame, &behind, mask),
+                    PartKind::Judged => self.add_judged(terminal_mask, frame, &behind, mask),
                     _ => self.add_unbounded(terminal_mask, true, &behind, mask),
                 };
             }
@@ -150,7 +152,7 @@ impl Fill<'_> {
     }
 
     /// Has all tokens that leave the terminal judged by their bytes.
-    fn doubt_rests(&mut self, part: &Part<'_>) {
+    fn doubt_rests(&mut self, part: &RegularFrame<'_>) {
         let vocab = self.tables.vocabulary().trie();
         let terminal_mask = match &*part.entry {
             Entry::Unbounded(terminal_mask) => terminal_mask,
@@ -168,8 +170,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of its terminal masks, also
-    /// what stays within the second. The bytes that may come after the terminal.
+    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of
+    /// its terminal masks, also what stays within the second. The bytes that may come after the terminal.
     fn add_unbounded(
         &mut self,
         terminal_mask: &TerminalMask,
@@ -189,8 +191,8 @@ impl Fill<'_> {
         bytes
     }
 
-    /// The same for what begins words that are judged. All of that can be completed, but where a word may end the judge
-    /// alone knows, by its text.
+    /// The same for what begins words that are judged. All of that can be completed, but where a word may end
+    /// the judge alone knows, by its text.
     fn add_judged(
         &mut self,
         terminal_mask: &TerminalMask,
@@ -237,7 +239,7 @@ impl Fill<'_> {
     }
 
     /// Adds what a state allows near a bound of its language.
-    fn add_bounded(&mut self, bounds: &Bounds, part: &Part<'_>, behind: &[Head], mask: &mut Mask) {
+    fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, behind: &[Head], mask: &mut Mask) {
         let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
         let trie = self.tables.vocabulary().trie();
         let place = (part.terminal, part.cursor);
@@ -251,8 +253,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Has the tokens judged by their bytes that would stay within the terminal but for its bounds: where what follows may
-    /// begin with a byte that the terminal takes as well, they may leave it in time.
+    /// Has the tokens judged by their bytes that would stay within the terminal but for its bounds: where
+    /// what follows may begin with a byte that the terminal takes as well, they may leave it in time.
     fn doubt_inner(&mut self, bounds: &Bounds, both: &ByteSet) {
         let vocabulary = self.tables.vocabulary();
         let mut out = Mask::empty(vocabulary.len());
@@ -286,9 +288,9 @@ impl Fill<'_> {
         }
     }
 
-    /// Takes out the tokens that run into a key which was written before. Where a key may go on after a whole one, so
-    /// may some of these: they are judged by their bytes.
-    fn take_out(&mut self, part: &Part<'_>, mask: &mut Mask) {
+    /// Takes out the tokens that run into a key which was written before. Where a key may go on after a whole
+    /// one, so may some of these: they are judged by their bytes.
+    fn take_out(&mut self, part: &RegularFrame<'_>, mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
         for node in part.taken.iter().filter_map(|bytes| trie.find(bytes)) {
             mask.remove_all(trie.tokens_below(node));
@@ -298,7 +300,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Judges tokens of a reader by their bytes: those that write a key, its item and more, or may break a bound.
+    /// Judges tokens of a reader by their bytes: those that write a key, its item and more, or may break a
+    /// bound.
     fn find_lost(&mut self, frame: FrameId, callers: ConfigId, mask: &mut Mask) {
         if self.lost.is_empty() {
             return;
@@ -330,15 +333,15 @@ impl Fill<'_> {
 
 /// What a frame is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PartKind {
     Terminal,
     Key,
     Judged,
 }
 
 /// A frame that is in a regular language.
-struct Part<'t> {
-    kind: Kind,
+struct RegularFrame<'t> {
+    kind: PartKind,
     entry: Arc<Entry>,
     terminal: &'t Terminal,
     cursor: Cursor,
@@ -348,7 +351,7 @@ struct Part<'t> {
     begun: bool,
 }
 
-impl Part<'_> {
+impl RegularFrame<'_> {
     /// The set that is added first, if it is worth copying.
     fn copied(&self) -> Option<&Mask> {
         let Entry::Unbounded(terminal_mask) = &*self.entry else {

@@ -6,9 +6,10 @@
 //!                       \u00                     where two digits are missing
 //! ```
 //!
-//! Near the end of a budget, one token is judged for all that lead to the same place. To find out which do takes a walk
-//! through the vocabulary: a millisecond inside a string. So it is made without the bounds of a count, by state and number of
-//! units, once for all languages that differ in their bounds alone; [`Tables`](super::Tables) keep it.
+//! Near the end of a budget, one token is judged for all that lead to the same place. To find out which do
+//! takes a walk through the vocabulary: a millisecond inside a string. So it is made without the bounds of a
+//! count, by state and number of units, once for all languages that differ in their bounds alone;
+//! [`Tables`](super::Tables) keep it.
 
 use rustc_hash::FxHashMap;
 
@@ -17,13 +18,14 @@ use crate::language::{Cursor, Terminal};
 use crate::vocab::Vocabulary;
 use crate::work::spend;
 
-/// The set of tokens that stay within a language from one of its states, grouped by where they lead, bounds left aside.
+/// The set of tokens that stay within a language from one of its states, grouped by where they lead, bounds
+/// left aside.
 #[derive(Debug)]
-pub(crate) struct EndStates(Vec<Group>);
+pub(crate) struct EndStates(Vec<TokenGroup>);
 
 /// The tokens that lead to the same state and end the same number of units.
 #[derive(Debug)]
-struct Group {
+struct TokenGroup {
     state: u32,
     units: u64,
     tokens: TokenSet,
@@ -50,7 +52,7 @@ impl EndStates {
                 }
             }
         }
-        let groups = found.into_iter().map(|((state, units), tokens)| Group {
+        let groups = found.into_iter().map(|((state, units), tokens)| TokenGroup {
             state,
             units,
             tokens: TokenSet::new(tokens, vocabulary.len()),
@@ -60,8 +62,8 @@ impl EndStates {
         EndStates(groups)
     }
 
-    /// The groups with the cursor that each leads to from this one of a terminal, which stands in their state. A cursor may
-    /// come more than once, where units beyond a bound are no longer counted.
+    /// The groups with the cursor that each leads to from this one of a terminal, which stands in their
+    /// state. A cursor may come more than once, where units beyond a bound are no longer counted.
     pub(crate) fn from<'a>(
         &'a self,
         terminal: &'a Terminal,

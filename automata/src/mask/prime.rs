@@ -11,8 +11,8 @@ use crate::language::Terminal;
 const PRIMED_STATES: usize = 64;
 
 impl Tables {
-    /// Tables whose base is everything that these have learned, and the terminal masks of all states of their terminals.
-    /// One walk of the vocabulary for each state that is not like another.
+    /// Tables whose base is everything that these have learned, and the terminal masks of all states of their
+    /// terminals. One walk of the vocabulary for each state that is not like another.
     pub fn primed(&self) -> Tables {
         let known = self.terminals.iter().flat_map(|list| list.value().clone());
         let terminals: Vec<Arc<Terminal>> = known.map(|(_, terminal)| terminal).collect();

@@ -32,7 +32,8 @@ impl Mask {
         &self.words
     }
 
-    /// Writes the packed words into a buffer; its words beyond the set are cleared, missing ones are left out.
+    /// Writes the packed words into a buffer; its words beyond the set are cleared, missing ones are left
+    /// out.
     pub fn copy_to(&self, words: &mut [u32]) {
         let shared = words.len().min(self.words.len());
         words[..shared].copy_from_slice(&self.words[..shared]);

@@ -1,8 +1,8 @@
 //! What the threads of a grammar remember each for itself.
 //!
-//! A thread keeps what it found in a *stripe* that few others share with it. In one table for all, threads that never wait
-//! for one another still pass the counts of its locks and values from processor to processor: two threads got done one
-//! and a half times as much as one.
+//! A thread keeps what it found in a *stripe* that few others share with it. In one table for all, threads
+//! that never wait for one another still pass the counts of its locks and values from processor to processor:
+//! two threads got done one and a half times as much as one.
 //!
 //! # Why stripes
 //!

@@ -6,8 +6,8 @@
 //!   ,"\\        behind , and "           \\
 //! ```
 //!
-//! Of Llama's 128,000 tokens three dozen see something of what stands between the quotes after a comma, and none of them a
-//! letter. It is found once for each question, in one pass over the vocabulary.
+//! Of Llama's 128,000 tokens three dozen see something of what stands between the quotes after a comma, and
+//! none of them a letter. It is found once for each question, in one pass over the vocabulary.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ const MOST_TEXTS: usize = 1 << 12;
 const MOST_COUNTS: usize = 1 << 10;
 
 /// The texts between two bytes, if they are not too many.
-type Texts = Option<Arc<KeySet>>;
+type TextsBetween = Option<Arc<KeySet>>;
 
 /// What the tokens of a vocabulary hold, as far as it was asked for.
 #[derive(Debug)]
 pub(crate) struct Facts {
     vocabulary: Arc<Vocabulary>,
     behind: DashMap<(ByteSet, u8), ByteSet, FxBuildHasher>,
-    texts: DashMap<(u8, u8), Texts, FxBuildHasher>,
+    texts: DashMap<(u8, u8), TextsBetween, FxBuildHasher>,
     most: DashMap<ByteSet, usize, FxBuildHasher>,
 }
 
@@ -54,7 +54,7 @@ impl TokenFacts for Facts {
         *known.entry(key).or_insert(behind)
     }
 
-    fn texts(&self, opening: u8, closing: u8) -> Texts {
+    fn texts(&self, opening: u8, closing: u8) -> TextsBetween {
         let known = &self.texts;
         if let Some(known) = known.get(&(opening, closing)) {
             return known.clone();

@@ -1,7 +1,7 @@
 //! A walk of heads through a trie.
 //!
-//! The trie is that of the vocabulary, or a small one of rests after a terminal. A node is entered if some head
-//! can take its byte; a subtree that none can enter is passed over.
+//! The trie is that of the vocabulary, or a small one of rests after a terminal. A node is entered if some
+//! head can take its byte; a subtree that none can enter is passed over.
 
 mod level;
 
@@ -23,13 +23,13 @@ use crate::work::spend;
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
     pub(super) lookahead: Lookahead<'a>,
-    room: Room,
+    room: WalkRoom,
     tables: &'a Tables,
 }
 
 /// Room for a walk, handed on to the next one of the same operating-system thread.
 #[derive(Default)]
-struct Room {
+struct WalkRoom {
     local: Local,
     path: Vec<u8>,
     levels: Vec<Level>,
@@ -38,8 +38,9 @@ struct Room {
     begun: Vec<Head>,
     /// The ways out of subtree masks that have not been walked yet, with their readers.
     open: Vec<(Exits, Head)>,
-    /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop of loops, all
-    /// of them come to the same places, and each way again would be as many walks as there are ways.
+    /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop
+    /// of loops, all of them come to the same places, and each way again would be as many walks as there are
+    /// ways.
     branched: FxHashSet<(Option<usize>, Head)>,
     /// Nodes after subtree masks that have not been walked yet, with who comes there.
     exits: BTreeMap<u32, Vec<u32>>,
@@ -51,12 +52,12 @@ struct Room {
 const KEPT_READERS: usize = 1 << 12;
 
 thread_local! {
-    static SPARE: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Box<WalkRoom>>> = const { Cell::new(None) };
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables) -> Walk<'a> {
-        let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
+        let mut room = SPARE.take().map_or_else(WalkRoom::default, |room| *room);
         Walk {
             lookahead: Lookahead::within(stacks, std::mem::take(&mut room.local)),
             room,
@@ -87,8 +88,9 @@ impl<'a> Walk<'a> {
         ahead
     }
 
-    /// Adds the tokens of a node and below it, or of the whole trie, that the readers of the [`start`](Self::start)
-    /// allow. Tokens of which only their own bytes can tell are put into `lost` instead.
+    /// Adds the tokens of a node and below it, or of the whole trie, that the readers of the
+    /// [`start`](Self::start) allow. Tokens of which only their own bytes can tell are put into `lost`
+    /// instead.
     pub(super) fn tokens(
         &mut self,
         ground: Ground<'_>,
@@ -165,7 +167,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let ahead = self.ahead(&self.room.levels[0].readers);
-        let Room {
+        let WalkRoom {
             levels,
             exits: open,
             behind,
@@ -228,7 +230,7 @@ impl<'a> Walk<'a> {
     ) -> bool {
         spend(1);
         let trie = ground.trie;
-        let Room {
+        let WalkRoom {
             path, levels, next, ..
         } = &mut self.room;
         path.truncate(depth);
@@ -252,7 +254,7 @@ impl<'a> Walk<'a> {
             return false;
         }
         self.room.level(depth + 1);
-        let Room {
+        let WalkRoom {
             path, levels, next, ..
         } = &mut self.room;
         self.lookahead.expand(next, path, &mut levels[depth + 1].readers);
@@ -288,8 +290,8 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether anything is
-    /// left to be looked at there.
+    /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether
+    /// anything is left to be looked at there.
     fn look_ahead(
         &mut self,
         ground: Ground<'_>,
@@ -316,7 +318,8 @@ impl<'a> Walk<'a> {
         is_open
     }
 
-    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is after it is left open.
+    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is after it is
+    /// left open.
     fn branches_off(
         &mut self,
         ground: Ground<'_>,
@@ -341,8 +344,8 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is after them is left
-    /// open.
+    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is after
+    /// them is left open.
     fn key_branches_off(
         &mut self,
         ground: Ground<'_>,
@@ -400,7 +403,7 @@ impl<'a> Walk<'a> {
     /// Whether a reader allows these bytes; `None` if heads cannot tell.
     pub(super) fn allows(&mut self, reader: Head, bytes: &[u8]) -> Option<bool> {
         let mut readers = vec![reader];
-        let Room { path, next, .. } = &mut self.room;
+        let WalkRoom { path, next, .. } = &mut self.room;
         path.clear();
         for (at, &byte) in bytes.iter().enumerate() {
             path.push(byte);
@@ -416,7 +419,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Room {
+impl WalkRoom {
     /// Makes sure that there is a level at this depth, if there is one above.
     fn level(&mut self, depth: usize) {
         if self.levels.len() == depth {

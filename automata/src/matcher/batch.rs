@@ -5,14 +5,16 @@ use super::{BatchRow, Pool};
 use crate::error::Exhausted;
 
 impl Pool {
-    /// Writes the masks of all rows into one buffer, `stride` words for each, ready for one copy to a device: words beyond
-    /// a mask are cleared, missing ones are left out. A row that is `None` has no constraint, and allows everything.
+    /// Writes the masks of all rows into one buffer, `stride` words for each, ready for one copy to a device:
+    /// words beyond a mask are cleared, missing ones are left out. A row that is `None` has no constraint,
+    /// and allows everything.
     ///
-    /// Masks that take little work are written by the calling thread; the others are found on the threads of the pool, so
-    /// that a batch takes as long as its slowest mask where there are threads enough. O(rows · stride) besides.
+    /// Masks that take little work are written by the calling thread; the others are found on the threads of
+    /// the pool, so that a batch takes as long as its slowest mask where there are threads enough. O(rows ·
+    /// stride) besides.
     ///
-    /// The result names the rows whose masks would cost more than their limits allow. Their words are cleared: those
-    /// sequences cannot go on, and no other one is affected.
+    /// The result names the rows whose masks would cost more than their limits allow. Their words are
+    /// cleared: those sequences cannot go on, and no other one is affected.
     ///
     /// # Panics
     /// When the buffer is shorter than `rows.len() * stride`.
@@ -43,8 +45,9 @@ impl Pool {
         self.finish(jobs)
     }
 
-    /// [`fill_batch`](Self::fill_batch) for rows that stand anywhere in the buffer: each goes to the `stride` words of its
-    /// number, and what is between them is left as it is. Of rows with the same number the first one is written.
+    /// [`fill_batch`](Self::fill_batch) for rows that stand anywhere in the buffer: each goes to the `stride`
+    /// words of its number, and what is between them is left as it is. Of rows with the same number the first
+    /// one is written.
     ///
     /// # Panics
     /// When the buffer is too short for one of the numbers.

@@ -1,17 +1,18 @@
 //! How the memory of a grammar stays bounded while texts go on.
 //!
-//! A state is a number that stays valid, so nothing can be evicted from under it. A grammar whose states have outgrown
-//! their share of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes) is replaced as a whole, and sequences
-//! take along what they need: the frames that are open, and the keys that these must remember.
+//! A state is a number that stays valid, so nothing can be evicted from under it. A grammar whose states have
+//! outgrown their share of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes) is replaced as a
+//! whole, and sequences take along what they need: the frames that are open, and the keys that these must
+//! remember.
 //!
 //! ```text
 //!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all who ask
 //!   state 81,204                       ── adopt ────►  state 7     the same future
 //! ```
 //!
-//! What a sequence brings along is not held against the new grammar: twice of that may be used up before it is
-//! outgrown itself, so that a text of a million different keys is copied a number of times that is logarithmic in its
-//! length, and not with every step.
+//! What a sequence brings along is not held against the new grammar: twice of that may be used up before it
+//! is outgrown itself, so that a text of a million different keys is copied a number of times that is
+//! logarithmic in its length, and not with every step.
 //!
 //! # Why whole grammars are replaced
 //!
@@ -56,9 +57,10 @@ impl Grammar {
         }
     }
 
-    /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of it that are
-    /// still needed. Whether it has. O(1) while it has not; see [`compacted`](Grammar::compacted). Where one of the states is
-    /// too large to be taken over, nothing changes.
+    /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of
+    /// it that are still needed. Whether it has. O(1) while it has not; see
+    /// [`compacted`](Grammar::compacted). Where one of the states is too large to be taken over, nothing
+    /// changes.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -90,12 +92,14 @@ impl Grammar {
         true
     }
 
-    /// The grammar that takes the place of this one, if the states of the texts that it read have outgrown their quarter
-    /// of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes); `None` while they have not. O(1).
+    /// The grammar that takes the place of this one, if the states of the texts that it read have outgrown
+    /// their quarter of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes); `None` while they
+    /// have not. O(1).
     ///
-    /// Masks are dropped and found again within their own share, but a [`State`] stays valid for ever. Who reads long
-    /// texts, or many, asks here now and then, and goes on with what [`adopt`](Grammar::adopt) says; when nobody uses the
-    /// old grammar any more, its memory is free. All who ask a grammar, or one that came before it, get the same one.
+    /// Masks are dropped and found again within their own share, but a [`State`] stays valid for ever. Who
+    /// reads long texts, or many, asks here now and then, and goes on with what [`adopt`](Grammar::adopt)
+    /// says; when nobody uses the old grammar any more, its memory is free. All who ask a grammar, or one
+    /// that came before it, get the same one.
     pub fn compacted(&self) -> Option<Grammar> {
         if !self.has_outgrown() {
             return None;
@@ -111,9 +115,10 @@ impl Grammar {
         }))
     }
 
-    /// What a state of another grammar is called here: the same texts may follow, and the same masks are found. `None` if
-    /// the other was not compiled together with this one, or if the state is too large to be copied within
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work). O(what is open in the state, and what that must remember).
+    /// What a state of another grammar is called here: the same texts may follow, and the same masks are
+    /// found. `None` if the other was not compiled together with this one, or if the state is too large to be
+    /// copied within [`Limits::mask_work`](crate::limits::Limits::mask_work). O(what is open in the state,
+    /// and what that must remember).
     pub fn adopt(&self, other: &Grammar, state: State) -> Option<State> {
         if !Arc::ptr_eq(&self.inner.lineage, &other.inner.lineage) {
             return None;

@@ -1,7 +1,8 @@
 //! The tokens that end a sequence, as one request chooses them.
 //!
-//! A vocabulary names the tokens that end a sequence of its model. Engines let a request choose others: a stop token, or all
-//! but one of several. Such a token is *allowed where the text may end, and nowhere else*; who takes it ends the sequence.
+//! A vocabulary names the tokens that end a sequence of its model. Engines let a request choose others: a
+//! stop token, or all but one of several. Such a token is *allowed where the text may end, and nowhere else*;
+//! who takes it ends the sequence.
 //!
 //! ```text
 //!   text so far      mask of the grammar             mask with ends {stop}
@@ -9,8 +10,8 @@
 //!   complete         what may come next, eos         what may come next, stop
 //! ```
 //!
-//! A stop token that is also text of the language can no longer be written as text. If some completion needs it as text, no
-//! token may be left there: that is what the request asks for.
+//! A stop token that is also text of the language can no longer be written as text. If some completion needs
+//! it as text, no token may be left there: that is what the request asks for.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::error::Exhausted;
 use crate::pushdown::FINISHED;
 use crate::vocab::{Vocabulary, VocabularyError};
 
-/// The tokens that end the sequence of one request, in place of those that the vocabulary names. Cheap to clone.
+/// The tokens that end the sequence of one request, in place of those that the vocabulary names. Cheap to
+/// clone.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -74,7 +76,8 @@ impl Ends {
 }
 
 impl Grammar {
-    /// The state after a token of one request; `None` if it may not come next. Ends count only where the text may end.
+    /// The state after a token of one request; `None` if it may not come next. Ends count only where the text
+    /// may end.
     ///
     /// # Errors
     /// When the step costs more than its limits allow.

@@ -13,16 +13,18 @@ pub struct Explanation {
     pub forced: Vec<u8>,
     /// The ways to go on that are shown.
     pub ways: Vec<Way>,
-    /// How many readings of the text there are; each goes on in a way of its own. The work of a mask grows with this.
+    /// How many readings of the text there are; each goes on in a way of its own. The work of a mask grows
+    /// with this.
     pub readings: usize,
 }
 
 impl Grammar {
     /// What may come next and where in the source it stands: at most `most` ways.
     ///
-    /// A way names what is expected, such as a fixed text or a word of a regular language, the bytes that it may begin
-    /// with, and the rules that are being read. Where to find them would cost more
-    /// than [`Limits::mask_work`](crate::limits::Limits::mask_work) there are none. O(ways shown · depth of the state).
+    /// A way names what is expected, such as a fixed text or a word of a regular language, the bytes that it
+    /// may begin with, and the rules that are being read. Where to find them would cost more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) there are none. O(ways shown · depth of the
+    /// state).
     pub fn explain(&self, state: State, most: usize) -> Explanation {
         if state.0 == FINISHED {
             return Explanation {

@@ -1,7 +1,8 @@
 //! The masks that a grammar remembers.
 //!
-//! A mask is known by its state, by the state that is like it for all tokens, and, where that is known, by the frames that
-//! it was found from: what lies below those does not matter, and the same mask serves wherever they lie.
+//! A mask is known by its state, by the state that is like it for all tokens, and, where that is known, by
+//! the frames that it was found from: what lies below those does not matter, and the same mask serves
+//! wherever they lie.
 //!
 //! ```text
 //!   {"a": [{"b": "x│          looked into:  string, member of {, item of [     below: anything
@@ -48,7 +49,8 @@ impl Masks {
         self.known.get(&Key::State(state))
     }
 
-    /// The mask of a state that is not [`known`](Self::known), computed if no thread has found it before, with the least height of what was looked into.
+    /// The mask of a state that is not [`known`](Self::known), computed if no thread has found it before,
+    /// with the least height of what was looked into.
     pub(super) fn get(
         &self,
         state: u32,

@@ -5,8 +5,9 @@
 //!        └► the others: on the threads of the pool                 started when they are first needed
 //! ```
 //!
-//! A host that embeds the library may fork, and threads do not survive that. So a pool asks which process it is in, and
-//! starts new threads in a new one. The library knows no processes itself: the caller passes a function for it.
+//! A host that embeds the library may fork, and threads do not survive that. So a pool asks which process it
+//! is in, and starts new threads in a new one. The library knows no processes itself: the caller passes a
+//! function for it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -30,13 +31,13 @@ struct Crew {
     threads: Arc<rayon::ThreadPool>,
 }
 
-/// The rounds of work that the calling thread gives to each row before it leaves the row to others: some microseconds, which
-/// is about what it takes to wake a thread.
+/// The rounds of work that the calling thread gives to each row before it leaves the row to others: some
+/// microseconds, which is about what it takes to wake a thread.
 const ROUNDS: usize = 512;
 
 impl Pool {
-    /// At most this many threads; with none or one, the calling thread does everything. `process` returns a number that
-    /// differs between a process and its forks, such as [`std::process::id`].
+    /// At most this many threads; with none or one, the calling thread does everything. `process` returns a
+    /// number that differs between a process and its forks, such as [`std::process::id`].
     pub fn new(threads: usize, process: fn() -> u32) -> Pool {
         Pool {
             threads,
@@ -50,7 +51,8 @@ impl Pool {
         self.threads
     }
 
-    /// Does all jobs; the numbers of those whose mask would cost more than its limits allow, in ascending order.
+    /// Does all jobs; the numbers of those whose mask would cost more than its limits allow, in ascending
+    /// order.
     pub(super) fn finish(&self, jobs: Vec<Job<'_>>) -> Vec<(usize, Exhausted)> {
         let mut refused = Vec::new();
         let mut late = Vec::new();
@@ -73,8 +75,8 @@ impl Pool {
         refused
     }
 
-    /// The threads of this process; `None` where there are to be none, where the system gives none, and while another
-    /// thread starts them.
+    /// The threads of this process; `None` where there are to be none, where the system gives none, and while
+    /// another thread starts them.
     fn crew(&self) -> Option<Arc<rayon::ThreadPool>> {
         if self.threads < 2 {
             return None;

@@ -43,13 +43,15 @@ impl From<State> for MaskRequest<'_> {
 }
 
 impl<'e> MaskRequest<'e> {
-    /// The same request within a budget: the whole sequence, its end token included, takes at most so many tokens more.
+    /// The same request within a budget: the whole sequence, its end token included, takes at most so many
+    /// tokens more.
     ///
-    /// Wherever the budget is at least [`Grammar::min_completion`], and that could be counted, some token is allowed, and
-    /// each that is allowed leads to where the budget less one is at least that: drawing from these masks always ends in
-    /// time. Where the budget is ample, the mask is that without one, at the cost of a comparison. Where to find all tokens
-    /// that can be completed in time costs more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only those
-    /// along one such completion are allowed.
+    /// Wherever the budget is at least [`Grammar::min_completion`], and that could be counted, some token is
+    /// allowed, and each that is allowed leads to where the budget less one is at least that: drawing from
+    /// these masks always ends in time. Where the budget is ample, the mask is that without one, at the cost
+    /// of a comparison. Where to find all tokens that can be completed in time costs more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work), only those along one such completion are
+    /// allowed.
     pub fn within(self, budget: impl Into<Option<usize>>) -> Self {
         MaskRequest {
             budget: budget.into(),
@@ -85,13 +87,14 @@ impl Grammar {
     /// ```
     ///
     /// # Errors
-    /// When the mask, or what the budget takes away from it, costs more than the limits allow. Nothing is known of what
-    /// may come next then.
+    /// When the mask, or what the budget takes away from it, costs more than the limits allow. Nothing is
+    /// known of what may come next then.
     pub fn try_mask<'e>(&self, request: impl Into<MaskRequest<'e>>) -> Result<Arc<Mask>, Exhausted> {
         Ok(self.steered_mask(request)?.0)
     }
 
-    /// The mask of a request, and whether its budget took any token away: whether the text is steered towards its end.
+    /// The mask of a request, and whether its budget took any token away: whether the text is steered towards
+    /// its end.
     ///
     /// # Errors
     /// Those of [`try_mask`](Self::try_mask).
@@ -110,8 +113,8 @@ impl Grammar {
         Ok((mask, is_steered))
     }
 
-    /// Writes the mask of a request into a buffer, a bit a token: words beyond the mask are cleared, missing ones are left
-    /// out.
+    /// Writes the mask of a request into a buffer, a bit a token: words beyond the mask are cleared, missing
+    /// ones are left out.
     ///
     /// # Errors
     /// Those of [`try_mask`](Self::try_mask). The buffer is cleared then.

@@ -1,8 +1,9 @@
 //! One sequence as inference engines drive it: accept, validate, roll back, fill.
 //!
-//! A session is a list of states, so that a rollback is a truncation. It goes on in the grammar that takes the place of one
-//! that has outgrown its memory, and then keeps only its last states: what was before them is found again from the tokens
-//! if somebody goes back that far. So a session takes at most eight bytes for each token, however long its text is.
+//! A session is a list of states, so that a rollback is a truncation. It goes on in the grammar that takes
+//! the place of one that has outgrown its memory, and then keeps only its last states: what was before them
+//! is found again from the tokens if somebody goes back that far. So a session takes at most eight bytes for
+//! each token, however long its text is.
 //!
 //! ```text
 //!   tokens   t1 t2 t3 t4 t5 t6
@@ -66,8 +67,8 @@ pub struct Session {
     tokens: Vec<u32>,
     /// The state before every token, in the grammar as it is now.
     origin: State,
-    /// The states after the last tokens, the newest at the end; never empty. As long as all are there, the first is the
-    /// origin.
+    /// The states after the last tokens, the newest at the end; never empty. As long as all are there, the
+    /// first is the origin.
     states: Vec<State>,
     /// The tokens accepted since the grammar was last asked whether it has outgrown its memory.
     unasked: usize,
@@ -76,7 +77,8 @@ pub struct Session {
 /// The states that a session takes along into a new grammar: rollbacks of so many tokens cost nothing.
 const TAKEN_ALONG: usize = 64;
 
-/// A grammar is asked whether it has outgrown its memory after so many tokens: to ask costs as much as several steps.
+/// A grammar is asked whether it has outgrown its memory after so many tokens: to ask costs as much as
+/// several steps.
 const ASKED_AFTER: usize = 32;
 
 impl Session {
@@ -131,8 +133,8 @@ impl Session {
     /// Takes these tokens, all or none.
     ///
     /// # Errors
-    /// When one of them may not come, when the sequence ends before the last one, or when a step costs more than its limits
-    /// allow. Nothing is taken then.
+    /// When one of them may not come, when the sequence ends before the last one, or when a step costs more
+    /// than its limits allow. Nothing is taken then.
     pub fn accept(&mut self, tokens: &[u32]) -> Result<(), SessionError> {
         let before = self.states.len();
         for (index, &token) in tokens.iter().enumerate() {
@@ -200,7 +202,8 @@ impl Session {
         self.states.push(self.origin);
     }
 
-    /// Writes the mask of what may come next into a buffer: words beyond the mask are cleared, missing ones are left out.
+    /// Writes the mask of what may come next into a buffer: words beyond the mask are cleared, missing ones
+    /// are left out.
     ///
     /// # Errors
     /// When the mask costs more than its limits allow. The buffer is cleared then.

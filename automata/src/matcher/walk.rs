@@ -1,7 +1,8 @@
 //! Many steps at once: along a draft, and through a tree of drafts.
 //!
-//! Engines that speculate hand over a tree of tokens in two arrays: the first child of each node, and its next sibling. Node
-//! 0 is the last token of the text itself, so that the state of the sequence is the state *after* node 0.
+//! Engines that speculate hand over a tree of tokens in two arrays: the first child of each node, and its
+//! next sibling. Node 0 is the last token of the text itself, so that the state of the sequence is the state
+//! *after* node 0.
 //!
 //! ```text
 //!            0            child    1  2 -1  4 -1
@@ -49,13 +50,14 @@ pub enum TreeError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftTree<'t> {
     tokens: &'t [i64],
-    /// The nodes that are reached, each after its parent, with the parent's place in this list; the first is node 0.
+    /// The nodes that are reached, each after its parent, with the parent's place in this list; the first is
+    /// node 0.
     order: Vec<(usize, usize)>,
 }
 
 impl<'t> DraftTree<'t> {
-    /// The tree of these tokens, with the first child and the next sibling of each node; a negative number stands for none.
-    /// The token of node 0 is not looked at.
+    /// The tree of these tokens, with the first child and the next sibling of each node; a negative number
+    /// stands for none. The token of node 0 is not looked at.
     ///
     /// # Errors
     /// When the arrays differ in length, name nodes that are not there, or lead to a node twice.
@@ -108,8 +110,8 @@ fn named(entry: i64, node: usize, len: usize) -> Result<Option<usize>, TreeError
 }
 
 impl Grammar {
-    /// The states along a draft: the one after each of its tokens, as far as they may come. Shorter than the draft where a
-    /// token may not come, or where to know would cost more than
+    /// The states along a draft: the one after each of its tokens, as far as they may come. Shorter than the
+    /// draft where a token may not come, or where to know would cost more than
     /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows.
     ///
     /// ```
@@ -133,7 +135,8 @@ impl Grammar {
         states.collect()
     }
 
-    /// The state after each node of a tree, with the tokens that lead to it; `None` where one of them may not come.
+    /// The state after each node of a tree, with the tokens that lead to it; `None` where one of them may not
+    /// come.
     fn states_of(
         &self,
         state: State,
@@ -156,13 +159,13 @@ impl Grammar {
 }
 
 impl Pool {
-    /// Writes the mask after each node of a draft tree into the row of the node, `stride` words for each, and returns the
-    /// states after the nodes. `row` says where the sequence stands: after node 0. A node at depth *d* has *d* tokens less
-    /// to spend than `row.budget` says.
+    /// Writes the mask after each node of a draft tree into the row of the node, `stride` words for each, and
+    /// returns the states after the nodes. `row` says where the sequence stands: after node 0. A node at
+    /// depth *d* has *d* tokens less to spend than `row.budget` says.
     ///
-    /// Rows of nodes that cannot be reached, because a token on the way may not come, are left as they are, and so are
-    /// those of nodes that end the sequence. Nodes whose mask would cost more than the limits allow are named in the second
-    /// part of the result, and their words are cleared.
+    /// Rows of nodes that cannot be reached, because a token on the way may not come, are left as they are,
+    /// and so are those of nodes that end the sequence. Nodes whose mask would cost more than the limits
+    /// allow are named in the second part of the result, and their words are cleared.
     ///
     /// # Panics
     /// When the buffer is shorter than `tree.len() * stride`.

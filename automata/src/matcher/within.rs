@@ -10,12 +10,14 @@ use crate::pushdown::FINISHED;
 use crate::work;
 
 impl Grammar {
-    /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may end, 0
-    /// where it has ended. `None` where no way was found, because the vocabulary cannot write what is missing;
-    /// [`usize::MAX`] where it can write all bytes, so that the shortest completion is longer than can be counted.
+    /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may
+    /// end, 0 where it has ended. `None` where no way was found, because the vocabulary cannot write what is
+    /// missing; [`usize::MAX`] where it can write all bytes, so that the shortest completion is longer than
+    /// can be counted.
     ///
-    /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in tokens may
-    /// be missed, so that the number can be too great, and is then what [`MaskRequest::within`](super::MaskRequest::within) needs too.
+    /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in
+    /// tokens may be missed, so that the number can be too great, and is then what
+    /// [`MaskRequest::within`](super::MaskRequest::within) needs too.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -72,7 +74,8 @@ impl Grammar {
         })
     }
 
-    /// The mask without the tokens after which more than `limit` tokens are needed; `None` where it stays as it is.
+    /// The mask without the tokens after which more than `limit` tokens are needed; `None` where it stays as
+    /// it is.
     fn narrowed(&self, state: State, mask: &Mask, limit: u64) -> Result<Option<Mask>, Exhausted> {
         let (budget, place) = (self.budget()?, self.place());
         let narrowed = self.ask(|| budget.narrowed(place, state.0, mask, limit));
@@ -84,8 +87,9 @@ impl Grammar {
         }
     }
 
-    /// Whether the sequence can be completed with at most `budget` more tokens, its end token included: whether
-    /// a [mask within it](super::MaskRequest::within) allows any. Cheaper than the number, where the answer is plain.
+    /// Whether the sequence can be completed with at most `budget` more tokens, its end token included:
+    /// whether a [mask within it](super::MaskRequest::within) allows any. Cheaper than the number, where the
+    /// answer is plain.
     pub fn completes_within(&self, state: State, budget: usize) -> bool {
         match budget.checked_sub(1) {
             _ if self.is_finished(state) => true,

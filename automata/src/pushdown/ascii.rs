@@ -1,5 +1,6 @@
-//! Whether a character beyond ASCII is never needed where characters are counted: wherever one may be written, ASCII
-//! characters lead to the same place. Then the fewest bytes that complete a text are also the fewest characters.
+//! Whether a character beyond ASCII is never needed where characters are counted: wherever one may be
+//! written, ASCII characters lead to the same place. Then the fewest bytes that complete a text are also the
+//! fewest characters.
 
 use super::Machine;
 use super::plan::nfa::Label;
@@ -30,8 +31,8 @@ pub fn more_bytes(first: u8) -> usize {
 }
 
 impl Machine {
-    /// Whether for each character beyond ASCII that may come somewhere, so many ASCII characters lead to the same place. `false`
-    /// also where that is not known. O(size of the grammar).
+    /// Whether for each character beyond ASCII that may come somewhere, so many ASCII characters lead to the
+    /// same place. `false` also where that is not known. O(size of the grammar).
     pub fn takes_ascii_for_all(&self, least: usize) -> bool {
         let frames = &self.stacks.frames;
         let is_ascii = |label| !matches!(label, Label::Bytes(_, 0x80..));

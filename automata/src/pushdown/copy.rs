@@ -1,9 +1,9 @@
 //! A configuration in a machine of its own.
 //!
-//! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they write
-//! themselves, or a search for the shortest completion. Such steps are taken in a copy of the configuration, in a
-//! machine that has found nothing else and is dropped when the question is answered. The same way a sequence moves on to
-//! another machine of its grammar.
+//! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they
+//! write themselves, or a search for the shortest completion. Such steps are taken in a copy of the
+//! configuration, in a machine that has found nothing else and is dropped when the question is answered. The
+//! same way a sequence moves on to another machine of its grammar.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,8 +16,8 @@ use crate::pushdown::object::progress::Progress;
 use crate::work::spend;
 
 impl Stacks {
-    /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers. O(depth of
-    /// the callers · size of what they remember).
+    /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers.
+    /// O(depth of the callers · size of what they remember).
     pub(crate) fn apart(&self, frame: FrameId, callers: ConfigId) -> (Stacks, ConfigId) {
         let (fresh, copies) = self.copy_below(callers);
         let frame = fresh.frames.copy_frame(&self.frames, frame);
@@ -56,8 +56,8 @@ impl Stacks {
         copies
     }
 
-    /// A configuration and all that it may return to, each after those that it names itself: a configuration is
-    /// numbered after its callers.
+    /// A configuration and all that it may return to, each after those that it names itself: a configuration
+    /// is numbered after its callers.
     fn below(&self, config: ConfigId) -> Vec<ConfigId> {
         let mut found = FxHashSet::default();
         let mut open = vec![config];

@@ -1,7 +1,7 @@
 //! What a configuration reads next, in words that a person can use.
 //!
-//! A reader is a frame with its callers. The frame says what is read; the rules of the callers say where in the source
-//! that is, from the inside out.
+//! A reader is a frame with its callers. The frame says what is read; the rules of the callers say where in
+//! the source that is, from the inside out.
 
 use rustc_hash::FxHashSet;
 
@@ -19,8 +19,9 @@ pub struct Way {
     pub expected: Expected,
     /// The bytes that may come first, as ranges in order, both ends included.
     pub bytes: Vec<(u8, u8)>,
-    /// The rules that are being read, from the inside out: rules of an EBNF grammar, or JSON pointers into a schema.
-    /// A rule that goes on in itself is named once, and one in which nothing is left to be read is not named.
+    /// The rules that are being read, from the inside out: rules of an EBNF grammar, or JSON pointers into a
+    /// schema. A rule that goes on in itself is named once, and one in which nothing is left to be read is
+    /// not named.
     pub rules: Vec<String>,
 }
 
@@ -31,8 +32,8 @@ pub enum Expected {
     Text(Vec<u8>),
     /// A choice of bytes.
     Bytes,
-    /// A text of a regular language, such as a string or a number: the shortest bytes that complete it, and whether it
-    /// has begun.
+    /// A text of a regular language, such as a string or a number: the shortest bytes that complete it, and
+    /// whether it has begun.
     Word {
         /// The shortest completion, or its first bytes where it is long; of several the first in order.
         shortest: Vec<u8>,
@@ -60,8 +61,8 @@ const SHOWN_MEMBERS: usize = 16;
 const SHOWN_RULES: usize = 32;
 
 impl Stacks {
-    /// The ways in which a configuration goes on, at most `most` of them, and how many there are. O(ways shown ·
-    /// (depth of their callers + length of their texts)).
+    /// The ways in which a configuration goes on, at most `most` of them, and how many there are. O(ways
+    /// shown · (depth of their callers + length of their texts)).
     pub(crate) fn describe(&self, config: ConfigId, most: usize) -> (Vec<Way>, usize) {
         let readers = &self.closure(config).readers;
         // One reader may go on in several ways: members of an object that begin alike are one.
@@ -213,8 +214,8 @@ fn word(terminal: &Terminal, cursor: Option<Cursor>) -> (Expected, Vec<(u8, u8)>
 const SEARCHED: usize = 4096;
 
 impl Terminal {
-    /// The shortest bytes that complete a word, of several the first in order; the first of them where they are longer
-    /// than `limit`. Breadth first.
+    /// The shortest bytes that complete a word, of several the first in order; the first of them where they
+    /// are longer than `limit`. Breadth first.
     fn shortest_word(&self, from: Cursor, limit: usize) -> Vec<u8> {
         // Each place with the one that it was found from and the byte between.
         let mut found = vec![(from, 0, 0)];

@@ -9,10 +9,10 @@
 //!   frame     from the above and its progress   configuration   min over pairs:  frame + callers
 //! ```
 //!
-//! Two tables are kept apart where they differ. *At least*: over all bytes, never too many. *Achievable*: over the
-//! bytes that the vocabulary has a token for, never too few, and consistent: where it says n > 0, some usable byte or
-//! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
-//! following it leads to an end.
+//! Two tables are kept apart where they differ. *At least*: over all bytes, never too many. *Achievable*:
+//! over the bytes that the vocabulary has a token for, never too few, and consistent: where it says n > 0,
+//! some usable byte or special token leads to where it says n − 1 or less. So it bounds the tokens of the
+//! shortest completion, and following it leads to an end.
 
 mod bare;
 mod calls;
@@ -62,7 +62,8 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// The same distances for a [copy](Stacks::apart_whole) of the machine, whose frames and configurations have other numbers.
+    /// The same distances for a [copy](Stacks::apart_whole) of the machine, whose frames and configurations
+    /// have other numbers.
     pub(crate) fn apart(&self) -> Distances {
         Distances {
             usable: self.usable,
@@ -124,8 +125,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a word that a judge tells and of which this is written. *Achievable* are only the
-    /// completions that the judge names, so that another may be shorter.
+    /// The fewest steps that complete a word that a judge tells and of which this is written. *Achievable*
+    /// are only the completions that the judge names, so that another may be shorter.
     pub(crate) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
         if judge.accepts(text) {
             return 0;
@@ -168,8 +169,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key, steps that are
-    /// enough whatever key it is.
+    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key,
+    /// steps that are enough whatever key it is.
     pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
         match stacks.frames.get(frame).key {
             FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {
@@ -180,8 +181,8 @@ impl Distances {
         }
     }
 
-    /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`] where
-    /// it has none, or where no bound is known.
+    /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`]
+    /// where it has none, or where no bound is known.
     pub(crate) fn peak_of(&self, stacks: &Stacks, frame: FrameId) -> u64 {
         let frames = &stacks.frames;
         match frames.get(frame).key {
@@ -261,8 +262,8 @@ impl Distances {
         words.map_or(NEVER, |words| words.peak(cursor))
     }
 
-    /// A key in progress with its item and the rest of its series. The key has gone on from the frame with these bytes; with
-    /// `None` what is found holds for any, and may be more than some need.
+    /// A key in progress with its item and the rest of its series. The key has gone on from the frame with
+    /// these bytes; with `None` what is found holds for any, and may be more than some need.
     fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
         let (series, rest, progress, _) = frames.key_parts(frame);
         let word = match frames.nfa.series[series as usize].rest[rest as usize].key {
@@ -289,8 +290,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps to the end of a word of the terminal that is none of these: as many as more words end within than
-    /// there are of them.
+    /// The fewest steps to the end of a word of the terminal that is none of these: as many as more words end
+    /// within than there are of them.
     fn of_free_word(&self, terminal: &Terminal, index: u32, cursor: Cursor, unwritable: &[Vec<u8>]) -> u64 {
         let usable = |word: &&Vec<u8>| word.iter().all(|&byte| self.usable.contains(byte));
         let unwritable = unwritable.iter().filter(usable);
@@ -341,7 +342,8 @@ impl Distances {
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// The fewest steps from where a rule is complete to where `goal` is, for rules that `goal` may begin with.
+    /// The fewest steps from where a rule is complete to where `goal` is, for rules that `goal` may begin
+    /// with.
     fn find_ascents(&self, frames: &Frames, goal: u32) -> FxHashMap<u32, u64> {
         let (nfa, analysis) = (&frames.nfa, &frames.analysis);
         let group = analysis.recursive_group[goal as usize];

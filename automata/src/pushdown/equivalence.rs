@@ -1,9 +1,10 @@
 //! Frames and configurations between which no token can tell.
 //!
-//! An object with open keys is in another state after each of its members, since it remembers which keys it has. And yet
-//! what may come next is the same: no token ends a value, separates it from the next member and writes that member's key.
-//! So each state has one that is *like* it, in which only what tokens can see is remembered, and masks are found for those.
-//! Of the masks that had been made of texts of JSON, three in four had been there before, in another state.
+//! An object with open keys is in another state after each of its members, since it remembers which keys it
+//! has. And yet what may come next is the same: no token ends a value, separates it from the next member and
+//! writes that member's key. So each state has one that is *like* it, in which only what tokens can see is
+//! remembered, and masks are found for those. Of the masks that had been made of texts of JSON, three in four
+//! had been there before, in another state.
 //!
 //! ```text
 //!   {"name": "x", "id": 1, "tags": [│        written: name, id     ┐
@@ -13,11 +14,11 @@
 //!
 //! What tokens can see is asked of the vocabulary (`Sight`):
 //!
-//! - A key that was used is seen by tokens that hold all of it, or complete it if it is being written. Others are
-//!   forgotten, where more keys than any number of them are left.
-//! - After an item, a member is seen by tokens that hold something of its separator, and later the byte with which members
-//!   open and the one that follows it in this one. Of all that are not seen it is enough to know whether some may be
-//!   written, and whether one must be.
+//! - A key that was used is seen by tokens that hold all of it, or complete it if it is being written. Others
+//!   are forgotten, where more keys than any number of them are left.
+//! - After an item, a member is seen by tokens that hold something of its separator, and later the byte with
+//!   which members open and the one that follows it in this one. Of all that are not seen it is enough to
+//!   know whether some may be written, and whether one must be.
 //! - Where other keys may begin like the key of a member, that it may be written is not seen before it ends.
 //!
 //! And a rule in progress is like every other that goes on with the same (`suffixes`).

@@ -1,7 +1,7 @@
 //! Frames: what one rule, terminal or series in progress knows, and how it can go on.
 //!
-//! A frame is a determinised state *within* one callee, taken without whoever called it. Frames are interned, so a
-//! frame number is an identity: equal numbers have equal futures up to their end.
+//! A frame is a determinised state *within* one callee, taken without whoever called it. Frames are interned,
+//! so a frame number is an identity: equal numbers have equal futures up to their end.
 //!
 //! ```text
 //!   kind        state                                own bytes            calls
@@ -13,8 +13,8 @@
 //!   words       listed words with the same beginning their next bytes     –
 //! ```
 //!
-//! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
-//! empty passes the call by (see `closure`), so that entering never loops.
+//! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
+//! something empty passes the call by (see `closure`), so that entering never loops.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -81,7 +81,7 @@ fn hash_of_rule(rule: u32, nodes: &[u32]) -> u64 {
 }
 
 /// It is not known yet which frame stands for one.
-pub(crate) const UNKNOWN: FrameId = FrameId::MAX;
+pub(crate) const UNKNOWN_FRAME: FrameId = FrameId::MAX;
 
 /// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ pub(crate) struct Frame {
     may_call: bool,
     calls: OnceBox<Calls>,
     /// What the frame of a rule reads.
-    edges: OnceBox<Edges>,
+    edges: OnceBox<RuleEdges>,
     /// The frame that stands for all that tokens cannot tell from it, once that was asked for.
     pub(crate) representative: AtomicU32,
     /// For a frame at the top of configurations how deep masks looked below it, a bit for each depth.
@@ -139,7 +139,7 @@ impl Frame {
 
 /// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
 #[derive(Debug, Default)]
-struct Edges {
+struct RuleEdges {
     list: EdgeList,
     bytes: ByteSet,
 }
@@ -327,7 +327,7 @@ impl Frames {
             may_call,
             calls: OnceBox::new(),
             edges: OnceBox::new(),
-            representative: AtomicU32::new(UNKNOWN),
+            representative: AtomicU32::new(UNKNOWN_FRAME),
             depths: AtomicU64::new(0),
         }
     }
@@ -413,7 +413,8 @@ impl Frames {
         }
     }
 
-    /// Most frames of rules are left by one byte only, so that the other ways out of them are not looked for here.
+    /// Most frames of rules are left by one byte only, so that the other ways out of them are not looked for
+    /// here.
     fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         let frame = self.get(id);
         let wanted = |label: Label| label.covers(byte);
@@ -430,7 +431,7 @@ impl Frames {
     }
 
     /// What the frame of a rule reads, as ranges of bytes in order. Found once.
-    fn edges(&self, id: FrameId) -> &Edges {
+    fn edges(&self, id: FrameId) -> &RuleEdges {
         let frame = self.get(id);
         let find = || {
             let list = match &frame.key {
@@ -442,7 +443,7 @@ impl Frames {
             for &(first, last, _) in &list {
                 bytes.insert_range(first, last);
             }
-            Box::new(Edges { list, bytes })
+            Box::new(RuleEdges { list, bytes })
         };
         frame.edges.get_or_init(find)
     }

@@ -1,9 +1,10 @@
 //! Configurations for looking ahead.
 //!
 //! A mask tries thousands of continuations of which one will be written. The configurations of [`Stacks`] are
-//! interned for good, which is right for text that was written and wrong for text that only might be: a key that
-//! some token could begin would stay in memory for ever. So masks look ahead with *heads* of a graph-structured
-//! stack: the same pairs of a frame and its callers, as plain values in lists that are dropped with the mask.
+//! interned for good, which is right for text that was written and wrong for text that only might be: a key
+//! that some token could begin would stay in memory for ever. So masks look ahead with *heads* of a
+//! graph-structured stack: the same pairs of a frame and its callers, as plain values in lists that are
+//! dropped with the mask.
 //!
 //! ```text
 //!   Stacks      config 17 ──"a"──► config 18                      interned, memoised, shared
@@ -11,10 +12,10 @@
 //!                                   read a byte    follow calls and returns
 //! ```
 //!
-//! A head knows its place in a terminal by the cursor alone, and the text of a key by where in the path of the walk
-//! it began, so that nothing need be interned to read on. Callers are a configuration of the stacks or a local set;
-//! local sets are hash-consed, and heads in the same place are merged by uniting their callers, so that ambiguity
-//! costs no more here than there.
+//! A head knows its place in a terminal by the cursor alone, and the text of a key by where in the path of
+//! the walk it began, so that nothing need be interned to read on. Callers are a configuration of the stacks
+//! or a local set; local sets are hash-consed, and heads in the same place are merged by uniting their
+//! callers, so that ambiguity costs no more here than there.
 //!
 //! # Why heads are not interned
 //!
@@ -48,7 +49,8 @@ use super::stack::{ConfigId, END, Stacks};
 use crate::language::Cursor;
 use crate::work::spend;
 
-/// The cost of a head that is followed, in rounds of a plain loop: it is looked up in tables that memory is slow for.
+/// The cost of a head that is followed, in rounds of a plain loop: it is looked up in tables that memory is
+/// slow for.
 const FOLLOWED: usize = 24;
 
 /// The heads of one walk and what they return to.
@@ -134,8 +136,8 @@ impl<'a> Lookahead<'a> {
         readers
     }
 
-    /// Whether a step or an expansion since the last call came to where a key that is not known makes a difference, so
-    /// that what it found is not all: tokens that go there are to be judged apart.
+    /// Whether a step or an expansion since the last call came to where a key that is not known makes a
+    /// difference, so that what it found is not all: tokens that go there are to be judged apart.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
@@ -302,8 +304,8 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// Goes on with the callers of a terminal that may end. A walk comes to the same ones after every letter of a word;
-    /// what they read next is found once, unless it depends on where the path is.
+    /// Goes on with the callers of a terminal that may end. A walk comes to the same ones after every letter
+    /// of a word; what they read next is found once, unless it depends on where the path is.
     fn end_terminal(&mut self, callers: Callers, path: &[u8], open: &mut Reached, readers: &mut Vec<Head>) {
         if callers == END || callers & LOCAL == 0 {
             return self.give_back(callers, path.len(), open, readers);

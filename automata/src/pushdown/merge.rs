@@ -1,8 +1,8 @@
 //! Unions of configurations.
 //!
-//! Where a text can be read in several ways, a frame has several callers, and these have callers again. Put side by side
-//! they would be as many stacks as there are ways; a union merges them level by level, so that each frame stands once on
-//! each level:
+//! Where a text can be read in several ways, a frame has several callers, and these have callers again. Put
+//! side by side they would be as many stacks as there are ways; a union merges them level by level, so that
+//! each frame stands once on each level:
 //!
 //! ```text
 //!   a      a b      a b c          a ─┬─ (end)
@@ -10,13 +10,13 @@
 //!                                           └─ c
 //! ```
 //!
-//! In `s ::= s s s | "a"`, where a letter may stand at any depth, the union of all depths up to `n` is one level above
-//! that of all up to `n - 1`, so that a letter adds one configuration. Unions are remembered: level by level they find
-//! those of the letters before.
+//! In `s ::= s s s | "a"`, where a letter may stand at any depth, the union of all depths up to `n` is one
+//! level above that of all up to `n - 1`, so that a letter adds one configuration. Unions are remembered:
+//! level by level they find those of the letters before.
 //!
-//! A union may have more levels than memory allows to follow, or be of sets of stacks whose merged form is much larger
-//! than they are, as where any letter may be the middle of a palindrome. So it goes down a bounded number of levels with
-//! bounded work, and leaves the rest side by side, which is the same set.
+//! A union may have more levels than memory allows to follow, or be of sets of stacks whose merged form is
+//! much larger than they are, as where any letter may be the middle of a palindrome. So it goes down a
+//! bounded number of levels with bounded work, and leaves the rest side by side, which is the same set.
 //!
 //! # Why on all levels
 //!
@@ -31,32 +31,33 @@ use super::stack::{ConfigId, END, Stacks};
 use crate::work::spend;
 
 /// Levels that are merged before the rest is left side by side.
-const DEEPEST: usize = 8;
+const MERGED_LEVELS: usize = 8;
 
 /// Unions that are made at most for one configuration.
-const MOST: usize = 16;
+const MOST_UNIONS: usize = 16;
 
 /// What one union may still cost, and whether it was enough.
-struct Work {
+struct UnionWork {
     left: usize,
     whole: bool,
 }
 
 impl Stacks {
-    /// The same set of stacks with each frame once, as far as the bounds of a union go. The pairs are in order.
+    /// The same set of stacks with each frame once, as far as the bounds of a union go. The pairs are in
+    /// order.
     pub(crate) fn merge(&self, pairs: Vec<(FrameId, ConfigId)>) -> Vec<(FrameId, ConfigId)> {
-        let mut work = Work {
-            left: MOST,
+        let mut work = UnionWork {
+            left: MOST_UNIONS,
             whole: true,
         };
-        self.merge_within(pairs, DEEPEST, &mut work)
+        self.merge_within(pairs, MERGED_LEVELS, &mut work)
     }
 
     fn merge_within(
         &self,
         pairs: Vec<(FrameId, ConfigId)>,
         levels: usize,
-        work: &mut Work,
+        work: &mut UnionWork,
     ) -> Vec<(FrameId, ConfigId)> {
         let groups = pairs.chunk_by(|a, b| a.0 == b.0);
         let merged = groups.map(|group| match group {
@@ -70,7 +71,7 @@ impl Stacks {
     }
 
     /// The union of configurations that are in order.
-    fn union(&self, all: &[ConfigId], levels: usize, work: &mut Work) -> ConfigId {
+    fn union(&self, all: &[ConfigId], levels: usize, work: &mut UnionWork) -> ConfigId {
         if let Some(known) = self.unions.get(all) {
             return *known;
         }
@@ -83,7 +84,7 @@ impl Stacks {
             whole = levels > 0 && work.left > 0;
             if whole {
                 let left = work.left - 1;
-                let mut own = Work { left, whole };
+                let mut own = UnionWork { left, whole };
                 pairs = self.merge_within(pairs, levels - 1, &mut own);
                 (work.left, whole) = (own.left, own.whole);
             }

@@ -1,7 +1,8 @@
 //! Stretches of text that are read without a configuration after each byte.
 //!
-//! A token has several bytes, and what may come between them nobody asks. As long as all frames that read stay within
-//! themselves, each is a place that moves on by the byte, and only the last ones are made into frames and a configuration:
+//! A token has several bytes, and what may come between them nobody asks. As long as all frames that read
+//! stay within themselves, each is a place that moves on by the byte, and only the last ones are made into
+//! frames and a configuration:
 //!
 //! ```text
 //!   {│                  one configuration
@@ -9,7 +10,8 @@
 //!        me│            one configuration
 //! ```
 //!
-//! Whatever may call, end or go on with its callers ends a stretch, and so do two that come to the same place.
+//! Whatever may call, end or go on with its callers ends a stretch, and so do two that come to the same
+//! place.
 
 use smallvec::SmallVec;
 
@@ -18,7 +20,7 @@ use super::lookahead::At;
 use super::stack::{ConfigId, Stacks};
 
 /// More frames than this are read byte by byte.
-const FEW: usize = 4;
+const FEW_FRAMES: usize = 4;
 
 impl Stacks {
     /// The configuration after these bytes, or `None` if no text goes on with them.
@@ -38,18 +40,18 @@ impl Stacks {
         Some(at)
     }
 
-    /// The configuration after as many of these bytes as one stretch has, and how many that are; `None` where they have to
-    /// be read byte by byte.
+    /// The configuration after as many of these bytes as one stretch has, and how many that are; `None` where
+    /// they have to be read byte by byte.
     fn stretch(&self, config: ConfigId, bytes: &[u8]) -> Option<(ConfigId, usize)> {
         let readers = &self.closure(config).readers;
-        if readers.len() > FEW {
+        if readers.len() > FEW_FRAMES {
             return None;
         }
         let frames = &self.frames;
         let begun = readers
             .iter()
             .map(|&(frame, callers)| (frames.place(frame, 0), callers));
-        let begun: SmallVec<[(At, ConfigId); FEW]> = begun.collect();
+        let begun: SmallVec<[(At, ConfigId); FEW_FRAMES]> = begun.collect();
         let mut places = begun.clone();
         let mut read = 0;
         loop {
@@ -62,7 +64,8 @@ impl Stacks {
                 }
                 None => false,
             });
-            // Who comes back to where it was is the same configuration again, which is remembered for the byte.
+            // Who comes back to where it was is the same configuration again, which is remembered for the
+            // byte.
             let goes_on = read < bytes.len() && places != begun && self.are_apart(&places);
             if !goes_on {
                 break;

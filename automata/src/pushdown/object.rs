@@ -1,4 +1,5 @@
-//! Lists of items: arrays and objects, their properties, their additional keys, and what was written of them so far.
+//! Lists of items: arrays and objects, their properties, their additional keys, and what was written of them
+//! so far.
 //!
 //! ```text
 //!   progress     what a list remembers: items written, how many, with which keys

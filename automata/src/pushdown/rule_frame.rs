@@ -9,7 +9,7 @@ use crate::pushdown::plan::nfa::{Callee, Label};
 use crate::work::spend;
 
 /// How many nodes or edges are looked through in the time of one round of other loops.
-const PLAIN: usize = 16;
+const NODES_A_ROUND: usize = 16;
 
 impl Frames {
     pub(crate) fn find_edges(&self, rule: u32, nodes: &[u32]) -> EdgeList {
@@ -27,7 +27,7 @@ impl Frames {
         nodes: &[u32],
         covers: impl Fn(Label) -> bool,
     ) -> Option<FrameId> {
-        spend(1 + nodes.len() / PLAIN);
+        spend(1 + nodes.len() / NODES_A_ROUND);
         let edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
         let to = edges.filter(|edge| covers(edge.label)).map(|edge| edge.to);
         let to: SmallVec<[u32; 4]> = to.collect();
@@ -100,8 +100,8 @@ impl Frames {
         edges.all(|edge| matches!(edge.label, Label::Bytes(..))) && self.has_no_left_corners(node)
     }
 
-    /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and after
-    /// the leading calls of a left-recursive rule that has just been completed.
+    /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and
+    /// after the leading calls of a left-recursive rule that has just been completed.
     pub(crate) fn closure(&self, nodes: &[u32]) -> Vec<u32> {
         let mut nodes = nodes.to_vec();
         let mut seen = Seen::default();
@@ -109,7 +109,7 @@ impl Frames {
         let mut at = 0;
         while at < nodes.len() {
             let node = nodes[at];
-            spend(1 + self.nfa.nodes[node as usize].len() / PLAIN);
+            spend(1 + self.nfa.nodes[node as usize].len() / NODES_A_ROUND);
             for edge in &self.nfa.nodes[node as usize] {
                 let passes = match edge.label {
                     Label::Empty => true,
@@ -170,8 +170,9 @@ impl Frames {
         found
     }
 
-    /// Whether a rule calls itself at its end. Where it is complete, it may also go on as what it begins with, but so
-    /// may the call itself: `s s` after `s` is another `s`, and need not be remembered to be one.
+    /// Whether a rule calls itself at its end. Where it is complete, it may also go on as what it begins
+    /// with, but so may the call itself: `s s` after `s` is another `s`, and need not be remembered to be
+    /// one.
     fn is_own_end(&self, rule: u32, callee: Callee, to: &[u32]) -> bool {
         callee == Callee::Rule(rule) && to == [self.nfa.rules[rule as usize].accept]
     }

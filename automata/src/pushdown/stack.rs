@@ -1,10 +1,11 @@
 //! Configurations: sets of stacks of frames, shared and interned.
 //!
-//! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are merged
-//! after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a graph-structured
-//! stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of a configuration its
-//! identity: equal numbers have equal futures, and a step is memoised: the first in the configuration itself, since most
-//! are left by one byte only, others in a row of 256 entries, kept in blocks of 16.
+//! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are
+//! merged after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a
+//! graph-structured stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of
+//! a configuration its identity: equal numbers have equal futures, and a step is memoised: the first in the
+//! configuration itself, since most are left by one byte only, others in a row of 256 entries, kept in blocks
+//! of 16.
 //!
 //! ```text
 //!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
@@ -43,7 +44,7 @@ struct Config {
     token: AtomicU64,
     /// The first byte that was asked for, and where it leads.
     first: AtomicU64,
-    row: OnceBox<Row>,
+    row: OnceBox<StepRow>,
     /// The configuration that stands for all that tokens cannot tell from it, once that was asked for.
     representative: AtomicU32,
     /// What it is called in every process, once that was asked for; 0 before.
@@ -60,7 +61,7 @@ impl Config {
             token: AtomicU64::new(NONE),
             first: AtomicU64::new(NONE),
             row: OnceBox::new(),
-            representative: AtomicU32::new(UNKNOWN),
+            representative: AtomicU32::new(UNKNOWN_STATE),
             name: AtomicU64::new(0),
             height,
         }
@@ -68,7 +69,7 @@ impl Config {
 }
 
 /// The configuration after each byte, as far as it was asked for; the high half of a byte finds the block.
-type Row = [OnceBox<[AtomicU32; 16]>; 16];
+type StepRow = [OnceBox<[AtomicU32; 16]>; 16];
 
 /// What a configuration can do next, calls and returns followed as far as nothing is read.
 #[derive(Debug, Default)]
@@ -99,9 +100,10 @@ pub struct Stacks {
 }
 
 /// What has to be followed, the last one first.
-type Open = SmallVec<[(FrameId, ConfigId); 8]>;
+type OpenFrame = SmallVec<[(FrameId, ConfigId); 8]>;
 
-/// About how much memory a configuration takes, with how it is found, the block of one step and what it shows, in bytes.
+/// About how much memory a configuration takes, with how it is found, the block of one step and what it
+/// shows, in bytes.
 pub(crate) const CONFIG_BYTES: usize = 600;
 
 /// A frame with its callers.
@@ -111,9 +113,9 @@ const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
 const NEW: usize = 48;
 
 /// The most readers that are compared with each other, which is faster than sorting that few.
-const FEW: usize = 16;
+const FEW_READERS: usize = 16;
 
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN_STATE: u32 = u32::MAX;
 
 /// What stands in lists of frames where callers are left out.
 const BELOW: FrameId = FrameId::MAX;
@@ -176,7 +178,8 @@ impl Stacks {
         !self.frames.nfa.judged.is_empty()
     }
 
-    /// Whether keys must differ, or items meet demands, so that some distances are those of a way that may not be the shortest.
+    /// Whether keys must differ, or items meet demands, so that some distances are those of a way that may
+    /// not be the shortest.
     pub fn counts_keys(&self) -> bool {
         let mut series = self.frames.nfa.series.iter();
         series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
@@ -187,8 +190,8 @@ impl Stacks {
         self.frames.word_ends(frame, written)
     }
 
-    /// The shortest bytes after which the key of a frame could only become one that was written before. Some may be left out
-    /// of which `fits` is false.
+    /// The shortest bytes after which the key of a frame could only become one that was written before. Some
+    /// may be left out of which `fits` is false.
     pub(crate) fn taken(&self, frame: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         self.frames.taken(frame, fits)
     }
@@ -201,7 +204,7 @@ impl Stacks {
                 .representative
                 .load(Ordering::Relaxed)
             {
-                UNKNOWN => None,
+                UNKNOWN_STATE => None,
                 like => Some(like),
             },
         }
@@ -281,19 +284,20 @@ impl Stacks {
         self.configs.push(Config::new(pairs.into(), height, closure)) as ConfigId
     }
 
-    /// How many single frames lie above one another from a configuration to the bottom, or to where there are several.
+    /// How many single frames lie above one another from a configuration to the bottom, or to where there are
+    /// several.
     pub(crate) fn height(&self, config: ConfigId) -> u32 {
         self.configs[config as usize].height
     }
 
-    /// How many levels of callers have been looked into, if the lowest of them has this height; `None` if that was the
-    /// bottom, or where there are several frames.
+    /// How many levels of callers have been looked into, if the lowest of them has this height; `None` if
+    /// that was the bottom, or where there are several frames.
     pub(crate) fn depth(&self, config: ConfigId, lowest: u32) -> Option<u32> {
         (lowest > 0).then(|| (self.height_of_callers(config) + 1).saturating_sub(lowest))
     }
 
-    /// The frames in the upper `depth` levels of a configuration. What is found without looking further down is the same in
-    /// all configurations in which these are equal.
+    /// The frames in the upper `depth` levels of a configuration. What is found without looking further down
+    /// is the same in all configurations in which these are equal.
     pub(crate) fn upper(&self, config: ConfigId, depth: u32) -> Option<Box<[FrameId]>> {
         let lowest = (self.height_of_callers(config) + 1)
             .checked_sub(depth)
@@ -312,7 +316,8 @@ impl Stacks {
         Some(frames.into())
     }
 
-    /// How deep masks looked below the first frame of a configuration, wherever that was; a bit for each depth.
+    /// How deep masks looked below the first frame of a configuration, wherever that was; a bit for each
+    /// depth.
     pub(crate) fn depths(&self, config: ConfigId) -> u64 {
         let top = self.pairs(config).first();
         top.map_or(0, |&(frame, _)| {
@@ -358,8 +363,8 @@ impl Stacks {
         known.closure.get_or_init(|| self.expand(config))
     }
 
-    /// The callers that a configuration may return to without reading, as far as it is not known what they can do next;
-    /// each comes after its own callers, which are numbered before it.
+    /// The callers that a configuration may return to without reading, as far as it is not known what they
+    /// can do next; each comes after its own callers, which are numbered before it.
     fn ends_below(&self, config: ConfigId) -> Vec<ConfigId> {
         let mut found = Vec::new();
         let mut seen = Seen::default();
@@ -387,7 +392,7 @@ impl Stacks {
             lowest: self.height(config),
         };
         let mut seen = Seen::default();
-        let mut open: Open = self.pairs(config).iter().rev().copied().collect();
+        let mut open: OpenFrame = self.pairs(config).iter().rev().copied().collect();
         while let Some((frame, callers)) = open.pop() {
             if !seen.insert((frame, callers)) {
                 continue;
@@ -414,7 +419,7 @@ impl Stacks {
     }
 
     /// Goes on with the callers of a complete frame; mostly it is known already what they can do next.
-    fn give_back(&self, callers: ConfigId, open: &mut Open, closure: &mut Closure) {
+    fn give_back(&self, callers: ConfigId, open: &mut OpenFrame, closure: &mut Closure) {
         let config = &self.configs[callers as usize];
         match config.closure.get() {
             _ if callers == END => {
@@ -437,7 +442,8 @@ impl Stacks {
     /// Readers of one frame are one reader with the callers of all. Others keep their order.
     fn merge_readers(&self, readers: &mut Readers) {
         let mut ahead = readers.iter().enumerate();
-        if readers.len() <= FEW && !ahead.any(|(at, one)| readers[..at].iter().any(|other| other.0 == one.0))
+        if readers.len() <= FEW_READERS
+            && !ahead.any(|(at, one)| readers[..at].iter().any(|other| other.0 == one.0))
         {
             return;
         }
@@ -459,8 +465,8 @@ impl Stacks {
         (first >> 32 == u64::from(token)).then_some(first as u32)
     }
 
-    /// The configuration after a token with these bytes, or `None` if no text goes on with it. The first one from a
-    /// configuration is remembered.
+    /// The configuration after a token with these bytes, or `None` if no text goes on with it. The first one
+    /// from a configuration is remembered.
     pub(crate) fn step_token(&self, config: ConfigId, token: u32, bytes: &[u8]) -> Option<ConfigId> {
         let next = self.step_bytes(config, bytes)?;
         let known = &self.configs[config as usize].token;
@@ -474,14 +480,14 @@ impl Stacks {
     #[inline]
     pub fn step(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
         match self.known_step(config, byte) {
-            UNKNOWN => alive(self.find_step(config, byte)),
+            UNKNOWN_STATE => alive(self.find_step(config, byte)),
             next => alive(next),
         }
     }
 
     /// Whether it is known where a byte leads.
     pub(crate) fn is_known(&self, config: ConfigId, byte: u8) -> bool {
-        self.known_step(config, byte) != UNKNOWN
+        self.known_step(config, byte) != UNKNOWN_STATE
     }
 
     #[inline]
@@ -492,18 +498,21 @@ impl Stacks {
             return first as u32;
         }
         let block = known.row.get().and_then(|row| row[byte as usize >> 4].get());
-        block.map_or(UNKNOWN, |block| block[byte as usize & 15].load(Ordering::Relaxed))
+        block.map_or(UNKNOWN_STATE, |block| {
+            block[byte as usize & 15].load(Ordering::Relaxed)
+        })
     }
 
-    /// Remembers where a byte leads, be it nowhere. Another thread may put another byte in the first place, and then what
-    /// was found here is found again.
+    /// Remembers where a byte leads, be it nowhere. Another thread may put another byte in the first place,
+    /// and then what was found here is found again.
     pub(crate) fn remember(&self, config: ConfigId, byte: u8, next: u32) {
         let known = &self.configs[config as usize];
         if known.first.load(Ordering::Relaxed) == NONE {
             return known.first.store(step_of(byte.into(), next), Ordering::Relaxed);
         }
         let row = known.row.get_or_init(|| Box::new([const { OnceBox::new() }; 16]));
-        let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
+        let block =
+            row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN_STATE) }; 16]));
         block[byte as usize & 15].store(next, Ordering::Relaxed);
     }
 
@@ -525,7 +534,7 @@ impl Stacks {
 
     /// Interns what was read; a frame that is complete and nothing else gives way to its callers.
     pub(crate) fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
-        let mut pairs: Open = SmallVec::new();
+        let mut pairs: OpenFrame = SmallVec::new();
         for (frame, callers) in next {
             match (frame, callers) {
                 (RETURN, END) => pairs.push((RETURN, END)),
@@ -540,8 +549,9 @@ impl Stacks {
         (!pairs.is_empty()).then(|| self.intern(pairs))
     }
 
-    /// Finds something for a configuration out of its pairs and what is known or found for their callers; all that was found
-    /// on the way. Callers are older than what they called, so this ends; a list, because stacks may be deep.
+    /// Finds something for a configuration out of its pairs and what is known or found for their callers; all
+    /// that was found on the way. Callers are older than what they called, so this ends; a list, because
+    /// stacks may be deep.
     pub(crate) fn fold_callers<T: Copy + Default>(
         &self,
         config: ConfigId,

@@ -1,8 +1,8 @@
 //! How the frames of judged languages go on: by the automaton of how words begin, and their whole text.
 //!
-//! Whatever that automaton can read can be completed, so that nothing but the end of a word is a question, and the
-//! judge answers it by the text since the word began. A frame has a number for its text, which only real steps make;
-//! heads know it by where in the path of their walk it goes on.
+//! Whatever that automaton can read can be completed, so that nothing but the end of a word is a question,
+//! and the judge answers it by the text since the word began. A frame has a number for its text, which only
+//! real steps make; heads know it by where in the path of their walk it goes on.
 
 use std::sync::Arc;
 

@@ -1,17 +1,18 @@
 //! Which bytes the subtrees of a trie use.
 //!
-//! A state that stays in itself whatever characters of a subtree are read can pass the subtree over: all of its tokens
-//! lead back to the state. To see that at a glance, each node has the set of the bytes on its edge and below.
+//! A state that stays in itself whatever characters of a subtree are read can pass the subtree over: all of
+//! its tokens lead back to the state. To see that at a glance, each node has the set of the bytes on its edge
+//! and below.
 //!
 //! ```text
 //!   bit    0        14 … 29             32 … 127
 //!          unsound  beyond ASCII        the byte itself, as line feed, carriage return and tab
 //! ```
 //!
-//! Characters beyond ASCII are put into sixteen groups of neighbours, such that spaces and other marks by which
-//! languages tell characters apart are in groups of their own; they count only whole. Bytes that are no part of a
-//! character in well-formed UTF-8, and the control characters whose bits are taken, make a subtree *unsound*: it is
-//! looked at byte by byte.
+//! Characters beyond ASCII are put into sixteen groups of neighbours, such that spaces and other marks by
+//! which languages tell characters apart are in groups of their own; they count only whole. Bytes that are no
+//! part of a character in well-formed UTF-8, and the control characters whose bits are taken, make a subtree
+//! *unsound*: it is looked at byte by byte.
 
 use super::node::Node;
 
@@ -107,7 +108,8 @@ impl Within {
     }
 }
 
-/// The alphabet of each node: of its own byte, as read at the beginning of a character, and of all below. O(nodes).
+/// The alphabet of each node: of its own byte, as read at the beginning of a character, and of all below.
+/// O(nodes).
 pub(super) fn alphabets(nodes: &[Node]) -> Box<[Alphabet]> {
     let mut alphabets = own_alphabets(nodes);
     // What a node adds to its parent; a byte within a character is sound there, and nowhere else.
@@ -168,8 +170,8 @@ pub(super) fn weights(nodes: &[Node]) -> [u32; 128] {
     weights
 }
 
-/// For each first and last byte (`first << 8 | last`) the most bytes of a way down from the root that begins and ends with
-/// them; saturates at 255. O(nodes).
+/// For each first and last byte (`first << 8 | last`) the most bytes of a way down from the root that begins
+/// and ends with them; saturates at 255. O(nodes).
 pub(super) fn spans(nodes: &[Node]) -> Box<[u8]> {
     let mut spans = vec![0u8; 1 << 16];
     let mut first = 0;

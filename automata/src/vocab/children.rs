@@ -1,8 +1,8 @@
 //! The children of the nodes of a trie, side by side.
 //!
-//! In depth-first order the next sibling of a node lies behind its whole subtree, so that looking over a hundred
-//! siblings touches a hundred places in memory. Here their bytes lie next to each other, and only those that are
-//! entered are touched.
+//! In depth-first order the next sibling of a node lies behind its whole subtree, so that looking over a
+//! hundred siblings touches a hundred places in memory. Here their bytes lie next to each other, and only
+//! those that are entered are touched.
 
 use super::node::Node;
 

@@ -1,8 +1,9 @@
 //! Token healing: a prompt goes back to the last place that no token can span.
 //!
-//! A prompt is tokenized before anybody knows how it goes on. Where it ends in the middle of what the model would have
-//! written as one token, its last tokens are a spelling that the model hardly ever saw, and the continuation is biased:
-//! after `http`, `:` the model avoids `//`, because what it learned to write is `http`, `://`.
+//! A prompt is tokenized before anybody knows how it goes on. Where it ends in the middle of what the model
+//! would have written as one token, its last tokens are a spelling that the model hardly ever saw, and the
+//! continuation is biased: after `http`, `:` the model avoids `//`, because what it learned to write is
+//! `http`, `://`.
 //!
 //! ```text
 //!   text      h t t p :            tokens that begin with a suffix of the text and are longer: "://", ":/"
@@ -10,12 +11,14 @@
 //!   healed    [http]   and ":"     the continuation is drawn anew from there, and begins with ":"
 //! ```
 //!
-//! The removed bytes become a condition on the continuation: [`CfgBuilder::behind`](crate::grammar::CfgBuilder::behind) puts them in
-//! front of a grammar. Under the global law the continuation has exactly the model's law given the tokens kept, that the text
-//! begins with the removed bytes, and that the rest obeys the grammar; all tokenizations of the removed bytes count. The local
-//! law restricts each token in turn, so it leaves out how likely the model is to complete the removed bytes; the weight of a
-//! text makes up for it. Where the model writes only what a longest-match tokenizer writes, the global law is the law of
-//! texts given that they begin with the prompt: `tests/laws/healing.rs` computes this in rationals.
+//! The removed bytes become a condition on the continuation:
+//! [`CfgBuilder::behind`](crate::grammar::CfgBuilder::behind) puts them in front of a grammar. Under the
+//! global law the continuation has exactly the model's law given the tokens kept, that the text begins with
+//! the removed bytes, and that the rest obeys the grammar; all tokenizations of the removed bytes count. The
+//! local law restricts each token in turn, so it leaves out how likely the model is to complete the removed
+//! bytes; the weight of a text makes up for it. Where the model writes only what a longest-match tokenizer
+//! writes, the global law is the law of texts given that they begin with the prompt: `tests/laws/healing.rs`
+//! computes this in rationals.
 //!
 //! Sources: Ribeiro, "Prompt boundaries and token healing" (2023, the guidance library); Athiwaratkun et al.,
 //! "Token Alignment via Character Matching for Subword Completion" (arXiv:2403.08688).
@@ -27,17 +30,17 @@ use super::{TokenKind, Vocabulary};
 pub struct Healed {
     /// How many tokens of the prompt stay, from its beginning.
     pub kept: usize,
-    /// What the other tokens write: the continuation of the kept tokens begins with it. Empty where all stay. It ends where the
-    /// prompt ends, which may be in the middle of a character.
+    /// What the other tokens write: the continuation of the kept tokens begins with it. Empty where all stay.
+    /// It ends where the prompt ends, which may be in the middle of a character.
     pub removed: Vec<u8>,
 }
 
 impl Vocabulary {
-    /// Removes as few tokens from the end of a prompt as leave no token that could begin in what stays and end behind the
-    /// prompt.
+    /// Removes as few tokens from the end of a prompt as leave no token that could begin in what stays and
+    /// end behind the prompt.
     ///
-    /// Only text tokens are removed. A special token, a mark, or a number that is no token is a boundary that nothing spans.
-    /// O(longest token²) at most; commonly some lookups in the trie.
+    /// Only text tokens are removed. A special token, a mark, or a number that is no token is a boundary that
+    /// nothing spans. O(longest token²) at most; commonly some lookups in the trie.
     ///
     /// ```
     /// use lexiform::vocab::{TokenKind, Vocabulary};
@@ -171,7 +174,8 @@ mod tests {
     }
 
     proptest! {
-        /// From the definition: no token spans the end from before the boundary, and from every later boundary one does.
+        /// From the definition: no token spans the end from before the boundary, and from every later
+        /// boundary one does.
         #[test]
         fn it_is_the_last_boundary_that_no_token_spans(
             words in prop::collection::vec("[ab]{1,4}", 1..8),

@@ -1,17 +1,17 @@
 //! Where a long text may be cut so that the tokens of its parts are the tokens of the whole.
 //!
-//! Cutting text into tokens takes memory of more than a hundred times the text, and a reader that knows how many tokens
-//! it can use wants to stop early. So a long text is cut in pieces. A *seam* is a place between a letter of ASCII and a
-//! space that another such letter follows:
+//! Cutting text into tokens takes memory of more than a hundred times the text, and a reader that knows how
+//! many tokens it can use wants to stop early. So a long text is cut in pieces. A *seam* is a place between a
+//! letter of ASCII and a space that another such letter follows:
 //!
 //! ```text
 //!   … one word| and another| …      no token spans a seam, no rule looks across one
 //! ```
 //!
-//! That it is a seam depends on the tokenizer, which is asked once: none of its tokens writes a letter and then a space;
-//! nothing of its normalization joins characters or looks at the ends of a text; none of its added tokens could stand
-//! across a seam or take the space of one; and probes of many kinds have the same tokens cut and whole. Of a tokenizer
-//! that fails any of these, no text has seams.
+//! That it is a seam depends on the tokenizer, which is asked once: none of its tokens writes a letter and
+//! then a space; nothing of its normalization joins characters or looks at the ends of a text; none of its
+//! added tokens could stand across a seam or take the space of one; and probes of many kinds have the same
+//! tokens cut and whole. Of a tokenizer that fails any of these, no text has seams.
 
 use serde_json::Value;
 
@@ -42,7 +42,8 @@ const BEHIND: [&str; 8] = [
     " q\t\r\n  ",
 ];
 
-/// Parts of normalization that change characters by themselves, each within a few neighbours that no seam separates.
+/// Parts of normalization that change characters by themselves, each within a few neighbours that no seam
+/// separates.
 const LOCAL: [&str; 5] = ["NFC", "NFD", "NFKC", "NFKD", "Lowercase"];
 
 /// The pieces of a text: all but the last are at least some kilobytes long and end at a seam.
@@ -111,7 +112,8 @@ pub(super) fn keeps_ascii(normalizer: &Value) -> bool {
     }
 }
 
-/// Whether texts that are cut at a seam have the tokens of the whole, in all ways in which text is cut into tokens.
+/// Whether texts that are cut at a seam have the tokens of the whole, in all ways in which text is cut into
+/// tokens.
 fn probes_agree(cuts: &[Cut<'_>]) -> bool {
     let agree = |before: &str, after: &str| {
         let whole = format!("{before}{after}");
@@ -126,8 +128,8 @@ fn probes_agree(cuts: &[Cut<'_>]) -> bool {
         .all(|before| BEHIND.iter().all(|behind| agree(before, behind)))
 }
 
-/// A number of tokens that no way of writing this text falls short of, up to `most`; the text is read no further than
-/// that needs. `names` are texts beside those of the vocabulary that are a single token.
+/// A number of tokens that no way of writing this text falls short of, up to `most`; the text is read no
+/// further than that needs. `names` are texts beside those of the vocabulary that are a single token.
 ///
 /// With one token more, at most the longest token is covered that begins anywhere in what is covered by then:
 ///

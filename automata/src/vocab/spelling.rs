@@ -7,8 +7,8 @@
 //!   SentencePiece   "▁hello"   '▁' is the space, "<0x0A>" is a single byte                   → " hello", "\n"
 //! ```
 //!
-//! Which one holds is said by the file's decoder, a chain of rewriting steps; a [`Spelling`] is that chain, read
-//! once. Where there is no decoder, the way *into* the model (pre-tokenizer, normalizer) tells.
+//! Which one holds is said by the file's decoder, a chain of rewriting steps; a [`Spelling`] is that chain,
+//! read once. Where there is no decoder, the way *into* the model (pre-tokenizer, normalizer) tells.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub enum Scheme {
 
 /// One rewriting step from a piece towards its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum RewriteStep {
     Replace {
         from: String,
         to: String,
@@ -42,7 +42,7 @@ enum Step {
 /// The steps that turn a piece into bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
-    steps: Vec<Step>,
+    steps: Vec<RewriteStep>,
 }
 
 /// The parts of a tokenizer file that decide about spelling.
@@ -61,14 +61,17 @@ impl Spelling {
             None => steps_without_decoder(clues)?,
         };
         // A model that falls back to bytes writes bytes, whether or not its decoder puts them together.
-        if clues.byte_fallback && !steps.contains(&Step::ByteFallback) && !steps.contains(&Step::ByteLevel) {
-            steps.push(Step::ByteFallback);
+        if clues.byte_fallback
+            && !steps.contains(&RewriteStep::ByteFallback)
+            && !steps.contains(&RewriteStep::ByteLevel)
+        {
+            steps.push(RewriteStep::ByteFallback);
         }
         Ok(Spelling { steps })
     }
 
     pub(super) fn scheme(&self) -> Scheme {
-        if self.steps.contains(&Step::ByteLevel) {
+        if self.steps.contains(&RewriteStep::ByteLevel) {
             Scheme::ByteLevel
         } else {
             Scheme::SentencePiece
@@ -80,16 +83,16 @@ impl Spelling {
         let mut text = piece.to_owned();
         for step in &self.steps {
             match step {
-                Step::Replace { from, to } => text = text.replace(from.as_str(), to),
-                Step::Strip { content, start, stop } => {
+                RewriteStep::Replace { from, to } => text = text.replace(from.as_str(), to),
+                RewriteStep::Strip { content, start, stop } => {
                     text = strip(&text, *content, *start, *stop).to_owned()
                 }
-                Step::ByteFallback => {
+                RewriteStep::ByteFallback => {
                     if let Some(byte) = fallback_byte(&text) {
                         return vec![byte];
                     }
                 }
-                Step::ByteLevel => return alphabet_bytes(&text),
+                RewriteStep::ByteLevel => return alphabet_bytes(&text),
             }
         }
         text.into_bytes()
@@ -134,13 +137,13 @@ pub(super) fn parts<'a>(
     Ok(all)
 }
 
-fn decoder_steps(decoder: &Value) -> Result<Vec<Step>, VocabularyError> {
+fn decoder_steps(decoder: &Value) -> Result<Vec<RewriteStep>, VocabularyError> {
     let mut steps = Vec::new();
     let mut fused = false;
     for (place, part) in parts(decoder, "decoders", "/decoder")? {
         match type_of(part, &place)? {
-            "ByteLevel" => steps.push(Step::ByteLevel),
-            "ByteFallback" => steps.push(Step::ByteFallback),
+            "ByteLevel" => steps.push(RewriteStep::ByteLevel),
+            "ByteFallback" => steps.push(RewriteStep::ByteFallback),
             "Metaspace" => steps.push(space_for(replacement(part))),
             "Fuse" => fused = true,
             "Replace" => steps.push(replace_step(part, &place, fused)?),
@@ -158,11 +161,11 @@ fn decoder_steps(decoder: &Value) -> Result<Vec<Step>, VocabularyError> {
     Ok(steps)
 }
 
-fn steps_without_decoder(clues: &Clues<'_>) -> Result<Vec<Step>, VocabularyError> {
+fn steps_without_decoder(clues: &Clues<'_>) -> Result<Vec<RewriteStep>, VocabularyError> {
     if let Some(pre_tokenizer) = clues.pre_tokenizer {
         for (place, part) in parts(pre_tokenizer, "pretokenizers", "/pre_tokenizer")? {
             match type_of(part, &place)? {
-                "ByteLevel" => return Ok(vec![Step::ByteLevel]),
+                "ByteLevel" => return Ok(vec![RewriteStep::ByteLevel]),
                 "Metaspace" => return Ok(vec![space_for(replacement(part))]),
                 _ => {}
             }
@@ -189,14 +192,14 @@ fn replacement(metaspace: &Value) -> &str {
         .unwrap_or("\u{2581}")
 }
 
-fn space_for(stand_in: &str) -> Step {
-    Step::Replace {
+fn space_for(stand_in: &str) -> RewriteStep {
+    RewriteStep::Replace {
         from: stand_in.to_owned(),
         to: " ".to_owned(),
     }
 }
 
-fn replace_step(part: &Value, place: &str, fused: bool) -> Result<Step, VocabularyError> {
+fn replace_step(part: &Value, place: &str, fused: bool) -> Result<RewriteStep, VocabularyError> {
     let from = part.pointer("/pattern/String").and_then(Value::as_str);
     let from = from.ok_or_else(|| unsupported(place, "expected a `Replace` whose pattern is a `String`"))?;
     let to = part.get("content").and_then(Value::as_str);
@@ -208,13 +211,13 @@ fn replace_step(part: &Value, place: &str, fused: bool) -> Result<Step, Vocabula
             "a `Replace` that may match across tokens does not spell exact bytes",
         ));
     }
-    Ok(Step::Replace {
+    Ok(RewriteStep::Replace {
         from: from.to_owned(),
         to: to.to_owned(),
     })
 }
 
-fn strip_step(part: &Value, place: &str) -> Result<Step, VocabularyError> {
+fn strip_step(part: &Value, place: &str) -> Result<RewriteStep, VocabularyError> {
     let count = |key: &str| {
         part.get(key)
             .and_then(Value::as_u64)
@@ -225,7 +228,7 @@ fn strip_step(part: &Value, place: &str) -> Result<Step, VocabularyError> {
         .and_then(Value::as_str)
         .and_then(|text| text.chars().next());
     match (content, count("start"), count("stop")) {
-        (Some(content), Some(start), Some(stop)) => Ok(Step::Strip { content, start, stop }),
+        (Some(content), Some(start), Some(stop)) => Ok(RewriteStep::Strip { content, start, stop }),
         _ => Err(malformed(place, "expected `content`, `start` and `stop`")),
     }
 }
@@ -251,8 +254,8 @@ fn fallback_byte(text: &str) -> Option<u8> {
     }
 }
 
-/// The bytes of a piece in the GPT-2 alphabet. A piece with a character outside it stands for itself: files hold
-/// runs of real spaces and the like, which were added to the model by hand.
+/// The bytes of a piece in the GPT-2 alphabet. A piece with a character outside it stands for itself: files
+/// hold runs of real spaces and the like, which were added to the model by hand.
 fn alphabet_bytes(piece: &str) -> Vec<u8> {
     let bytes: Option<Vec<u8>> = piece.chars().map(alphabet_byte).collect();
     bytes.unwrap_or_else(|| piece.as_bytes().to_vec())

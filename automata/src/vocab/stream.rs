@@ -2,8 +2,9 @@
 
 /// Turns the bytes of one token after another into text that never splits a character.
 ///
-/// Bytes that cannot become UTF-8 are written as U+FFFD, exactly where [`String::from_utf8_lossy`] of all the bytes
-/// would write it; only the first bytes of a character that may still be completed are held back, three at most.
+/// Bytes that cannot become UTF-8 are written as U+FFFD, exactly where [`String::from_utf8_lossy`] of all the
+/// bytes would write it; only the first bytes of a character that may still be completed are held back, three
+/// at most.
 ///
 /// ```
 /// use lexiform::vocab::TextStream;

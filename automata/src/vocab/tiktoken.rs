@@ -3,7 +3,8 @@
 use super::tokenizer_file::TokenTable;
 use super::{ReadLimits, Scheme, TokenKind, TokenizerFile, VocabularyError};
 
-/// Reads the text of a rank file. Rank files do not list special tokens: the caller names them with their ids.
+/// Reads the text of a rank file. Rank files do not list special tokens: the caller names them with their
+/// ids.
 pub fn from_tiktoken(
     text: &str,
     special: &[(&str, u32)],

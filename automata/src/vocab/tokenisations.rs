@@ -1,7 +1,8 @@
 //! All ways to spell a text in the tokens of a vocabulary.
 //!
-//! A tokenizer writes one of them, the *canonical* one, but a model gives all of them some probability, so that the
-//! probability of a text is a sum over token sequences. They are the paths of a graph over the places of the text:
+//! A tokenizer writes one of them, the *canonical* one, but a model gives all of them some probability, so
+//! that the probability of a text is a sum over token sequences. They are the paths of a graph over the
+//! places of the text:
 //!
 //! ```text
 //!   "the"   0 ─t─► 1 ─h─► 2 ─e─► 3        t h e,  t he,  th e,  the
@@ -10,14 +11,14 @@
 //!           └────────  the  ────►┘
 //! ```
 //!
-//! Their number grows exponentially with the text, so whoever lists them asks for it first. Both numbers are computed on the
-//! graph, in time linear in its edges.
+//! Their number grows exponentially with the text, so whoever lists them asks for it first. Both numbers are
+//! computed on the graph, in time linear in its edges.
 
 use super::Vocabulary;
 
 /// A token, and where the text goes on after it.
 #[derive(Clone, Copy, Debug)]
-struct Edge {
+struct TokenEdge {
     token: u32,
     end: usize,
 }
@@ -26,20 +27,20 @@ struct Edge {
 #[derive(Clone, Debug)]
 pub struct Tokenisations {
     /// For each place of the text the tokens that stand there in one of the sequences.
-    edges: Vec<Vec<Edge>>,
+    edges: Vec<Vec<TokenEdge>>,
 }
 
 impl Vocabulary {
     /// All ways to spell this text in text tokens. O(text · longest token).
     pub fn tokenisations(&self, text: &[u8]) -> Tokenisations {
-        let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); text.len()];
+        let mut edges: Vec<Vec<TokenEdge>> = vec![Vec::new(); text.len()];
         let mut leads_to_the_end = vec![false; text.len() + 1];
         leads_to_the_end[text.len()] = true;
         for place in (0..text.len()).rev() {
             for (length, tokens) in self.trie().prefixes(&text[place..]) {
                 let end = place + length;
                 if leads_to_the_end[end] {
-                    edges[place].extend(tokens.iter().map(|&token| Edge { token, end }));
+                    edges[place].extend(tokens.iter().map(|&token| TokenEdge { token, end }));
                 }
             }
             leads_to_the_end[place] = !edges[place].is_empty();
@@ -52,13 +53,14 @@ impl Vocabulary {
 }
 
 impl Tokenisations {
-    /// How many sequences there are: one for the empty text, none for a text that the vocabulary cannot write. `usize::MAX`
-    /// stands for all numbers that are larger.
+    /// How many sequences there are: one for the empty text, none for a text that the vocabulary cannot
+    /// write. `usize::MAX` stands for all numbers that are larger.
     pub fn count(&self) -> usize {
         self.prefixes_to().last().copied().unwrap_or(1)
     }
 
-    /// How many different token sequences these begin with, the empty one not counted: the nodes of the tree of them all.
+    /// How many different token sequences these begin with, the empty one not counted: the nodes of the tree
+    /// of them all.
     pub fn prefixes(&self) -> usize {
         let prefixes = self.prefixes_to();
         let nodes = prefixes.get(1..).unwrap_or_default().iter();
@@ -77,7 +79,8 @@ impl Tokenisations {
         counts
     }
 
-    /// The sequences, one after the other. Each takes time linear in its tokens; [`count`](Self::count) says how many come.
+    /// The sequences, one after the other. Each takes time linear in its tokens; [`count`](Self::count) says
+    /// how many come.
     pub fn iter(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
         let mut next = self.is_possible().then(|| self.first_from(Vec::new()));
         std::iter::from_fn(move || {
@@ -92,8 +95,8 @@ impl Tokenisations {
         self.edges.first().is_none_or(|edges| !edges.is_empty())
     }
 
-    /// The path that begins with these choices and then takes the first edge at each place. A path names, for each of its
-    /// tokens, its place and the number of its edge there.
+    /// The path that begins with these choices and then takes the first edge at each place. A path names, for
+    /// each of its tokens, its place and the number of its edge there.
     fn first_from(&self, mut path: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         let mut place = path
             .last()

@@ -1,7 +1,8 @@
 //! Text to tokens and back, with the cutting rules of a `tokenizer.json`.
 //!
-//! The cutting is done by Hugging Face's `tokenizers`; the bytes of the tokens come from this crate's own reader, so
-//! that a text and its tokens can be compared exactly. Text enters a model in three ways, and they differ:
+//! The cutting is done by Hugging Face's `tokenizers`; the bytes of the tokens come from this crate's own
+//! reader, so that a text and its tokens can be compared exactly. Text enters a model in three ways, and they
+//! differ:
 //!
 //! ```text
 //!   encode               text that a model goes on with   exactly these bytes; no dummy space, no normalization
@@ -9,8 +10,8 @@
 //!   encode_with_special  a rendered chat template         the file's own rules; "<|im_end|>" is the token
 //! ```
 //!
-//! The dummy space of SentencePiece models is part of the second and third way only: a model sees ` Hello` for a
-//! prompt `Hello`, yet what it writes after the prompt has just the spaces that it writes.
+//! The dummy space of SentencePiece models is part of the second and third way only: a model sees ` Hello`
+//! for a prompt `Hello`, yet what it writes after the prompt has just the spaces that it writes.
 
 use std::panic::catch_unwind;
 
@@ -65,7 +66,7 @@ pub enum TokenizerError {
 #[derive(Debug)]
 pub struct Tokenizer {
     cutter: tokenizers::Tokenizer,
-    exact: Way,
+    exact: TextTreatment,
     file: TokenizerFile,
     /// The file's tokens without an end of sequence, to look up bytes.
     tokens: Vocabulary,
@@ -80,7 +81,7 @@ pub struct Tokenizer {
 
 /// What happens to text before the model cuts it.
 #[derive(Clone, Debug)]
-struct Way {
+struct TextTreatment {
     normalizer: Option<NormalizerWrapper>,
     pre_tokenizer: Option<PreTokenizerWrapper>,
 }
@@ -95,7 +96,7 @@ impl Tokenizer {
         let tokens = file.vocabulary(&[])?;
         let cutter = cutter(json)?;
         check_ids(&cutter, &tokens)?;
-        let exact = Way::exact(&cutter)?;
+        let exact = TextTreatment::exact(&cutter)?;
         let opening = opening(&cutter)?;
         let mut tokenizer = Tokenizer {
             cutter,
@@ -131,8 +132,8 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// A number of tokens that no way of encoding this text falls short of, up to `most`, for far less than encoding it;
-    /// zero where nothing is known.
+    /// A number of tokens that no way of encoding this text falls short of, up to `most`, for far less than
+    /// encoding it; zero where nothing is known.
     pub fn at_least(&self, text: &str, most: usize) -> usize {
         if !self.keeps_ascii || !text.is_ascii() {
             return 0;
@@ -142,17 +143,17 @@ impl Tokenizer {
         at_least(text.as_bytes(), &self.tokens, &names, most)
     }
 
-    /// A text in pieces whose tokens, one after another, are those of the whole. Long texts take a hundred times their
-    /// size in memory while they are encoded; pieces of them do not, and whoever can use only so many tokens may stop. A
-    /// text without a place to cut it is one piece, however long. Only where [`encode`](Self::encode) has to leave the
-    /// file's rules it does so for a piece and not for the whole.
+    /// A text in pieces whose tokens, one after another, are those of the whole. Long texts take a hundred
+    /// times their size in memory while they are encoded; pieces of them do not, and whoever can use only so
+    /// many tokens may stop. A text without a place to cut it is one piece, however long. Only where
+    /// [`encode`](Self::encode) has to leave the file's rules it does so for a piece and not for the whole.
     pub fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         pieces(text, self.has_seams)
     }
 
-    /// Tokens that write exactly this text: what a model would have to write to say it. No special tokens, no dummy
-    /// space, no Unicode normalization. Where the file's rules cannot write the text (a character that normalization
-    /// would replace), the fewest tokens that write it are taken.
+    /// Tokens that write exactly this text: what a model would have to write to say it. No special tokens, no
+    /// dummy space, no Unicode normalization. Where the file's rules cannot write the text (a character that
+    /// normalization would replace), the fewest tokens that write it are taken.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let tokens = self.exact.cut(text, &self.cutter)?;
         if self.writes(&tokens, text.as_bytes()) {
@@ -161,16 +162,17 @@ impl Tokenizer {
         self.spell(text.as_bytes())
     }
 
-    /// The tokens of a prompt from a stranger. Nothing in the text becomes an added token: `<|im_end|>` is spelt by
-    /// ordinary tokens. The file's normalization and dummy space apply.
+    /// The tokens of a prompt from a stranger. Nothing in the text becomes an added token: `<|im_end|>` is
+    /// spelt by ordinary tokens. The file's normalization and dummy space apply.
     pub fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        let way = Way {
+        let way = TextTreatment {
             normalizer: self.cutter.get_normalizer().cloned(),
             pre_tokenizer: self.cutter.get_pre_tokenizer().cloned(),
         };
         let mut plain = Vec::new();
         for token in way.cut(text, &self.cutter)? {
-            // A model may still cut a special piece out of the text (Unigram knows all of its pieces): spell it.
+            // A model may still cut a special piece out of the text (Unigram knows all of its pieces): spell
+            // it.
             let special = self.tokens.kind(token) != TokenKind::Text && self.file.unknown() != Some(token);
             match special {
                 true => plain.extend(self.spell(self.tokens.bytes(token))?),
@@ -180,21 +182,21 @@ impl Tokenizer {
         Ok(plain)
     }
 
-    /// The tokens of a rendered chat template: the names of special and other added tokens become those tokens.
-    /// Never give it text from a stranger. Nothing is put in front; see [`opening`](Self::opening).
+    /// The tokens of a rendered chat template: the names of special and other added tokens become those
+    /// tokens. Never give it text from a stranger. Nothing is put in front; see [`opening`](Self::opening).
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let encoding = self.cutter.encode_fast(text, false).map_err(unusable)?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The tokens that the file puts before every text, such as `<|begin_of_text|>`. Chat templates write them out
-    /// themselves; a bare prompt wants them.
+    /// The tokens that the file puts before every text, such as `<|begin_of_text|>`. Chat templates write
+    /// them out themselves; a bare prompt wants them.
     pub fn opening(&self) -> &[u32] {
         &self.opening
     }
 
-    /// The text of these tokens, without special tokens. Bytes that are not UTF-8 are replaced. A dummy space stays:
-    /// the tokens do not say whether it was one.
+    /// The text of these tokens, without special tokens. Bytes that are not UTF-8 are replaced. A dummy space
+    /// stays: the tokens do not say whether it was one.
     pub fn decode(&self, tokens: &[u32]) -> String {
         let mut stream = TextStream::default();
         let text = tokens
@@ -285,8 +287,8 @@ fn unusable(error: impl std::fmt::Display) -> TokenizerError {
 }
 
 fn cutter(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    // The library checks most of a file but not all: some wrong ones (an added token that its normalizer cannot
-    // take) meet an `unwrap` in it. A file from a stranger must not end the process.
+    // The library checks most of a file but not all: some wrong ones (an added token that its normalizer
+    // cannot take) meet an `unwrap` in it. A file from a stranger must not end the process.
     let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(json));
     let mut cutter = read
         .map_err(|_| unusable("the tokenizers library cannot load it"))?
@@ -297,7 +299,8 @@ fn cutter(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
     Ok(cutter)
 }
 
-/// The library numbers added tokens anew where a file has holes; such a file would be cut into the wrong tokens.
+/// The library numbers added tokens anew where a file has holes; such a file would be cut into the wrong
+/// tokens.
 fn check_ids(cutter: &tokenizers::Tokenizer, tokens: &Vocabulary) -> Result<(), TokenizerError> {
     for (id, added) in cutter.get_added_tokens_decoder() {
         let same = match added.special {
@@ -324,9 +327,9 @@ fn opening(cutter: &tokenizers::Tokenizer) -> Result<Vec<u32>, TokenizerError> {
     Ok(encoding.get_ids()[..special].to_vec())
 }
 
-impl Way {
-    /// The file's way without what changes the text: only the stand-in for the space is left of the normalizer, and
-    /// no pre-tokenizer puts a space in front.
+impl TextTreatment {
+    /// The file's way without what changes the text: only the stand-in for the space is left of the
+    /// normalizer, and no pre-tokenizer puts a space in front.
     fn exact(cutter: &tokenizers::Tokenizer) -> Result<Self, TokenizerError> {
         let normalizer = match cutter.get_normalizer() {
             Some(normalizer) => spaces_only(&serde_json::to_value(normalizer).map_err(unusable)?)?,
@@ -340,7 +343,7 @@ impl Way {
             }
             None => None,
         };
-        Ok(Way {
+        Ok(TextTreatment {
             normalizer,
             pre_tokenizer,
         })

@@ -16,7 +16,8 @@ impl Default for ReadLimits {
     }
 }
 
-/// The tokens of a tokenizer file: kind and bytes by id, without the model's choice of end-of-sequence tokens.
+/// The tokens of a tokenizer file: kind and bytes by id, without the model's choice of end-of-sequence
+/// tokens.
 #[derive(Clone, Debug)]
 pub struct TokenizerFile {
     tokens: Vec<(TokenKind, Vec<u8>)>,
@@ -57,8 +58,8 @@ impl TokenizerFile {
         self.scheme
     }
 
-    /// Whether the tokenizer puts a space before a text that it encodes, as SentencePiece models do. The space is
-    /// then in the bytes of the first token; text that a model *goes on* with has no such space.
+    /// Whether the tokenizer puts a space before a text that it encodes, as SentencePiece models do. The
+    /// space is then in the bytes of the first token; text that a model *goes on* with has no such space.
     pub fn puts_dummy_space(&self) -> bool {
         self.dummy_space
     }
@@ -84,9 +85,9 @@ impl TokenizerFile {
         Ok(self)
     }
 
-    /// Widens or cuts the numbering to the rows of a model's output: missing ids are [`TokenKind::Unused`], and tokens
-    /// beyond the rows are dropped, since the model cannot write them. Some published models have fewer rows than their
-    /// tokenizer has added tokens.
+    /// Widens or cuts the numbering to the rows of a model's output: missing ids are [`TokenKind::Unused`],
+    /// and tokens beyond the rows are dropped, since the model cannot write them. Some published models have
+    /// fewer rows than their tokenizer has added tokens.
     #[must_use]
     pub fn fitted_to(mut self, rows: usize) -> Self {
         self.tokens.resize(rows, (TokenKind::Unused, Vec::new()));

@@ -6,8 +6,8 @@
 //!   added_tokens ─── literal text ─────┘     (special ones apart)
 //! ```
 //!
-//! Merges and scores decide how text is *cut* into tokens, not what the tokens write: they are skipped, not kept, so
-//! that reading costs about as much memory as its result.
+//! Merges and scores decide how text is *cut* into tokens, not what the tokens write: they are skipped, not
+//! kept, so that reading costs about as much memory as its result.
 
 use std::fmt;
 
@@ -20,17 +20,18 @@ use super::spelling::{Clues, Spelling, parts};
 use super::tokenizer_file::TokenTable;
 use super::{ReadLimits, TokenKind, TokenizerFile, VocabularyError};
 
-/// Reads the text of a `tokenizer.json`: BPE and Unigram models, byte-level or in the manner of SentencePiece.
+/// Reads the text of a `tokenizer.json`: BPE and Unigram models, byte-level or in the manner of
+/// SentencePiece.
 ///
 /// - A *special* added token is [`TokenKind::Special`], and its bytes are its name.
-/// - Any other added token writes its content literally. If that is in angle or square brackets, as in `<think>`, it is
-///   a [`TokenKind::Mark`]; else it is text, such as a run of spaces.
+/// - Any other added token writes its content literally. If that is in angle or square brackets, as in
+///   `<think>`, it is a [`TokenKind::Mark`]; else it is text, such as a run of spaces.
 /// - The unknown token writes nothing of its own and counts as special.
 /// - Ids that nothing names are holes. A piece that writes no byte is treated as one.
 ///
 /// WordPiece and WordLevel models are refused: what their tokens write depends on their neighbours.
 pub fn from_tokenizer_json(text: &str, limits: &ReadLimits) -> Result<TokenizerFile, VocabularyError> {
-    let file: File = serde_json::from_str(text).map_err(|error| not_the_form(&error))?;
+    let file: JsonFile = serde_json::from_str(text).map_err(|error| not_the_form(&error))?;
     check_model(&file.model)?;
     let clues = Clues {
         normalizer: file.normalizer.as_ref(),
@@ -50,7 +51,7 @@ pub fn from_tokenizer_json(text: &str, limits: &ReadLimits) -> Result<TokenizerF
 }
 
 #[derive(Deserialize)]
-struct File {
+struct JsonFile {
     #[serde(default)]
     added_tokens: Vec<Added>,
     normalizer: Option<Value>,
@@ -86,7 +87,8 @@ impl Model {
     }
 }
 
-/// The pieces of a model with their ids: an object of ids by piece (BPE), or a list of pieces with scores (Unigram).
+/// The pieces of a model with their ids: an object of ids by piece (BPE), or a list of pieces with scores
+/// (Unigram).
 struct Pieces {
     pieces: Vec<(String, u64)>,
     listed: bool,
@@ -190,7 +192,7 @@ fn insert_pieces(model: &Model, spelling: &Spelling, table: &mut TokenTable) -> 
     Ok(())
 }
 
-fn insert_added(file: &File, spelling: &Spelling, table: &mut TokenTable) -> Result<(), VocabularyError> {
+fn insert_added(file: &JsonFile, spelling: &Spelling, table: &mut TokenTable) -> Result<(), VocabularyError> {
     let pieces: FxHashMap<&str, u64> = file
         .model
         .vocab
@@ -210,28 +212,29 @@ fn insert_added(file: &File, spelling: &Spelling, table: &mut TokenTable) -> Res
         }
         let token = match added.special || file.model.is_unknown(added.id, &added.content) {
             true => (TokenKind::Special, added.content.clone().into_bytes()),
-            // Some files list ordinary pieces again, so that they are cut out of the text first: runs of "▁" for
-            // one. Those keep their spelling; what is only an added token stands for itself.
+            // Some files list ordinary pieces again, so that they are cut out of the text first: runs of "▁"
+            // for one. Those keep their spelling; what is only an added token stands for itself.
             false if pieces.get(added.content.as_str()) == Some(&added.id) => {
                 text(spelling.bytes(&added.content))
             }
             false if is_mark(&added.content) => (TokenKind::Mark, added.content.clone().into_bytes()),
             false => text(added.content.clone().into_bytes()),
         };
-        // An added token takes the place of a piece with its id, as it does when the file's own library decodes.
+        // An added token takes the place of a piece with its id, as it does when the file's own library
+        // decodes.
         table.replace(added.id, token, &place)?;
     }
     Ok(())
 }
 
-/// Whether an added token is there to mark something, not to write it. Models learn to give such tokens a meaning,
-/// whatever the file calls them; an answer that is to contain these characters spells them.
+/// Whether an added token is there to mark something, not to write it. Models learn to give such tokens a
+/// meaning, whatever the file calls them; an answer that is to contain these characters spells them.
 fn is_mark(content: &str) -> bool {
     let within = |open, close| content.starts_with(open) && content.ends_with(close);
     (within('<', '>') || within('[', ']')) && content.len() > 2 && !content.contains(char::is_whitespace)
 }
 
-fn unknown(file: &File) -> Option<u32> {
+fn unknown(file: &JsonFile) -> Option<u32> {
     let pieces = file.model.vocab.pieces.iter().map(|(piece, id)| (*id, piece));
     let added = file.added_tokens.iter().map(|added| (added.id, &added.content));
     let found = pieces

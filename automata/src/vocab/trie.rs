@@ -8,7 +8,8 @@
 //!      b   c                                3    'b'    1      4   [3]
 //! ```
 //!
-//! The subtree of node `i` is the range `i..end`; a walk that cannot take the byte of node `i` goes on at `end`.
+//! The subtree of node `i` is the range `i..end`; a walk that cannot take the byte of node `i` goes on at
+//! `end`.
 
 use std::sync::OnceLock;
 
@@ -106,7 +107,8 @@ impl Trie {
         self.weights.get_or_init(|| Box::new(weights(&self.nodes)))
     }
 
-    /// Whether some token may begin with these bytes, as far as the first and the last of them and their number tell. O(1).
+    /// Whether some token may begin with these bytes, as far as the first and the last of them and their
+    /// number tell. O(1).
     pub(crate) fn may_hold(&self, bytes: &[u8]) -> bool {
         let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else {
             return true;
@@ -131,7 +133,8 @@ impl Trie {
         self.find_below(None, bytes)
     }
 
-    /// The node that these bytes lead to from a node, or from the root; where there are none, the node itself.
+    /// The node that these bytes lead to from a node, or from the root; where there are none, the node
+    /// itself.
     pub(crate) fn find_below(&self, node: Option<usize>, bytes: &[u8]) -> Option<usize> {
         let children = self.siblings();
         bytes

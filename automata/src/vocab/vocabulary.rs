@@ -11,8 +11,9 @@ pub enum TokenKind {
     Text,
     /// A control token: writes nothing that a grammar could match, except where the grammar names it.
     Special,
-    /// A mark that was added to the vocabulary by hand without being called special, such as `<think>`: writes its
-    /// content, but is no way to write text. Like a special token it may come only where the grammar names it.
+    /// A mark that was added to the vocabulary by hand without being called special, such as `<think>`:
+    /// writes its content, but is no way to write text. Like a special token it may come only where the
+    /// grammar names it.
     Mark,
     /// A hole in the numbering, or a row of the model without a token; never allowed.
     Unused,
@@ -93,8 +94,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Makes a vocabulary of `(kind, bytes)` by token id. `eos` are the tokens that end a sequence (at least one);
-    /// they count as special whatever their kind says. For special tokens the bytes are their name.
+    /// Makes a vocabulary of `(kind, bytes)` by token id. `eos` are the tokens that end a sequence (at least
+    /// one); they count as special whatever their kind says. For special tokens the bytes are their name.
     pub fn new<B: AsRef<[u8]>>(tokens: &[(TokenKind, B)], eos: &[u32]) -> Result<Self, VocabularyError> {
         if tokens.is_empty() {
             return Err(VocabularyError::Empty);
@@ -139,10 +140,12 @@ impl Vocabulary {
         })
     }
 
-    /// The same vocabulary in which of several text tokens with the same bytes only the first may be written, as the
-    /// tokenizer of the model would. The others become holes: no mask holds them and no grammar steps over them.
+    /// The same vocabulary in which of several text tokens with the same bytes only the first may be written,
+    /// as the tokenizer of the model would. The others become holes: no mask holds them and no grammar steps
+    /// over them.
     ///
-    /// By default all of them are allowed, since a model may have learned to write any. O(bytes of all tokens).
+    /// By default all of them are allowed, since a model may have learned to write any. O(bytes of all
+    /// tokens).
     pub fn without_duplicates(&self) -> Vocabulary {
         let mut only = Vocabulary {
             bytes: self.bytes.clone(),
@@ -211,8 +214,8 @@ impl Vocabulary {
         self.special.get(name.as_bytes()).copied()
     }
 
-    /// All text tokens that write exactly these bytes, in order of id. SentencePiece vocabularies have several:
-    /// the letter `A` and the byte `<0x41>` write the same.
+    /// All text tokens that write exactly these bytes, in order of id. SentencePiece vocabularies have
+    /// several: the letter `A` and the byte `<0x41>` write the same.
     pub fn tokens_of(&self, bytes: &[u8]) -> &[u32] {
         // The trie lists its tokens in depth-first order, which is the order of their bytes.
         let tokens = self.trie.tokens();
@@ -229,9 +232,8 @@ impl Vocabulary {
         self.tokens_of(bytes).first().copied()
     }
 
-    /// The token that writes this byte alone. Not every vocabulary has one for every byte: bytes that no UTF-8 text
-    /// contains are often missing, and some SentencePiece models have none.
-    /// O(1).
+    /// The token that writes this byte alone. Not every vocabulary has one for every byte: bytes that no
+    /// UTF-8 text contains are often missing, and some SentencePiece models have none. O(1).
     pub fn token_of_byte(&self, byte: u8) -> Option<u32> {
         self.of_byte[usize::from(byte)]
     }
@@ -329,7 +331,8 @@ mod tests {
             (Some(0), None)
         );
         assert_eq!(vocabulary.longest(), 2);
-        // Six bytes of text, seven kinds, eight starts, one EOS, three nodes of the trie and four tokens in it.
+        // Six bytes of text, seven kinds, eight starts, one EOS, three nodes of the trie and four tokens in
+        // it.
         assert!(vocabulary.memory() >= 6 + 7 + 8 * 4 + 4 + 3 * size_of::<crate::vocab::Node>() + 4 * 4);
     }
 

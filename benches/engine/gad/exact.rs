@@ -1,5 +1,5 @@
-//! The global law by enumeration: the probability that the model writes a text of the grammar, summed over all prefixes, length by
-//! length.
+//! The global law by enumeration: the probability that the model writes a text of the grammar, summed over
+//! all prefixes, length by length.
 
 use super::rows::{Memo, Task};
 use lexiform::MaskRequest;
@@ -19,8 +19,8 @@ pub(crate) struct Enumerated {
 }
 
 impl Enumerated {
-    /// Sums the mass of all texts; `None` where there are too many prefixes. Prefixes after which the model and the grammar go on
-    /// alike are one.
+    /// Sums the mass of all texts; `None` where there are too many prefixes. Prefixes after which the model
+    /// and the grammar go on alike are one.
     pub(crate) fn of(task: &Task, memo: &mut Memo<'_>) -> Result<Option<Enumerated>, Box<dyn Error>> {
         let mut mass = 0.0;
         let mut layer: HashMap<(State, Vec<u32>), f64> =

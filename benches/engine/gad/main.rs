@@ -1,22 +1,23 @@
-//! Samplers of the global law side by side on the grammars of the GAD benchmark: what a sample costs, and how far its law is
-//! from the enumerated one.
+//! Samplers of the global law side by side on the grammars of the GAD benchmark: what a sample costs, and how
+//! far its law is from the enumerated one.
 //!
 //! ```sh
 //! cargo run --release -p lexiform-engine --example gad -- --grammars .data/gad/BV4 --model ngram --tokens 52
 //! cargo run --release -p lexiform-engine --example gad -- --grammars .data/gad/BV4 --model demo --tokens 50
 //! ```
 //!
-//! Each grammar has a prompt beside it (`NAME.ebnf`, `NAME.txt`). `--model ngram` is a table of n-grams that was counted on random
-//! texts of the grammar with mistakes in them, and knows no syntax beyond the last `--context N` tokens (5): the law alone, without
-//! a network.
-//! `--model demo` is a folder of a model, `models/demo` unless `--folder` names another. `--requests R` requests of `--samples S`
-//! samples each (20 of 10); the samples of a request share what they have computed and learned.
+//! Each grammar has a prompt beside it (`NAME.ebnf`, `NAME.txt`). `--model ngram` is a table of n-grams that
+//! was counted on random texts of the grammar with mistakes in them, and knows no syntax beyond the last
+//! `--context N` tokens (5): the law alone, without a network. `--model demo` is a folder of a model,
+//! `models/demo` unless `--folder` names another. `--requests R` requests of `--samples S` samples each (20
+//! of 10); the samples of a request share what they have computed and learned.
 //!
-//! A *pass* is one run of the model over a tree of tokens, which yields the row after each. Rows that a request has computed
-//! stay with it, so a sampler pays only for prefixes that are new: this is what a cache of keys and values gives to all of them
-//! alike. The output is a table in Markdown, the mean over all grammars: passes, rows and attempts a sample, samples that gave up
-//! after 2,000 attempts, and `KL(samples ‖ law)` where the law could be enumerated. The divergence of finitely many samples is
-//! above zero for the exact law, too; the exact samplers show by how much.
+//! A *pass* is one run of the model over a tree of tokens, which yields the row after each. Rows that a
+//! request has computed stay with it, so a sampler pays only for prefixes that are new: this is what a cache
+//! of keys and values gives to all of them alike. The output is a table in Markdown, the mean over all
+//! grammars: passes, rows and attempts a sample, samples that gave up after 2,000 attempts, and
+//! `KL(samples ‖ law)` where the law could be enumerated. The divergence of finitely many samples is above
+//! zero for the exact law, too; the exact samplers show by how much.
 
 mod exact;
 mod models;

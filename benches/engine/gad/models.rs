@@ -135,8 +135,8 @@ impl Ngram {
     }
 }
 
-/// A text of the grammar as its tokenizer cuts it, made of tokens that are drawn alike from those that are allowed, and with
-/// mistakes.
+/// A text of the grammar as its tokenizer cuts it, made of tokens that are drawn alike from those that are
+/// allowed, and with mistakes.
 fn random_text(task: &Task, mut chooser: Seeded) -> Vec<u32> {
     let (mut state, mut bytes, mut drawn) = (task.grammar.start(), Vec::new(), 0);
     let end = loop {

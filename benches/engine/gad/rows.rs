@@ -69,8 +69,8 @@ impl Task {
 /// A row after a prefix.
 pub(crate) type Row = Rc<Distribution<'static>>;
 
-/// All rows that were ever computed for a task, whoever paid for them: methods that are compared need not compute the same rows
-/// again.
+/// All rows that were ever computed for a task, whoever paid for them: methods that are compared need not
+/// compute the same rows again.
 pub(crate) struct Memo<'m> {
     model: &'m mut dyn Model,
     vocabulary: Arc<Vocabulary>,

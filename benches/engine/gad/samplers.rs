@@ -337,7 +337,8 @@ impl Harvester {
         }
     }
 
-    /// A pass over the prefix and a draft below it, all rows of which go into the store and into the trie, if one is given.
+    /// A pass over the prefix and a draft below it, all rows of which go into the store and into the trie, if
+    /// one is given.
     fn draft(
         &mut self,
         task: &Task,

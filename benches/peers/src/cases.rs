@@ -24,7 +24,8 @@ pub struct Case {
 pub struct Instance {
     /// Whether the collection says that it is valid.
     pub valid: bool,
-    /// The tokens of its text as Python's `json.dumps(data, ensure_ascii=False)` writes it, as MaskBench feeds engines.
+    /// The tokens of its text as Python's `json.dumps(data, ensure_ascii=False)` writes it, as MaskBench
+    /// feeds engines.
     pub tokens: Vec<u32>,
 }
 

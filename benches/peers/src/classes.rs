@@ -1,8 +1,8 @@
 //! What a dispute about a token is about: rules over the first refused byte and the text before it.
 //!
-//! Where a rule needs to know more than the bytes say, it asks the engines: a third grammar, of the same schema with
-//! keys in the schema's order, tells whether the order of keys alone is the matter; a refused byte that is taken once
-//! the white space before it is left out was refused for the white space.
+//! Where a rule needs to know more than the bytes say, it asks the engines: a third grammar, of the same
+//! schema with keys in the schema's order, tells whether the order of keys alone is the matter; a refused
+//! byte that is taken once the white space before it is left out was refused for the white space.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! The masks of both engines, bit by bit, wherever both stand at the same text.
 //!
-//! A token that one engine alone allows is *disputed*. Its bytes are given to the other engine one at a time, which
-//! leads to the first byte that is refused; that byte and the text before it say what the dispute is about
-//! ([`classes`](crate::classes)).
+//! A token that one engine alone allows is *disputed*. Its bytes are given to the other engine one at a time,
+//! which leads to the first byte that is refused; that byte and the text before it say what the dispute is
+//! about ([`classes`](crate::classes)).
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};

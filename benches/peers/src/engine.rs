@@ -10,7 +10,8 @@ use crate::cases::Case;
 
 /// An engine with everything that it needs once for a vocabulary.
 pub trait Engine {
-    /// Compiles a schema, knowing nothing of the schemas before, and says how many microseconds of this thread it took.
+    /// Compiles a schema, knowing nothing of the schemas before, and says how many microseconds of this
+    /// thread it took.
     fn compile(&mut self, case: &Case) -> (Result<Box<dyn Compiled>, String>, f64);
 }
 

@@ -1,5 +1,6 @@
-//! llguidance behind the benchmark's interface, set up as its own MaskBench runner sets it up: one factory with the
-//! JSON slices, default limits, forced tokens as masks of one token, and a shared lexer for all sequences of a schema.
+//! llguidance behind the benchmark's interface, set up as its own MaskBench runner sets it up: one factory
+//! with the JSON slices, default limits, forced tokens as masks of one token, and a shared lexer for all
+//! sequences of a schema.
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::earley::SlicedBiasComputer;

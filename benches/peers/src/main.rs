@@ -5,8 +5,8 @@
 //!           └─► llguidance ─┘  and the whole once more on what is compiled; who begins changes with every schema
 //! ```
 //!
-//! Times are the lesser of the processor time of this thread and of the time on the wall, so that what else the machine
-//! does is not counted, nor what it costs to ask for the processor time.
+//! Times are the lesser of the processor time of this thread and of the time on the wall, so that what else
+//! the machine does is not counted, nor what it costs to ask for the processor time.
 
 mod cases;
 mod classes;
@@ -197,8 +197,8 @@ impl Engines {
         Ok((figures, sums))
     }
 
-    /// What both do with a schema. What one leaves in the processor's caches the other has to throw out, so they
-    /// take turns at going first.
+    /// What both do with a schema. What one leaves in the processor's caches the other has to throw out, so
+    /// they take turns at going first.
     fn walk(&mut self, case: &Case, ours_first: bool) -> (Record, Record) {
         let eos = self.eos;
         let in_turn = |engine: &mut dyn Engine| {

@@ -22,7 +22,8 @@ pub struct Scan {
     pub place: Place,
     /// Where the string, number or word began that the place is in.
     pub began: usize,
-    /// The brackets that are open; for each object the spellings of the keys that it has, quotes not included.
+    /// The brackets that are open; for each object the spellings of the keys that it has, quotes not
+    /// included.
     open: Vec<(u8, Vec<Vec<u8>>)>,
     expects_key: bool,
 }

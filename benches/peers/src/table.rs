@@ -1,7 +1,7 @@
 //! The one table that is printed at the end.
 //!
-//! Figures stand side by side only where both engines did the same work: schemas that both compiled, and of each
-//! instance the tokens that both took. What an engine did beyond that stands in columns of its own.
+//! Figures stand side by side only where both engines did the same work: schemas that both compiled, and of
+//! each instance the tokens that both took. What an engine did beyond that stands in columns of its own.
 
 use std::fmt::Write;
 

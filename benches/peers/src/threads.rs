@@ -1,8 +1,9 @@
 //! Two threads on one grammar against one thread.
 //!
-//! Both walk the same instances on what is compiled and known. Processor time cannot show a thread that waits for a
-//! lock, so this is the one measurement by the clock on the wall. On a machine that others use too it is repeated in
-//! slices of milliseconds, and the fastest slice of each kind counts: the one in which the machine was ours.
+//! Both walk the same instances on what is compiled and known. Processor time cannot show a thread that waits
+//! for a lock, so this is the one measurement by the clock on the wall. On a machine that others use too it
+//! is repeated in slices of milliseconds, and the fastest slice of each kind counts: the one in which the
+//! machine was ours.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Other schemas by which a dispute is tried: what is allowed by one of them and not by the schema itself tells which
-//! keyword the dispute is about.
+//! Other schemas by which a dispute is tried: what is allowed by one of them and not by the schema itself
+//! tells which keyword the dispute is about.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,8 @@ pub fn without_formats(case: &Case) -> Option<Case> {
     drop_formats(&mut schema).then(|| of(case, schema))
 }
 
-/// The schema with the keywords beside each `$ref` asserted, as drafts up to 7 do not; `None` if there are none.
+/// The schema with the keywords beside each `$ref` asserted, as drafts up to 7 do not; `None` if there are
+/// none.
 pub fn with_siblings(case: &Case) -> Option<Case> {
     let mut schema = case.schema.clone();
     assert_siblings(&mut schema).then(|| of(case, schema))

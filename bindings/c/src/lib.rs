@@ -5,18 +5,19 @@
 //!                                                  └───── session: accept, validate, rollback, fill
 //! ```
 //!
-//! `include/lexiform.h` declares all of it, and documents it for those who call. It is written by hand, since the usual
-//! generator is under a licence that this project does not take; `tests/header.rs` holds it against these sources, and
-//! `tests/programs.rs` compiles programs that use it.
+//! `include/lexiform.h` declares all of it, and documents it for those who call. It is written by hand, since
+//! the usual generator is under a licence that this project does not take; `tests/header.rs` holds it against
+//! these sources, and `tests/programs.rs` compiles programs that use it.
 //!
-//! Three rules hold everywhere. A handle comes from a `new`, is freed once by its `free`, and keeps alive whatever it needs:
-//! a grammar may outlive its compiler. A null pointer where a handle or a buffer belongs is an error of that call, never a
-//! crash. A panic ends at the boundary and becomes an error as well.
+//! Three rules hold everywhere. A handle comes from a `new`, is freed once by its `free`, and keeps alive
+//! whatever it needs: a grammar may outlive its compiler. A null pointer where a handle or a buffer belongs
+//! is an error of that call, never a crash. A panic ends at the boundary and becomes an error as well.
 //!
 //! With the feature `llguidance` the library also has the functions by which llama.cpp calls that engine; see
 //! `llguidance.rs`.
 
-// Every function here takes pointers from C, and what must hold of them is said in the header, where its readers are.
+// Every function here takes pointers from C, and what must hold of them is said in the header, where its
+// readers are.
 #![expect(
     clippy::missing_safety_doc,
     reason = "the header says what must hold of each pointer"

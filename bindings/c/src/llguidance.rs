@@ -4,9 +4,10 @@
 //!   llg_new_tokenizer ─► llg_constraint_init_set_defaults ─► llg_new_matcher ─► compute_mask, get_mask, consume_token …
 //! ```
 //!
-//! So a llama.cpp that is compiled with `-DLLAMA_USE_LLGUIDANCE` links this library instead, without a patch. Kinds of
-//! grammars are `json`, `json_schema`, `json_object`, `regex` and, of `lark`, what llama.cpp makes of a schema; `ebnf` is
-//! ours. The numbers in `LlgParserLimits` are those of another machine and have no effect: the limits of Lexiform hold.
+//! So a llama.cpp that is compiled with `-DLLAMA_USE_LLGUIDANCE` links this library instead, without a patch.
+//! Kinds of grammars are `json`, `json_schema`, `json_object`, `regex` and, of `lark`, what llama.cpp makes
+//! of a schema; `ebnf` is ours. The numbers in `LlgParserLimits` are those of another machine and have no
+//! effect: the limits of Lexiform hold.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 

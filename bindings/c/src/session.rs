@@ -27,7 +27,8 @@ unsafe fn session<'a>(pointer: *mut SessionHandle) -> Option<&'a mut Session> {
     unsafe { pointer.as_mut() }.map(|handle| &mut handle.0)
 }
 
-/// A sequence at its beginning. It ends with one of the `n` tokens, or with those of the vocabulary where `n` is 0.
+/// A sequence at its beginning. It ends with one of the `n` tokens, or with those of the vocabulary where `n`
+/// is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_new(
     grammar: *const GrammarHandle,

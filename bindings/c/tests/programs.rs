@@ -22,7 +22,8 @@ fn built(name: &str, shared: bool) -> Option<PathBuf> {
     compiled(&here(&format!("tests/programs/{name}.c")), name, shared)
 }
 
-/// Compiles a program and links it, with the library inside of it or beside it. `None` where there is no compiler.
+/// Compiles a program and links it, with the library inside of it or beside it. `None` where there is no
+/// compiler.
 fn compiled(source: &Path, name: &str, shared: bool) -> Option<PathBuf> {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
     if Command::new(&compiler).arg("--version").output().is_err() {

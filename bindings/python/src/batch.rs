@@ -13,9 +13,10 @@ use crate::pool::pool;
 use crate::session::Session;
 use crate::state::State;
 
-/// Writes the masks of many sequences into the rows of one array. Each item of `rows` is `(grammar, state, row)`, perhaps
-/// with a budget and with the tokens that end the sequence, or `(session, row)`, perhaps with a budget. Returns the numbers
-/// of the rows whose masks would cost more than the limits of their grammars allow; these are cleared.
+/// Writes the masks of many sequences into the rows of one array. Each item of `rows` is
+/// `(grammar, state, row)`, perhaps with a budget and with the tokens that end the sequence, or
+/// `(session, row)`, perhaps with a budget. Returns the numbers of the rows whose masks would cost more than
+/// the limits of their grammars allow; these are cleared.
 #[pyfunction]
 pub(crate) fn fill_batch(
     py: Python<'_>,

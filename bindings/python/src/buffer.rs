@@ -1,12 +1,13 @@
-//! Masks in the memory of Python objects: rows of 32-bit words in an array, written in place. To look up the memory of an array
-//! of numpy takes 0.4 µs, twice what a known mask takes; [`Masks`] does so once for many calls.
+//! Masks in the memory of Python objects: rows of 32-bit words in an array, written in place. To look up the
+//! memory of an array of numpy takes 0.4 µs, twice what a known mask takes; [`Masks`] does so once for many
+//! calls.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// An array of masks whose memory was looked up once, which takes longer than to write a known mask into it. Wherever an array
-/// of masks is taken, this is taken in its place. The array cannot be resized meanwhile.
+/// An array of masks whose memory was looked up once, which takes longer than to write a known mask into it.
+/// Wherever an array of masks is taken, this is taken in its place. The array cannot be resized meanwhile.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Masks(Memory);
 
@@ -82,12 +83,13 @@ enum Held<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The words of an array with one row or with several. Tensors of torch on the CPU share their memory with the array
-    /// that they return.
+    /// The words of an array with one row or with several. Tensors of torch on the CPU share their memory
+    /// with the array that they return.
     ///
     /// # Errors
-    /// A `TypeError` where the object does not share its memory or holds something else than int32, and a `ValueError` where
-    /// its shape is another one, it cannot be written, or its rows do not have `width` words.
+    /// A `TypeError` where the object does not share its memory or holds something else than int32, and a
+    /// `ValueError` where its shape is another one, it cannot be written, or its rows do not have `width`
+    /// words.
     pub(crate) fn of(mask: &'a Bound<'_, PyAny>, width: usize) -> PyResult<Words<'a>> {
         let words = match mask.cast::<Masks>() {
             Ok(masks) => Words {
@@ -143,10 +145,11 @@ impl<'a> Words<'a> {
         if count == 0 {
             return &mut [];
         }
-        // SAFETY: the buffer stays exported, and its memory in place, while this value lives. It is contiguous, writable and
-        // of `count` items of four bytes that are aligned as such; `PyBuffer` checked the items, and `Memory::of` the rest. Every
-        // pattern of bits is a `u32`. That nobody else reads or writes the mask at the same time is for the caller of the
-        // function of Python to see to, as with every function that writes to an array without the interpreter's lock.
+        // SAFETY: the buffer stays exported, and its memory in place, while this value lives. It is
+        // contiguous, writable and of `count` items of four bytes that are aligned as such; `PyBuffer`
+        // checked the items, and `Memory::of` the rest. Every pattern of bits is a `u32`. That nobody else
+        // reads or writes the mask at the same time is for the caller of the function of Python to see to, as
+        // with every function that writes to an array without the interpreter's lock.
         unsafe { std::slice::from_raw_parts_mut(memory.buffer.buf_ptr().cast(), count) }
     }
 }

@@ -34,9 +34,10 @@ pub(crate) struct Compiler {
 
 #[pymethods]
 impl Compiler {
-    /// A compiler that keeps the grammars of the last requests, as long as they take no more than `cache_bytes` together.
-    /// With `primed` it learns at once what JSON is made of, which takes a fraction of a second. `limits` changes what a
-    /// compile and a mask may cost, by the names of the library's limits.
+    /// A compiler that keeps the grammars of the last requests, as long as they take no more than
+    /// `cache_bytes` together. With `primed` it learns at once what JSON is made of, which takes a fraction
+    /// of a second. `limits` changes what a compile and a mask may cost, by the names of the library's
+    /// limits.
     #[new]
     #[pyo3(signature = (vocabulary, *, primed = true, cache_bytes = 256 << 20, limits = None))]
     fn new(
@@ -64,15 +65,17 @@ impl Compiler {
         })
     }
 
-    /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a Pydantic model, or a
-    /// Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as those that `Vocabulary.heal` removes
-    /// from a prompt. `deadline` bounds the compile in seconds. `strict` refuses keywords that have no effect and were meant to have
-    /// one, such as misspelled ones; `exact` refuses these, unknown formats, and keywords of which less is allowed than they say.
+    /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a
+    /// Pydantic model, or a Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as
+    /// those that `Vocabulary.heal` removes from a prompt. `deadline` bounds the compile in seconds. `strict`
+    /// refuses keywords that have no effect and were meant to have one, such as misspelled ones; `exact`
+    /// refuses these, unknown formats, and keywords of which less is allowed than they say.
     ///
-    /// An object that lists `properties` and says nothing of others is closed; `additional_properties="open"` allows further
-    /// keys, as the specification has it. Integers are written in digits and other numbers as doubles are; `numbers="any"`
-    /// allows all spellings. White space is none, one space, or a line break with up to eight spaces or tabs for each open
-    /// bracket; "flexible" allows up to 64, "compact" none at all.
+    /// An object that lists `properties` and says nothing of others is closed; `additional_properties="open"`
+    /// allows further keys, as the specification has it. Integers are written in digits and other numbers as
+    /// doubles are; `numbers="any"` allows all spellings. White space is none, one space, or a line break
+    /// with up to eight spaces or tabs for each open bracket; "flexible" allows up to 64, "compact" none at
+    /// all.
     #[pyo3(signature = (schema, *, whitespace = "indented", whitespace_pattern = None, key_order = "schema",
         additional_properties = "closed", numbers = "double", escapes = "minimal", draft = None, formats = "assert",
         documents = None, strict = false, exact = false, prefix = None, deadline = None))]
@@ -114,7 +117,8 @@ impl Compiler {
         self.get(py, source.behind(prefix), deadline)
     }
 
-    /// The grammar of the texts that a regular expression matches from edge to edge. `dialect` is "python", "ecma" or "rust".
+    /// The grammar of the texts that a regular expression matches from edge to edge. `dialect` is "python",
+    /// "ecma" or "rust".
     #[pyo3(signature = (pattern, *, dialect = "python", prefix = None, deadline = None))]
     fn regex(
         &self,
@@ -152,8 +156,9 @@ impl Compiler {
         self.get(py, OwnedSource::Any.behind(prefix), None)
     }
 
-    /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of xgrammar. `dialect` is
-    /// that of the regular expressions in it; `additional_properties` and `numbers` are those of its schemas.
+    /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of
+    /// xgrammar. `dialect` is that of the regular expressions in it; `additional_properties` and `numbers`
+    /// are those of its schemas.
     #[pyo3(signature = (tag, *, dialect = "python", additional_properties = "closed", numbers = "double", prefix = None,
         deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]

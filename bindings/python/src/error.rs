@@ -21,8 +21,8 @@ mod raised {
 #[pyclass(frozen, get_all, eq, module = "lexiform")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Problem {
-    /// What kind of problem: "syntax", "invalid", "unsupported", "narrowed", "reference", "unsatisfiable", "limit",
-    /// "cancelled" or "busy".
+    /// What kind of problem: "syntax", "invalid", "unsupported", "narrowed", "reference", "unsatisfiable",
+    /// "limit", "cancelled" or "busy".
     kind: &'static str,
     /// Where it is, as a text: "#/properties/age", "line 1, column 2", "rule item" or "source".
     place: String,
@@ -77,8 +77,8 @@ pub(crate) fn limit_error(exhausted: Exhausted) -> PyErr {
     raised::LimitError::new_err((exhausted.limit, exhausted.allowed, exhausted.to_string()))
 }
 
-/// `lexiform.RepairError` for a text that has no repair within reach, with the cost below which there is none, and the limit; a
-/// `lexiform.LimitError` or a `ValueError` for what is no matter of the text.
+/// `lexiform.RepairError` for a text that has no repair within reach, with the cost below which there is
+/// none, and the limit; a `lexiform.LimitError` or a `ValueError` for what is no matter of the text.
 pub(crate) fn repair_error(error: &RepairError) -> PyErr {
     let message = error.to_string();
     match error {

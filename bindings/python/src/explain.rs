@@ -30,7 +30,8 @@ pub(crate) struct Way {
     begun: bool,
     /// The bytes that may come first, as ranges with both ends included.
     bytes: Vec<(u8, u8)>,
-    /// The rules that are being read, from the inside out: of an EBNF grammar, or JSON pointers into a schema.
+    /// The rules that are being read, from the inside out: of an EBNF grammar, or JSON pointers into a
+    /// schema.
     rules: Vec<String>,
 }
 
@@ -94,8 +95,8 @@ pub(crate) struct Assertion {
     pointer: String,
     /// The keyword; empty where the whole schema is `false`.
     keyword: String,
-    /// "exact", "spelled" (exact for values, but not in every spelling), "closed" (the only keys that are written are those that
-    /// it lists) or "narrower".
+    /// "exact", "spelled" (exact for values, but not in every spelling), "closed" (the only keys that are
+    /// written are those that it lists) or "narrower".
     enforced: &'static str,
     /// What is left out, if anything is.
     note: Option<String>,

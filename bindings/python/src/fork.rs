@@ -1,15 +1,16 @@
 //! Forks of the process wait until no thread is inside of the library.
 //!
-//! A fork copies the memory and one thread. Had another thread a lock of a table at that moment, it would stay locked in the
-//! copy for ever. So a fork waits until the work that is under way is done, and work that would begin waits for the fork.
+//! A fork copies the memory and one thread. Had another thread a lock of a table at that moment, it would
+//! stay locked in the copy for ever. So a fork waits until the work that is under way is done, and work that
+//! would begin waits for the fork.
 //!
 //! ```text
 //!   thread 1   enter ─ fill ─ leave                    enter (waits) ─────── fill
 //!   thread 2            os.fork: before (waits) ─────► fork ─► after
 //! ```
 //!
-//! Who holds the interpreter all the time need not enter: nobody else can fork meanwhile. There is no lock in this file, so that
-//! none can stay locked.
+//! Who holds the interpreter all the time need not enter: nobody else can fork meanwhile. There is no lock in
+//! this file, so that none can stay locked.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

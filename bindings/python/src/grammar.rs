@@ -43,8 +43,8 @@ impl Grammar {
         self.at_start()
     }
 
-    /// The state after a token, or `None` if it may not come next. `ends` are the tokens that end the sequence, in place of
-    /// those of the vocabulary.
+    /// The state after a token, or `None` if it may not come next. `ends` are the tokens that end the
+    /// sequence, in place of those of the vocabulary.
     #[pyo3(signature = (state, token, *, ends = None))]
     fn step(
         &self,
@@ -64,8 +64,8 @@ impl Grammar {
         Ok(next.map_err(limit_error)?.map(|next| state.kept(next)))
     }
 
-    /// The states after each of these tokens, as far as they may come: a list that is shorter than the draft where one may
-    /// not.
+    /// The states after each of these tokens, as far as they may come: a list that is shorter than the draft
+    /// where one may not.
     #[pyo3(signature = (state, tokens, *, ends = None))]
     fn walk(
         &self,
@@ -80,8 +80,9 @@ impl Grammar {
         Ok(states.into_iter().map(|next| state.at(next)).collect())
     }
 
-    /// Writes the mask of what may come next into a row of an array of int32. With a budget, what cannot be completed within
-    /// that many tokens is cleared. `ends` are the tokens that end the sequence, in place of those of the vocabulary.
+    /// Writes the mask of what may come next into a row of an array of int32. With a budget, what cannot be
+    /// completed within that many tokens is cleared. `ends` are the tokens that end the sequence, in place of
+    /// those of the vocabulary.
     #[pyo3(signature = (state, mask, row = 0, *, budget = None, ends = None))]
     fn fill(
         &self,
@@ -99,10 +100,10 @@ impl Grammar {
         state.fill(py, (budget, ends.as_ref()), words.one(number))
     }
 
-    /// Writes the masks of a tree of drafted tokens, one row for each node, and returns the states after the nodes. Node 0 is
-    /// the last token of the text, after which `state` stands. `child` and `sibling` hold the first child and the next
-    /// sibling of each node, or a negative number. Rows of nodes that cannot be reached, and of those after an end, are left
-    /// as they are; the state of the former is `None`.
+    /// Writes the masks of a tree of drafted tokens, one row for each node, and returns the states after the
+    /// nodes. Node 0 is the last token of the text, after which `state` stands. `child` and `sibling` hold
+    /// the first child and the next sibling of each node, or a negative number. Rows of nodes that cannot be
+    /// reached, and of those after an end, are left as they are; the state of the former is `None`.
     #[pyo3(signature = (state, child, sibling, tokens, mask, *, budget = None, ends = None))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
     fn fill_tree(
@@ -170,15 +171,16 @@ impl Grammar {
         Ok(state.grammar().is_finished(state.state))
     }
 
-    /// The bytes that every completion goes on with; empty where there is a choice, or where the text may end.
+    /// The bytes that every completion goes on with; empty where there is a choice, or where the text may
+    /// end.
     fn forced<'py>(&self, py: Python<'py>, state: &Bound<'_, State>) -> PyResult<Bound<'py, PyBytes>> {
         let state = state.get().of(&self.shared)?;
         let forced = asked(py, || state.grammar().forced(state.state));
         Ok(PyBytes::new(py, &forced))
     }
 
-    /// The fewest tokens that complete the sequence, its end among them; `None` where the vocabulary cannot write what is
-    /// missing.
+    /// The fewest tokens that complete the sequence, its end among them; `None` where the vocabulary cannot
+    /// write what is missing.
     fn min_completion(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<Option<usize>> {
         let state = state.get().of(&self.shared)?;
         asked(py, || state.grammar().try_min_completion(state.state)).map_err(limit_error)
@@ -203,12 +205,14 @@ impl Grammar {
         Ok(report.assertions.into_iter().map(Assertion::from).collect())
     }
 
-    /// The valid text that is nearest to a given one, without any model. Of a schema it is the one that holds the JSON values of the text,
-    /// each whole, in a fence, with prose around it or in other quotation marks; `changes` says what was done. Elsewhere, and where no value
-    /// can be kept, it is exactly the one at the least cost of edits. An edit inserts, deletes
-    /// or replaces one character; `insert`, `delete` and `substitute` say what that costs, each from 1 to 1000. The search looks at no more
-    /// than `nodes` pairs of a state and a place in the text, each of which takes some hundred bytes, and ends after `deadline` seconds
-    /// with a `TimeoutError`. A `RepairError` says that the nearest text was not found within that limit, or that there is none.
+    /// The valid text that is nearest to a given one, without any model. Of a schema it is the one that holds
+    /// the JSON values of the text, each whole, in a fence, with prose around it or in other quotation marks;
+    /// `changes` says what was done. Elsewhere, and where no value can be kept, it is exactly the one at the
+    /// least cost of edits. An edit inserts, deletes or replaces one character; `insert`, `delete` and
+    /// `substitute` say what that costs, each from 1 to 1000. The search looks at no more than `nodes` pairs
+    /// of a state and a place in the text, each of which takes some hundred bytes, and ends after `deadline`
+    /// seconds with a `TimeoutError`. A `RepairError` says that the nearest text was not found within that
+    /// limit, or that there is none.
     #[pyo3(signature = (text, *, insert = 1, delete = 1, substitute = 1, nodes = REPAIR_NODES, deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
     fn repair(
@@ -240,7 +244,8 @@ impl Grammar {
         )
     }
 
-    /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with its place.
+    /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with
+    /// its place.
     #[getter]
     fn findings(&self) -> Vec<Problem> {
         self.about
@@ -308,8 +313,10 @@ impl Grammar {
     }
 }
 
-/// The pairs of a state and a place that a repair looks at, unless it is told otherwise: some hundred megabytes.
+/// The pairs of a state and a place that a repair looks at, unless it is told otherwise: some hundred
+/// megabytes.
 const REPAIR_NODES: usize = 1 << 21;
 
-/// What a compiled grammar takes that has found nothing yet: its rules and the terminals that no other grammar shares.
+/// What a compiled grammar takes that has found nothing yet: its rules and the terminals that no other
+/// grammar shares.
 const OVERHEAD: usize = 16 << 10;

@@ -7,8 +7,9 @@
 //!                    └ watch: deadlines, KeyboardInterrupt
 //! ```
 //!
-//! Work that may take long releases the interpreter; work that is known to be short does not, because to release it takes
-//! as long as a known mask. Nothing that comes from Python panics: every error is an exception with a sentence.
+//! Work that may take long releases the interpreter; work that is known to be short does not, because to
+//! release it takes as long as a known mask. Nothing that comes from Python panics: every error is an
+//! exception with a sentence.
 //!
 //! Each class of Python has a file; `compiler/` has options by their names, the cache of grammars and the
 //! cancellation of a compile. Short work is tried first with the interpreter's lock held, within a few

@@ -22,8 +22,8 @@ pub(crate) fn pool() -> Arc<Pool> {
     pool.get_or_insert_with(new).clone()
 }
 
-/// Sets how many threads `fill_batch` and `fill_tree` may use; with one, they use the calling thread alone. The default is
-/// the number of cores, at most eight.
+/// Sets how many threads `fill_batch` and `fill_tree` may use; with one, they use the calling thread alone.
+/// The default is the number of cores, at most eight.
 #[pyfunction]
 pub(crate) fn set_threads(threads: usize) -> PyResult<()> {
     if threads == 0 {

@@ -1,7 +1,8 @@
-//! The laws of the library over rows of logits: local, global, and weighted draws for constraints without a mask.
+//! The laws of the library over rows of logits: local, global, and weighted draws for constraints without a
+//! mask.
 //!
-//! A sampler walks along one text of a grammar. The caller runs the model and hands over the row of logits after the prompt and
-//! the tokens so far; the sampler says what to do next.
+//! A sampler walks along one text of a grammar. The caller runs the model and hands over the row of logits
+//! after the prompt and the tokens so far; the sampler says what to do next.
 //!
 //! ```text
 //!   local    token token token … end
@@ -26,7 +27,8 @@ use crate::fork;
 use crate::grammar::Grammar;
 use crate::state::{Shared, State};
 
-/// What failed attempts at the global law taught, for all samplers of one model, prompt, warping, grammar and greatest length.
+/// What failed attempts at the global law taught, for all samplers of one model, prompt, warping, grammar and
+/// greatest length.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Trie {
     inner: Arc<Mutex<law::Trie>>,
@@ -36,8 +38,8 @@ pub(crate) struct Trie {
 
 #[pymethods]
 impl Trie {
-    /// An empty trie for answers of at most `max_tokens` tokens, their end included. It keeps at most `capacity` prefixes and
-    /// edges.
+    /// An empty trie for answers of at most `max_tokens` tokens, their end included. It keeps at most
+    /// `capacity` prefixes and edges.
     #[new]
     #[pyo3(signature = (grammar, *, max_tokens, ends = None, capacity = 1 << 16))]
     fn new(
@@ -63,8 +65,8 @@ impl Trie {
 /// What to do at a prefix.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Step {
-    /// "token": append the token and go on. "end": append it; the sample is accepted. "restart": drop the tokens of the answer
-    /// and begin again after the prompt. "stuck": there will be no sample.
+    /// "token": append the token and go on. "end": append it; the sample is accepted. "restart": drop the
+    /// tokens of the answer and begin again after the prompt. "stuck": there will be no sample.
     kind: &'static str,
     /// The token, if there is one.
     token: Option<u32>,
@@ -107,11 +109,11 @@ impl From<law::Step> for Step {
 /// Draws one answer of a grammar from the rows of a model, under the local law or under the global one.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Sampler {
-    drawing: Mutex<Drawing>,
+    drawing: Mutex<OpenDrawing>,
 }
 
 /// An answer that is being drawn.
-struct Drawing {
+struct OpenDrawing {
     /// Where the grammar that takes the place of an outgrown one is kept.
     _shared: Arc<Shared>,
     start: State,
@@ -126,9 +128,10 @@ struct Drawing {
 
 #[pymethods]
 impl Sampler {
-    /// A sampler at the beginning of an answer. With a `trie`, it draws from the global law, in at most `attempts` attempts;
-    /// without, from the local one, and `max_tokens` has its answers complete within that many tokens. Every draw depends on
-    /// `seed`, on the number of the sample and on the place of the token alone.
+    /// A sampler at the beginning of an answer. With a `trie`, it draws from the global law, in at most
+    /// `attempts` attempts; without, from the local one, and `max_tokens` has its answers complete within
+    /// that many tokens. Every draw depends on `seed`, on the number of the sample and on the place of the
+    /// token alone.
     #[new]
     #[pyo3(signature = (grammar, *, seed = 0, sample = 0, trie = None, attempts = 1000, fallback = "fail", temperature = 1.0,
         top_k = None, top_p = 1.0, min_p = 0.0, max_tokens = None, ends = None))]
@@ -182,7 +185,7 @@ impl Sampler {
                 Some(trie.max_tokens),
             ),
         };
-        let drawing = Drawing {
+        let drawing = OpenDrawing {
             _shared: grammar.get().shared.clone(),
             start,
             state,
@@ -198,7 +201,8 @@ impl Sampler {
         })
     }
 
-    /// The step after the tokens so far, from the model's row of logits there: float32, one for each token of the vocabulary.
+    /// The step after the tokens so far, from the model's row of logits there: float32, one for each token of
+    /// the vocabulary.
     fn next(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> PyResult<Step> {
         let row = row_of(logits)?;
         let _inside = fork::enter(py);
@@ -242,12 +246,12 @@ impl Sampler {
 }
 
 impl Sampler {
-    fn read<T>(&self, read: impl FnOnce(&Drawing) -> T) -> T {
+    fn read<T>(&self, read: impl FnOnce(&OpenDrawing) -> T) -> T {
         read(&self.drawing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Drawing {
+impl OpenDrawing {
     fn next(&mut self, logits: &[f32]) -> PyResult<Step> {
         let tokens = self.state.grammar().vocabulary().len();
         if logits.len() != tokens {
@@ -323,9 +327,10 @@ fn row_of(logits: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     }
 }
 
-/// Draws a token where there is no mask, but only a function that says of a token whether it may come (adaptive weighted
-/// rejection sampling): the token and its log weight, whose mean is the probability of all allowed tokens. `None` if no token
-/// with probability may come. The function is asked about few tokens, at most once about each.
+/// Draws a token where there is no mask, but only a function that says of a token whether it may come
+/// (adaptive weighted rejection sampling): the token and its log weight, whose mean is the probability of all
+/// allowed tokens. `None` if no token with probability may come. The function is asked about few tokens, at
+/// most once about each.
 #[pyfunction]
 #[pyo3(signature = (logits, allows, *, seed = 0, sample = 0, position = 0, temperature = 1.0))]
 pub(crate) fn weighted_token(

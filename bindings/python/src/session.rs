@@ -14,8 +14,8 @@ use crate::fork;
 use crate::grammar::Grammar;
 use crate::state::{SHORT, Shared, State};
 
-/// The tokens of one sequence so far, and where its grammar stands after them. Its memory does not grow with what the grammar
-/// remembers of long texts.
+/// The tokens of one sequence so far, and where its grammar stands after them. Its memory does not grow with
+/// what the grammar remembers of long texts.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Session {
     shared: Arc<Shared>,
@@ -24,8 +24,8 @@ pub(crate) struct Session {
 
 #[pymethods]
 impl Session {
-    /// A sequence at its beginning, or in a state of the grammar. `ends` are the tokens that end it; by default those of the
-    /// vocabulary.
+    /// A sequence at its beginning, or in a state of the grammar. `ends` are the tokens that end it; by
+    /// default those of the vocabulary.
     #[new]
     #[pyo3(signature = (grammar, *, state = None, ends = None))]
     fn new(
@@ -145,8 +145,8 @@ impl Session {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to the session that may turn out to be no short work; `None` then, and where another thread has the
-    /// session.
+    /// Does something to the session that may turn out to be no short work; `None` then, and where another
+    /// thread has the session.
     fn shortly<T>(&self, act: impl FnOnce(&mut matcher::Session) -> Option<T>) -> Option<T> {
         act(&mut *self.inner.try_lock().ok()?)
     }

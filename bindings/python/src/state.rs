@@ -30,8 +30,8 @@ pub(crate) struct Generation {
     pub(crate) grammar: lexiform::Grammar,
     /// Where the generation that comes next is kept. Whoever steps has a handle that holds it.
     shared: Weak<Shared>,
-    /// The steps that were taken: the grammar is asked now and then whether it has outgrown its memory. Steps of several
-    /// threads at a time may count as one.
+    /// The steps that were taken: the grammar is asked now and then whether it has outgrown its memory. Steps
+    /// of several threads at a time may count as one.
     steps: AtomicU32,
 }
 
@@ -113,7 +113,8 @@ impl Generation {
     }
 }
 
-/// Where a sequence stands. States are values: to keep one is to be able to go back, and equal states have the same future.
+/// Where a sequence stands. States are values: to keep one is to be able to go back, and equal states have
+/// the same future.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct State {
     pub(crate) generation: Arc<Generation>,

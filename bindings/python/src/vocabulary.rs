@@ -19,8 +19,9 @@ pub(crate) struct Vocabulary {
 
 #[pymethods]
 impl Vocabulary {
-    /// The vocabulary of a tokenizer of `transformers` or `tokenizers`. `rows` are the rows of the model's output
-    /// (`model.config.vocab_size`), and `eos` the tokens that end a sequence; by default those that the tokenizer names.
+    /// The vocabulary of a tokenizer of `transformers` or `tokenizers`. `rows` are the rows of the model's
+    /// output (`model.config.vocab_size`), and `eos` the tokens that end a sequence; by default those that
+    /// the tokenizer names.
     #[staticmethod]
     #[pyo3(signature = (tokenizer, *, rows = None, eos = None))]
     fn from_tokenizer(
@@ -54,8 +55,8 @@ impl Vocabulary {
         read(py, text, &eos, rows)
     }
 
-    /// The vocabulary of these tokens by id. `kinds` says of each whether it is "text", "special", "mark" or "unused"; all
-    /// are text by default. The bytes of a special token are its name.
+    /// The vocabulary of these tokens by id. `kinds` says of each whether it is "text", "special", "mark" or
+    /// "unused"; all are text by default. The bytes of a special token are its name.
     #[staticmethod]
     #[pyo3(signature = (tokens, *, eos, kinds = None))]
     fn from_tokens(
@@ -114,8 +115,9 @@ impl Vocabulary {
         }
     }
 
-    /// How many tokens of a prompt stay, and the bytes of the others: as few are removed from its end as leave no token that
-    /// could begin in what stays and end behind the prompt. A grammar with these bytes as its `prefix` goes on from there.
+    /// How many tokens of a prompt stay, and the bytes of the others: as few are removed from its end as
+    /// leave no token that could begin in what stays and end behind the prompt. A grammar with these bytes as
+    /// its `prefix` goes on from there.
     fn heal<'py>(&self, py: Python<'py>, prompt: Vec<u32>) -> (usize, Bound<'py, PyBytes>) {
         let healed = self.inner.heal(&prompt);
         (healed.kept, PyBytes::new(py, &healed.removed))

@@ -1,5 +1,5 @@
-//! What is asked about a schema itself: whether everything in it has an effect, how each assertion is enforced, and what the
-//! compiler made of it.
+//! What is asked about a schema itself: whether everything in it has an effect, how each assertion is
+//! enforced, and what the compiler made of it.
 
 use clap::ValueEnum;
 use lexiform::Options;
@@ -19,7 +19,8 @@ pub(super) struct SchemaArgs {
     /// Refuse misspelt keywords and those of another draft, as `strict: true` does in the API
     #[arg(long, requires = "schema")]
     strict: bool,
-    /// Refuse a schema unless all of it is enforced exactly: nothing narrower than it says, no unknown format, and --strict
+    /// Refuse a schema unless all of it is enforced exactly: nothing narrower than it says, no unknown
+    /// format, and --strict
     #[arg(long, requires = "schema")]
     exact: bool,
     /// Judge the JSON value of a text, whatever the order of its keys and its white space
@@ -30,12 +31,12 @@ pub(super) struct SchemaArgs {
     report: bool,
     /// Print a form of the schema that the compiler works with
     #[arg(long, value_enum, value_name = "FORM", requires = "schema")]
-    show: Option<Form>,
+    show: Option<PrintedForm>,
 }
 
 /// A form of a schema between its text and its grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum PrintedForm {
     /// Which values each part allows, as unions of plain conjunctions
     NormalForm,
 }
@@ -63,7 +64,7 @@ impl SchemaArgs {
         let (text, options, limits) = (source.text(), &options.schema, &options.limits);
         let normal_form = self
             .show
-            .map(|Form::NormalForm| schema::normal_form(text, options, limits));
+            .map(|PrintedForm::NormalForm| schema::normal_form(text, options, limits));
         let report = self.report.then(|| schema::report(text, options, limits));
         Ok(About {
             normal_form: normal_form.transpose()?,
@@ -161,8 +162,8 @@ impl About {
     }
 }
 
-/// Every assertion with how it is enforced. That a number has spellings which are never written is no fault of the schema, so
-/// it stands in small print below.
+/// Every assertion with how it is enforced. That a number has spellings which are never written is no fault
+/// of the schema, so it stands in small print below.
 fn report_text(report: &Report) -> String {
     let all = report.assertions.len();
     let count =

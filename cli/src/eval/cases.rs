@@ -1,15 +1,16 @@
-//! `lexiform eval cases`: sources with texts to accept and to reject. A case is one text, and texts are whole.
+//! `lexiform eval cases`: sources with texts to accept and to reject. A case is one text, and texts are
+//! whole.
 //!
 //! ```text
 //!   {"regex": "a+b", "accept": ["ab", "aab"], "reject": ["b"]}
 //! ```
 //!
-//! A folder is a collection, too, in the shape of `grammars/`: a folder for each grammar, with `grammar.ebnf`, `accept.txt`
-//! and `reject.txt`, or one such folder alone.
+//! A folder is a collection, too, in the shape of `grammars/`: a folder for each grammar, with
+//! `grammar.ebnf`, `accept.txt` and `reject.txt`, or one such folder alone.
 //!
-//! Two marks of the collections in use are understood. `FINAL_REJECT:` before a text says that an engine may notice
-//! only at its end, which is no difference for a whole text. `spec_disagrees` lists texts whose label contradicts
-//! the specification of the language; they are judged by the specification.
+//! Two marks of the collections in use are understood. `FINAL_REJECT:` before a text says that an engine may
+//! notice only at its end, which is no difference for a whole text. `spec_disagrees` lists texts whose label
+//! contradicts the specification of the language; they are judged by the specification.
 
 use std::path::Path;
 
@@ -35,13 +36,13 @@ pub struct Args {
     data: Data,
     /// The language of the sources; without it, each line says its own
     #[arg(long, value_enum)]
-    kind: Option<Kind>,
+    kind: Option<CaseKind>,
     #[command(flatten)]
     pub(super) publishing: Publishing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum CaseKind {
     Regex,
     Lark,
     Gbnf,
@@ -80,16 +81,16 @@ pub(super) fn report(args: &Args) -> Result<Report, Failure> {
 }
 
 /// A source with its texts.
-struct Entry {
+struct CaseEntry {
     /// Where it stands.
     name: String,
-    kind: Kind,
+    kind: CaseKind,
     source: String,
     /// Each with what to call it and whether the specification accepts it.
     texts: Vec<(String, String, bool)>,
 }
 
-fn of_lines(file: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
+fn of_lines(file: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Failure> {
     let text = read_text(file)?;
     let name = file
         .file_name()
@@ -104,7 +105,7 @@ fn of_lines(file: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
     {
         let entry = parse_line(file, index + 1, line)?;
         let own = || {
-            let own = Kind::ALL.into_iter().find(|kind| kind.is_of(&entry));
+            let own = CaseKind::ALL.into_iter().find(|kind| kind.is_of(&entry));
             let place = format!("{}, line {}", file.display(), index + 1);
             own.ok_or_else(|| {
                 Failure::message(format!(
@@ -120,7 +121,7 @@ fn of_lines(file: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
         let texts = cases_of(&entry)
             .into_iter()
             .map(|(text, accept)| (format!(" {text:?}"), text, accept));
-        entries.push(Entry {
+        entries.push(CaseEntry {
             name: format!("{name}:{}", index + 1),
             kind,
             source: source_of(kind, &entry),
@@ -130,8 +131,8 @@ fn of_lines(file: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
     Ok(entries)
 }
 
-fn of_folders(place: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
-    if kind.is_some_and(|kind| kind != Kind::Ebnf) {
+fn of_folders(place: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Failure> {
+    if kind.is_some_and(|kind| kind != CaseKind::Ebnf) {
         return Err(Failure::message("the grammars of folders are EBNF"));
     }
     let folders = Folder::all(place)?.into_iter().map(|path| {
@@ -140,13 +141,13 @@ fn of_folders(place: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
             .cases
             .into_iter()
             .map(|case| (format!("/{}", case.name), case.text, case.accept));
-        Ok(Entry {
+        Ok(CaseEntry {
             name: path
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned(),
-            kind: Kind::Ebnf,
+            kind: CaseKind::Ebnf,
             source: folder.source,
             texts: texts.collect(),
         })
@@ -154,9 +155,15 @@ fn of_folders(place: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
     folders.collect()
 }
 
-impl Kind {
+impl CaseKind {
     /// A grammar that does not say its kind is EBNF.
-    const ALL: [Kind; 5] = [Kind::Regex, Kind::Ebnf, Kind::Lark, Kind::Gbnf, Kind::JsonSchema];
+    const ALL: [CaseKind; 5] = [
+        CaseKind::Regex,
+        CaseKind::Ebnf,
+        CaseKind::Lark,
+        CaseKind::Gbnf,
+        CaseKind::JsonSchema,
+    ];
 
     fn name(self) -> String {
         self.to_possible_value()
@@ -165,9 +172,9 @@ impl Kind {
 
     fn field(self) -> &'static str {
         match self {
-            Kind::Regex => "regex",
-            Kind::Lark | Kind::Gbnf | Kind::Ebnf => "grammar",
-            Kind::JsonSchema => "schema",
+            CaseKind::Regex => "regex",
+            CaseKind::Lark | CaseKind::Gbnf | CaseKind::Ebnf => "grammar",
+            CaseKind::JsonSchema => "schema",
         }
     }
 
@@ -177,7 +184,7 @@ impl Kind {
     }
 }
 
-impl Entry {
+impl CaseEntry {
     fn judge(&self, compiler: &Compiler, (counts, failures): (&mut Counts, &mut Failures)) {
         let compiled = caught(|| self.compile(compiler)).and_then(|it| it);
         for (name, text, accept) in &self.texts {
@@ -192,10 +199,10 @@ impl Entry {
 
     fn compile(&self, compiler: &Compiler) -> Result<Grammar, String> {
         let source = match self.kind {
-            Kind::Regex => Source::Regex(&self.source),
-            Kind::JsonSchema => Source::JsonSchema(&self.source),
-            Kind::Ebnf => Source::Ebnf(&self.source),
-            Kind::Lark | Kind::Gbnf => {
+            CaseKind::Regex => Source::Regex(&self.source),
+            CaseKind::JsonSchema => Source::JsonSchema(&self.source),
+            CaseKind::Ebnf => Source::Ebnf(&self.source),
+            CaseKind::Lark | CaseKind::Gbnf => {
                 return Err(format!("{} grammars are not supported", self.kind.name()));
             }
         };
@@ -206,7 +213,7 @@ impl Entry {
         };
         let options = meaning.options_for_judging();
         let compiled = match self.kind {
-            Kind::Ebnf => {
+            CaseKind::Ebnf => {
                 let vocabulary = tokenizer::bytes_and_specials_of(&self.source);
                 let vocabulary = vocabulary.map_err(|failure| failure.to_string())?;
                 Compiler::new(vocabulary).compile(source, &options)
@@ -220,7 +227,7 @@ impl Entry {
 }
 
 /// The text of the source. A schema is a JSON value, and may be given as its text.
-fn source_of(kind: Kind, entry: &Value) -> String {
+fn source_of(kind: CaseKind, entry: &Value) -> String {
     let field = &entry[kind.field()];
     let text = field.as_str().map_or_else(|| field.to_string(), str::to_owned);
     match entry["root"].as_str().filter(|root| *root != "root") {
@@ -288,9 +295,9 @@ mod tests {
 
     #[test]
     fn entries_of_other_kinds_are_left_out() {
-        assert!(Kind::Regex.is_of(&json!({"regex": "a"})));
-        assert!(!Kind::Regex.is_of(&json!({"grammar": "a"})));
-        assert!(!Kind::Ebnf.is_of(&json!({"grammar": "a", "kind": "lark"})));
-        assert!(Kind::JsonSchema.is_of(&json!({"schema": true, "kind": "json_schema"})));
+        assert!(CaseKind::Regex.is_of(&json!({"regex": "a"})));
+        assert!(!CaseKind::Regex.is_of(&json!({"grammar": "a"})));
+        assert!(!CaseKind::Ebnf.is_of(&json!({"grammar": "a", "kind": "lark"})));
+        assert!(CaseKind::JsonSchema.is_of(&json!({"schema": true, "kind": "json_schema"})));
     }
 }

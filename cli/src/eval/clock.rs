@@ -1,9 +1,9 @@
 //! How long a thread worked.
 //!
-//! Wall time on a shared machine measures the neighbours too; what is compared between engines is the work that one
-//! thread did. The clock of its processor time has that, but asking it twice costs more than half a microsecond, which
-//! is more than most masks. Both clocks tell at least the work, so that the lesser of the two is nearer to it: the wall's
-//! where nothing came between, the thread's where something did.
+//! Wall time on a shared machine measures the neighbours too; what is compared between engines is the work
+//! that one thread did. The clock of its processor time has that, but asking it twice costs more than half a
+//! microsecond, which is more than most masks. Both clocks tell at least the work, so that the lesser of the
+//! two is nearer to it: the wall's where nothing came between, the thread's where something did.
 
 use std::time::{Duration, Instant};
 

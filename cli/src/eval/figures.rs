@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// All samples of one measurement, in microseconds. Every one is kept: the tail is what people compare, and an
-/// estimate of a 99.9th percentile is worth little.
+/// All samples of one measurement, in microseconds. Every one is kept: the tail is what people compare, and
+/// an estimate of a 99.9th percentile is worth little.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<f32>);
 
@@ -49,7 +49,8 @@ fn rounded(value: Option<f64>) -> Value {
 pub struct Reasons(BTreeMap<String, u64>);
 
 impl Reasons {
-    /// Counts a reason, in its normal form: what differs from source to source in the same complaint is left out.
+    /// Counts a reason, in its normal form: what differs from source to source in the same complaint is left
+    /// out.
     pub fn count(&mut self, reason: &str) {
         *self.0.entry(normal_form(reason)).or_default() += 1;
     }

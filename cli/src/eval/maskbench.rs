@@ -5,8 +5,8 @@
 //!   instance ──json.dumps──► text ──tokenizer──► tokens:  step, mask, is the next token allowed?  …  at the end: EOS?
 //! ```
 //!
-//! A sample of `mask_us` is the way from one token to the next mask: the step with the token and the mask of the
-//! state it leads to, since a lazy engine may do its work in either.
+//! A sample of `mask_us` is the way from one token to the next mask: the step with the token and the mask of
+//! the state it leads to, since a lazy engine may do its work in either.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -42,14 +42,14 @@ pub struct Args {
     limit: Option<usize>,
     /// Whether what was learned about masks is forgotten before every schema, or kept from schema to schema
     #[arg(long, value_enum, default_value_t)]
-    cache: Cache,
+    cache: WarmTables,
     #[command(flatten)]
     pub(super) publishing: Publishing,
 }
 
 /// What a schema may profit from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Cache {
+enum WarmTables {
     /// Its own earlier instances, and the tables that are built once for the vocabulary
     #[default]
     Cold,
@@ -85,7 +85,7 @@ struct Bench {
     tokenizer: Tokenizer,
     compiler: Compiler,
     options: Options,
-    cache: Cache,
+    cache: WarmTables,
     results: Results,
 }
 
@@ -107,7 +107,7 @@ struct Results {
 
 /// What was being done when a panic came.
 #[derive(Clone, Copy)]
-enum Stage {
+enum PanicStage {
     Compile,
     Instance { valid: bool },
 }
@@ -135,19 +135,20 @@ impl Bench {
     fn walk_entry(&mut self, entry: &Value) {
         let schema = entry["schema"].to_string();
         let tests = entry["tests"].as_array().map_or(&[][..], Vec::as_slice);
-        let stage = Cell::new(Stage::Compile);
+        let stage = Cell::new(PanicStage::Compile);
         let verdict = caught(|| self.judge(&schema, tests, &stage));
         let verdict = verdict.unwrap_or_else(|panic| match stage.get() {
-            Stage::Compile => Verdict::DoesNotCompile(panic),
-            Stage::Instance { valid: true } => Verdict::Refused(panic),
-            Stage::Instance { valid: false } => Verdict::LetThrough(panic),
+            PanicStage::Compile => Verdict::DoesNotCompile(panic),
+            PanicStage::Instance { valid: true } => Verdict::Refused(panic),
+            PanicStage::Instance { valid: false } => Verdict::LetThrough(panic),
         });
         self.results.add(entry, tests, &verdict);
     }
 
-    fn judge(&mut self, schema: &str, tests: &[Value], stage: &Cell<Stage>) -> Verdict {
-        if self.cache == Cache::Cold {
-            // What grammars share lies in their compiler; a fresh one knows what JSON is made of and nothing else.
+    fn judge(&mut self, schema: &str, tests: &[Value], stage: &Cell<PanicStage>) -> Verdict {
+        if self.cache == WarmTables::Cold {
+            // What grammars share lies in their compiler; a fresh one knows what JSON is made of and nothing
+            // else.
             self.compiler = self.compiler.fresh();
         }
         let (compiled, compile_us) =
@@ -168,7 +169,7 @@ impl Bench {
         self.results.mask_us.push(mask_us);
         for test in tests {
             let valid = test["valid"] == Value::Bool(true);
-            stage.set(Stage::Instance { valid });
+            stage.set(PanicStage::Instance { valid });
             let allowed = match self.tokenizer.encode(&python_json::dumps(&test["data"])) {
                 Ok(tokens) => self.allows(&grammar, &tokens),
                 Err(error) => return Verdict::Refused(error.to_string()),
@@ -263,7 +264,8 @@ fn schema_counts(counts: &Counts) -> Map<String, Value> {
         .collect()
 }
 
-/// The part of the collection that a name belongs to: `Github_easy---o123` to `Github_easy`, `BFCL_java_0` to `BFCL`.
+/// The part of the collection that a name belongs to: `Github_easy---o123` to `Github_easy`, `BFCL_java_0` to
+/// `BFCL`.
 fn split(name: &str) -> String {
     let part = name
         .split_once("---")

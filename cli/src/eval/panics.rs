@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
-/// Runs `work` for a whole evaluation without printing a trace for each panic that [`caught`] turns into a finding.
+/// Runs `work` for a whole evaluation without printing a trace for each panic that [`caught`] turns into a
+/// finding.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let before = take_hook();
     set_hook(Box::new(|_| {}));
@@ -15,8 +16,8 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs `work`, and turns a panic into its message.
 ///
-/// What `work` was changing may be half changed; callers hand in only what they throw away, or samples whose loss
-/// does not matter.
+/// What `work` was changing may be half changed; callers hand in only what they throw away, or samples whose
+/// loss does not matter.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| format!("panic: {}", message(&*payload)))
 }

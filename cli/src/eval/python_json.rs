@@ -1,8 +1,8 @@
 //! JSON as Python's `json.dumps(data, ensure_ascii=False)` writes it.
 //!
-//! MaskBench stores instances as values and gives engines this text of them, so figures can only be compared if the
-//! text is the same byte for byte. Strings are easy; numbers pass through Python's types on the way, which is what
-//! most of this file is about:
+//! MaskBench stores instances as values and gives engines this text of them, so figures can only be compared
+//! if the text is the same byte for byte. Strings are easy; numbers pass through Python's types on the way,
+//! which is what most of this file is about:
 //!
 //! ```text
 //!   literal          Python type   text
@@ -65,7 +65,8 @@ fn write_string(text: &str, to: &mut String) {
     to.push('"');
 }
 
-/// The workspace reads numbers as their literals, so what the file said is still there to be read as Python would.
+/// The workspace reads numbers as their literals, so what the file said is still there to be read as Python
+/// would.
 fn write_number(number: &Number, to: &mut String) {
     let literal = number.to_string();
     if literal.contains(['.', 'e', 'E']) {
@@ -75,8 +76,8 @@ fn write_number(number: &Number, to: &mut String) {
     }
 }
 
-/// `repr` of a Python float: the shortest digits that read back as the same double, with an exponent only where the
-/// number is below 10⁻⁴ or at least 10¹⁶.
+/// `repr` of a Python float: the shortest digits that read back as the same double, with an exponent only
+/// where the number is below 10⁻⁴ or at least 10¹⁶.
 fn python_float(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {

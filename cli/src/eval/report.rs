@@ -10,7 +10,7 @@ use crate::shown::output::Output;
 use crate::shown::paint::{bad, dim, good};
 
 /// How many failures people are shown; `--json` and `--out` have all.
-const LISTED: usize = 50;
+const LISTED_FAILURES: usize = 50;
 
 /// Where the report goes.
 #[derive(Clone, Debug, clap::Args)]
@@ -88,10 +88,10 @@ impl Report {
         text.extend(
             self.failures
                 .lines()
-                .take(LISTED)
+                .take(LISTED_FAILURES)
                 .map(|line| format!("  {line}\n")),
         );
-        let more = self.failures.len().saturating_sub(LISTED);
+        let more = self.failures.len().saturating_sub(LISTED_FAILURES);
         if more > 0 {
             text += &format!(
                 "  {}\n",

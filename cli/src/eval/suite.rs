@@ -1,8 +1,8 @@
 //! `lexiform eval suite`: the official test suite of JSON Schema, one draft of it.
 //!
-//! The folder is a checkout of the suite: `tests/draft7/*.json`, each a list of schemas with tests, and `remotes/`,
-//! which the suite's schemas refer to under `http://localhost:1234/`. Those are handed to the compiler by name; nothing
-//! is fetched.
+//! The folder is a checkout of the suite: `tests/draft7/*.json`, each a list of schemas with tests, and
+//! `remotes/`, which the suite's schemas refer to under `http://localhost:1234/`. Those are handed to the
+//! compiler by name; nothing is fetched.
 
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,8 @@ pub struct Args {
     /// The draft: 4, 6, 7, 2019-09 or 2020-12
     #[arg(long, value_parser = ["4", "6", "7", "2019-09", "2020-12"])]
     draft: String,
-    /// The optional tests of `format` too, for which formats are asserted. For the required ones they are annotations, as
-    /// the specification has it
+    /// The optional tests of `format` too, for which formats are asserted. For the required ones they are
+    /// annotations, as the specification has it
     #[arg(long)]
     optional_format: bool,
     #[command(flatten)]
@@ -77,8 +77,8 @@ fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
     files.into_iter().map(|file| (file, formats)).collect()
 }
 
-/// The specification knows no order of keys and every spelling of a string; without `$schema`, a schema is of the draft
-/// whose folder it lies in.
+/// The specification knows no order of keys and every spelling of a string; without `$schema`, a schema is of
+/// the draft whose folder it lies in.
 fn options(draft: &str, documents: Vec<(String, String)>) -> Options {
     let meaning = Meaning {
         key_order: KeyOrder::Any,

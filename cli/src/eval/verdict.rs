@@ -1,4 +1,5 @@
-//! Verdicts on the cases of a collection, their counts and the list of those that failed, and what reads the collections.
+//! Verdicts on the cases of a collection, their counts and the list of those that failed, and what reads the
+//! collections.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,8 @@ pub(super) fn progress(total: usize) -> ProgressBar {
     }
 }
 
-/// A line of a JSONL file that is not JSON ends the run: a report on half a collection would look like a whole one.
+/// A line of a JSONL file that is not JSON ends the run: a report on half a collection would look like a
+/// whole one.
 pub(super) fn parse_line(path: &Path, line_number: usize, line: &str) -> Result<Value, Failure> {
     serde_json::from_str(line)
         .map_err(|error| Failure::message(format!("{}, line {line_number}: {error}", path.display())))

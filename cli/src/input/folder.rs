@@ -1,4 +1,5 @@
-//! A folder with a grammar and texts to accept and to reject, one JSON string a line: the shape of `grammars/`.
+//! A folder with a grammar and texts to accept and to reject, one JSON string a line: the shape of
+//! `grammars/`.
 //!
 //! ```text
 //!   json/grammar.ebnf    json/accept.txt    json/reject.txt

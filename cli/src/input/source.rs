@@ -1,4 +1,5 @@
-//! Which constraint a command is about: a schema, a regular expression or a grammar, from the command line or a file.
+//! Which constraint a command is about: a schema, a regular expression or a grammar, from the command line or
+//! a file.
 //!
 //! ```text
 //!   -             standard input
@@ -33,8 +34,8 @@ pub struct Constraint {
     /// A regular expression that whole texts match: the expression, `@FILE`, or `-` for standard input
     #[arg(long, short, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
     regex: Option<String>,
-    /// An EBNF grammar: a file, the grammar itself, `-` for standard input, or a folder with a grammar.ebnf, an accept.txt
-    /// and a reject.txt
+    /// An EBNF grammar: a file, the grammar itself, `-` for standard input, or a folder with a grammar.ebnf,
+    /// an accept.txt and a reject.txt
     #[arg(long, short, value_name = "FILE|TEXT|-|DIR")]
     grammar: Option<String>,
     /// The syntax of the regular expression
@@ -92,11 +93,12 @@ pub struct Meaning {
     pub writing: Writing,
 }
 
-/// What a model writes under a schema where it leaves a choice. The defaults differ: `generate` and `mask` are about what is
-/// written, the other commands about texts that are there.
+/// What a model writes under a schema where it leaves a choice. The defaults differ: `generate` and `mask`
+/// are about what is written, the other commands about texts that are there.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Writing {
-    /// Further keys of objects that list `properties` and say nothing of others; default: closed for generate and mask, else open
+    /// Further keys of objects that list `properties` and say nothing of others; default: closed for generate
+    /// and mask, else open
     #[arg(long, value_enum)]
     pub additional_properties: Option<AdditionalProperties>,
     /// The spellings of numbers; default: double for generate and mask, else any
@@ -116,7 +118,8 @@ pub enum AdditionalProperties {
 /// How numbers may be spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Numbers {
-    /// As doubles: integers in at most 20 digits and nothing else, others with at most 17 significant digits and three digits of exponent
+    /// As doubles: integers in at most 20 digits and nothing else, others with at most 17 significant digits
+    /// and three digits of exponent
     Double,
     /// In all ways that JSON has
     Any,
@@ -167,7 +170,8 @@ pub enum KeyOrder {
 /// Where white space may stand in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Whitespace {
-    /// A space, or a line break with as much indentation as the depth needs, where people and programs put some
+    /// A space, or a line break with as much indentation as the depth needs, where people and programs put
+    /// some
     Indented,
     /// The same with up to 64 spaces or tabs of indentation
     Flexible,
@@ -208,8 +212,8 @@ impl Meaning {
         }
     }
 
-    /// The same where texts are judged that others wrote: every spelling of a character counts, not only the one
-    /// that we would write.
+    /// The same where texts are judged that others wrote: every spelling of a character counts, not only the
+    /// one that we would write.
     pub fn options_for_judging(&self) -> lexiform::Options {
         let mut options = self.options();
         options.schema.escapes = Escapes::Any;
@@ -220,7 +224,7 @@ impl Meaning {
 /// A source that was read and is ready to compile.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    kind: Kind,
+    kind: SourceKind,
     dialect: Dialect,
     text: String,
     file: Option<String>,
@@ -228,7 +232,7 @@ pub struct Loaded {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SourceKind {
     Schema,
     Regex,
     Grammar,
@@ -261,7 +265,7 @@ impl Constraint {
 }
 
 impl Loaded {
-    fn new(kind: Kind, text: String, file: Option<String>) -> Self {
+    fn new(kind: SourceKind, text: String, file: Option<String>) -> Self {
         let (dialect, cases) = (Dialect::default(), Vec::new());
         Self {
             kind,
@@ -275,9 +279,9 @@ impl Loaded {
     /// What this source is, for messages.
     pub fn name(&self) -> &'static str {
         match self.kind {
-            Kind::Schema => "schema",
-            Kind::Regex => "regex",
-            Kind::Grammar => "grammar",
+            SourceKind::Schema => "schema",
+            SourceKind::Regex => "regex",
+            SourceKind::Grammar => "grammar",
         }
     }
 
@@ -298,17 +302,17 @@ impl Loaded {
 
     /// Whether the texts of the source are JSON.
     pub fn is_schema(&self) -> bool {
-        self.kind == Kind::Schema
+        self.kind == SourceKind::Schema
     }
 
     /// Whether it is a grammar.
     pub fn is_grammar(&self) -> bool {
-        self.kind == Kind::Grammar
+        self.kind == SourceKind::Grammar
     }
 
     /// Whether it is a regular expression, and in which syntax.
     pub fn dialect(&self) -> Option<Dialect> {
-        (self.kind == Kind::Regex).then_some(self.dialect)
+        (self.kind == SourceKind::Regex).then_some(self.dialect)
     }
 
     /// A vocabulary of bytes to judge texts with, and of the special tokens that a grammar names.
@@ -317,8 +321,8 @@ impl Loaded {
     /// Those of [`tokenizer::bytes_only`].
     pub fn vocabulary_of_bytes(&self) -> Result<Arc<Vocabulary>, Failure> {
         match self.kind {
-            Kind::Grammar => tokenizer::bytes_and_specials_of(&self.text),
-            Kind::Schema | Kind::Regex => tokenizer::bytes_only(),
+            SourceKind::Grammar => tokenizer::bytes_and_specials_of(&self.text),
+            SourceKind::Schema | SourceKind::Regex => tokenizer::bytes_only(),
         }
     }
 
@@ -333,8 +337,8 @@ impl Loaded {
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let compiler = Compiler::new(vocabulary.clone());
         match self.kind {
-            Kind::Schema => compiler.compile(Source::JsonSchema(&self.text), options),
-            Kind::Regex => {
+            SourceKind::Schema => compiler.compile(Source::JsonSchema(&self.text), options),
+            SourceKind::Regex => {
                 let regex = self.dialect.into();
                 let options = lexiform::Options {
                     regex,
@@ -342,7 +346,7 @@ impl Loaded {
                 };
                 compiler.compile(Source::Regex(&self.text), &options)
             }
-            Kind::Grammar => compiler.compile(Source::Ebnf(&self.text), options),
+            SourceKind::Grammar => compiler.compile(Source::Ebnf(&self.text), options),
         }
     }
 
@@ -353,9 +357,9 @@ impl Loaded {
     pub fn check(&self, options: &lexiform::Options) -> Result<(), CompileError> {
         let limits = &options.limits;
         match self.kind {
-            Kind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
-            Kind::Regex => regex::lower_as(&self.text, self.dialect.into(), limits).map(|_| ()),
-            Kind::Grammar => notation::ebnf::lower(&self.text, limits).map(|_| ()),
+            SourceKind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
+            SourceKind::Regex => regex::lower_as(&self.text, self.dialect.into(), limits).map(|_| ()),
+            SourceKind::Grammar => notation::ebnf::lower(&self.text, limits).map(|_| ()),
         }
     }
 }
@@ -364,7 +368,7 @@ fn schema_from(value: &str) -> Result<Loaded, Failure> {
     let is_text =
         value.trim_start().starts_with(['{', '[', '"']) || matches!(value.trim(), "true" | "false" | "");
     if is_text {
-        return Ok(Loaded::new(Kind::Schema, value.to_owned(), None));
+        return Ok(Loaded::new(SourceKind::Schema, value.to_owned(), None));
     }
     let name = |failure: Failure| match failure {
         Failure::Read { path, source } if !path.exists() => {
@@ -376,12 +380,12 @@ fn schema_from(value: &str) -> Result<Loaded, Failure> {
         }
         other => other,
     };
-    from_place(Kind::Schema, value, "--schema").map_err(name)
+    from_place(SourceKind::Schema, value, "--schema").map_err(name)
 }
 
 fn regex_from(value: &str) -> Result<Loaded, Failure> {
     if value == stdin::DASH || value.starts_with('@') {
-        let mut loaded = from_place(Kind::Regex, value, "--regex")?;
+        let mut loaded = from_place(SourceKind::Regex, value, "--regex")?;
         if loaded.text.ends_with('\n') {
             loaded.text.pop();
         }
@@ -390,7 +394,7 @@ fn regex_from(value: &str) -> Result<Loaded, Failure> {
     if Path::new(value).is_file() {
         eprintln!("note: {value:?} is taken as the expression; --regex @{value} reads the file of this name");
     }
-    Ok(Loaded::new(Kind::Regex, value.to_owned(), None))
+    Ok(Loaded::new(SourceKind::Regex, value.to_owned(), None))
 }
 
 fn grammar_from(value: &str) -> Result<Loaded, Failure> {
@@ -398,19 +402,19 @@ fn grammar_from(value: &str) -> Result<Loaded, Failure> {
     if path.is_dir() {
         let folder = Folder::read(path)?;
         let file = Some(folder.grammar.display().to_string());
-        let mut loaded = Loaded::new(Kind::Grammar, folder.source, file);
+        let mut loaded = Loaded::new(SourceKind::Grammar, folder.source, file);
         loaded.cases = folder.cases;
         return Ok(loaded);
     }
     let is_text = value.contains(['=', ':', '\n']) || value.trim().is_empty();
     if is_text && !value.starts_with('@') && !path.is_file() {
-        return Ok(Loaded::new(Kind::Grammar, value.to_owned(), None));
+        return Ok(Loaded::new(SourceKind::Grammar, value.to_owned(), None));
     }
-    from_place(Kind::Grammar, value, "--grammar")
+    from_place(SourceKind::Grammar, value, "--grammar")
 }
 
 /// The source in a file or on standard input.
-fn from_place(kind: Kind, value: &str, flag: &'static str) -> Result<Loaded, Failure> {
+fn from_place(kind: SourceKind, value: &str, flag: &'static str) -> Result<Loaded, Failure> {
     if value == stdin::DASH {
         return Ok(Loaded::new(kind, stdin::text(flag)?, None));
     }

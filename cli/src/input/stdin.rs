@@ -41,8 +41,8 @@ pub fn text(reader: &'static str) -> Result<String, Failure> {
     String::from_utf8(bytes(reader)?).map_err(|_| Failure::message("standard input is not UTF-8 text"))
 }
 
-/// Whether somebody handed a text over without naming `-`: a pipe or a file that nothing has read yet. A terminal waits for
-/// a person, and `/dev/null` holds nothing.
+/// Whether somebody handed a text over without naming `-`: a pipe or a file that nothing has read yet. A
+/// terminal waits for a person, and `/dev/null` holds nothing.
 pub fn is_handed_over() -> bool {
     let read = READER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let file = std::io::stdin()

@@ -26,8 +26,8 @@ pub struct Text {
 }
 
 impl Texts {
-    /// Reads them all; one that cannot be read does not hide the others. Where none is named and standard input is a pipe or
-    /// a file, that is the text, unless it is empty.
+    /// Reads them all; one that cannot be read does not hide the others. Where none is named and standard
+    /// input is a pipe or a file, that is the text, unless it is empty.
     pub fn read(&self) -> Vec<Text> {
         let given = self.text.iter().enumerate().map(|(index, text)| Text {
             name: format!("text {}", index + 1),

@@ -17,8 +17,9 @@ const DEMO: &[u8] = include_bytes!("../../../models/demo/tokenizer.json");
 /// What stands beside it: which token ends a sequence.
 const DEMO_CONFIG: &[u8] = include_bytes!("../../../models/demo/tokenizer_config.json");
 
-/// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The token
-/// that ends a chat turn comes before the one that ends a document, since instructed models write the former.
+/// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The
+/// token that ends a chat turn comes before the one that ends a document, since instructed models write the
+/// former.
 const USUAL_ENDS: [&str; 9] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -34,7 +35,8 @@ const USUAL_ENDS: [&str; 9] = [
 /// Which tokenizer.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenizerArgs {
-    /// The tokenizer.json whose tokens to use; without it, that of the demo model, which is built into this program
+    /// The tokenizer.json whose tokens to use; without it, that of the demo model, which is built into this
+    /// program
     #[arg(long, value_name = "FILE")]
     tokenizer: Option<PathBuf>,
     /// The token that ends a sequence, by name; else what the tokenizer's folder says
@@ -102,8 +104,8 @@ pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
     bytes_and(&[])
 }
 
-/// The same with the special tokens that an EBNF grammar names, so that its texts can be judged without them. A grammar with
-/// mistakes names none here; whoever compiles it reports them.
+/// The same with the special tokens that an EBNF grammar names, so that its texts can be judged without them.
+/// A grammar with mistakes names none here; whoever compiles it reports them.
 ///
 /// # Errors
 /// Never in practice: a grammar names a token once or in vain.

@@ -81,8 +81,8 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// A character as a terminal may safely print it: what others wrote must not move the cursor, colour the rest, or turn the
-/// direction of writing.
+/// A character as a terminal may safely print it: what others wrote must not move the cursor, colour the
+/// rest, or turn the direction of writing.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',

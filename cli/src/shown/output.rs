@@ -1,4 +1,5 @@
-//! The forms of an answer, and printing it: one text at once, on a standard output that may be closed before its end.
+//! The forms of an answer, and printing it: one text at once, on a standard output that may be closed before
+//! its end.
 
 use std::io::{self, Write as _};
 
@@ -18,7 +19,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prints an answer in the form that was asked for; the text is for people, and what is quiet is the bare result.
+    /// Prints an answer in the form that was asked for; the text is for people, and what is quiet is the bare
+    /// result.
     ///
     /// # Errors
     /// Standard output cannot be written.

@@ -1,4 +1,5 @@
-//! Colours. They are put into every text, and taken out again where what prints it is no terminal or nobody wants them.
+//! Colours. They are put into every text, and taken out again where what prints it is no terminal or nobody
+//! wants them.
 
 use std::fmt::Display;
 

@@ -1,6 +1,8 @@
-//! Where the values that JSON pointers name stand in a JSON text. The library's problems have pointers, and people have lines.
+//! Where the values that JSON pointers name stand in a JSON text. The library's problems have pointers, and
+//! people have lines.
 //!
-//! One walk through the text finds all pointers, with a stack of its own: texts may nest as deep as they like.
+//! One walk through the text finds all pointers, with a stack of its own: texts may nest as deep as they
+//! like.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -14,12 +16,12 @@ pub struct Spot {
     pub value: Range<usize>,
 }
 
-/// The spots of these pointers, and where there is none, that of the nearest value around it. The text must be JSON; of keys
-/// that come twice the last counts, as it does for the reader of schemas. O(text · depth).
+/// The spots of these pointers, and where there is none, that of the nearest value around it. The text must
+/// be JSON; of keys that come twice the last counts, as it does for the reader of schemas. O(text · depth).
 pub fn spots<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> HashMap<&'p str, Spot> {
     let pointers: HashSet<&str> = pointers.into_iter().collect();
     let wanted: HashSet<&str> = pointers.iter().flat_map(|pointer| around(pointer)).collect();
-    let mut walk = Walk {
+    let mut walk = PointerWalk {
         text,
         at: 0,
         pointer: String::new(),
@@ -41,18 +43,18 @@ fn around(pointer: &str) -> impl Iterator<Item = &str> {
 }
 
 /// An object or a list that is open.
-struct Open {
+struct OpenValue {
     /// The length of its own pointer.
     length: usize,
     /// The index of the next value of a list.
     index: Option<usize>,
 }
 
-struct Walk<'t> {
+struct PointerWalk<'t> {
     text: &'t str,
     at: usize,
     pointer: String,
-    open: Vec<Open>,
+    open: Vec<OpenValue>,
     key: Option<Range<usize>>,
     wanted: &'t HashSet<&'t str>,
     /// The length of the longest of them: longer ones are not looked up, however deep the text.
@@ -60,7 +62,7 @@ struct Walk<'t> {
     found: HashMap<String, Spot>,
 }
 
-impl Walk<'_> {
+impl PointerWalk<'_> {
     fn run(&mut self) {
         while let Some(&byte) = self.text.as_bytes().get(self.at) {
             match byte {
@@ -68,7 +70,7 @@ impl Walk<'_> {
                     self.value(self.at + 1);
                     let index = (byte == b'[').then_some(0);
                     let length = self.pointer.len();
-                    self.open.push(Open { length, index });
+                    self.open.push(OpenValue { length, index });
                 }
                 b'}' | b']' => {
                     self.at += 1;

@@ -52,7 +52,7 @@ impl Expected {
         let missing: Vec<u8> = (b' '..0x7f).filter(|it| !printable.contains(it)).collect();
         if missing.is_empty() {
             groups.push("any printable character".to_owned());
-        } else if missing.len() <= FEW {
+        } else if missing.len() <= LISTED_EXCEPTIONS {
             groups.push(format!(
                 "any printable character except {}",
                 runs(&missing).join(" ")
@@ -78,7 +78,7 @@ impl Expected {
 }
 
 /// Up to so many exceptions are named one by one.
-const FEW: usize = 8;
+const LISTED_EXCEPTIONS: usize = 8;
 
 /// `a`–`z` for a run of at least three, single characters otherwise.
 fn runs(bytes: &[u8]) -> Vec<String> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::twice::end_of_string;
 
 /// What is open at a place: an array at an item, or an object at the value of a key.
-enum Open {
+enum OpenPlace {
     Array(usize),
     Object(Option<String>),
 }
@@ -13,28 +13,28 @@ enum Open {
 /// The JSON pointer of the value that a place lies in, as far as the text before it is JSON. O(offset).
 pub fn pointer(text: &[u8], offset: usize) -> String {
     let before = &text[..offset.min(text.len())];
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenPlace> = Vec::new();
     let (mut at, mut last) = (0, None);
     while let Some(&byte) = before.get(at) {
         let mut next = at + 1;
         match byte {
-            b'{' => open.push(Open::Object(None)),
-            b'[' => open.push(Open::Array(0)),
+            b'{' => open.push(OpenPlace::Object(None)),
+            b'[' => open.push(OpenPlace::Array(0)),
             b'}' | b']' => drop(open.pop()),
             b'"' => {
                 next = end_of_string(before, at);
                 last = Some(at..next);
             }
             b':' => {
-                if let (Some(Open::Object(key)), Some(string)) = (open.last_mut(), last.take()) {
+                if let (Some(OpenPlace::Object(key)), Some(string)) = (open.last_mut(), last.take()) {
                     *key = serde_json::from_slice::<Value>(&before[string])
                         .ok()
                         .and_then(|key| Some(key.as_str()?.to_owned()));
                 }
             }
             b',' => match open.last_mut() {
-                Some(Open::Array(item)) => *item += 1,
-                Some(Open::Object(key)) => *key = None,
+                Some(OpenPlace::Array(item)) => *item += 1,
+                Some(OpenPlace::Object(key)) => *key = None,
                 None => {}
             },
             _ => {}
@@ -42,8 +42,8 @@ pub fn pointer(text: &[u8], offset: usize) -> String {
         at = next;
     }
     let steps = open.iter().map_while(|open| match open {
-        Open::Array(item) => Some(format!("/{item}")),
-        Open::Object(key) => key
+        OpenPlace::Array(item) => Some(format!("/{item}")),
+        OpenPlace::Object(key) => key
             .as_ref()
             .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
     });

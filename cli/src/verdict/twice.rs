@@ -1,7 +1,8 @@
 //! Keys that an object writes twice, whichever way they are spelled.
 //!
-//! Texts that others wrote are judged with every spelling of a character, and there the grammar tells keys apart as they
-//! are written: `{"a": 1, "\u0061": 2}` is two keys to it. So once a text belongs, its keys are compared by what they mean.
+//! Texts that others wrote are judged with every spelling of a character, and there the grammar tells keys
+//! apart as they are written: `{"a": 1, "\u0061": 2}` is two keys to it. So once a text belongs, its keys are
+//! compared by what they mean.
 //!
 //! # Why the grammar does not do this
 //!

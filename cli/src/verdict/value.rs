@@ -1,5 +1,5 @@
-//! Whether the JSON value of a text is allowed where its spelling is not: by a schema, keys may come in any order and white space is free,
-//! and a grammar writes one order and little white space.
+//! Whether the JSON value of a text is allowed where its spelling is not: by a schema, keys may come in any
+//! order and white space is free, and a grammar writes one order and little white space.
 
 use lexiform::Grammar;
 
@@ -17,8 +17,8 @@ pub enum Unwritten {
 }
 
 impl Unwritten {
-    /// What is never written of a text that does not belong; `None` where its value is not allowed either. `any_order` makes the grammar
-    /// of the same schema with the keys in any order.
+    /// What is never written of a text that does not belong; `None` where its value is not allowed either.
+    /// `any_order` makes the grammar of the same schema with the keys in any order.
     pub fn of(text: &[u8], grammar: &Grammar, any_order: impl FnOnce() -> Option<Grammar>) -> Option<Self> {
         let compact = without_white_space(text);
         let belongs = |grammar: &Grammar, text: &[u8]| judge(grammar, text, true).belongs();

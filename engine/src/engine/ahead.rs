@@ -6,24 +6,29 @@
 //!   host               tokens i ─ write, tell ─ grammar, masks ────┘ start the draws, submit pass i+2, wait
 //! ```
 //!
-//! Of a sequence that draws a plain token, the next pass needs the token and nothing else: where the device draws, it is there already. So
-//! pass `i+1` is submitted right behind the draws of pass `i`, and what the host has to do about tokens `i` costs nothing as long as it
-//! takes less than a pass. Clients hear of a token at once, before the next draws are started: that makes a cycle no longer unless the
-//! host's work is longer than a pass, and then only by a draw.
+//! Of a sequence that draws a plain token, the next pass needs the token and nothing else: where the device
+//! draws, it is there already. So pass `i+1` is submitted right behind the draws of pass `i`, and what the
+//! host has to do about tokens `i` costs nothing as long as it takes less than a pass. Clients hear of a
+//! token at once, before the next draws are started: that makes a cycle no longer unless the host's work is
+//! longer than a pass, and then only by a draw.
 //!
-//! **When.** All that run, and do not wait for their drivers, take part in the pass with one row each; all draws are ones that the device
-//! makes; nobody drafts, or has done so lately; no grammar was slow lately; nobody could be admitted; and there is a free block for each that
-//! needs one. Else the next pass waits for the host. Who joins does so one pass later than without.
+//! **When.** All that run, and do not wait for their drivers, take part in the pass with one row each; all
+//! draws are ones that the device makes; nobody drafts, or has done so lately; no grammar was slow lately;
+//! nobody could be admitted; and there is a free block for each that needs one. Else the next pass waits for
+//! the host. Who joins does so one pass later than without.
 //!
-//! **What becomes of a row** is decided when the pass is over: it counts if its sequence still runs and its text ends with the token that
-//! was fed. If it does not (the token ended the text, the client left, the deadline came, a mask was late, a driver went back), nothing of the
-//! row is written or committed, and what the pass wrote behind the text is overwritten by the pass that feeds the token again. Blocks that
-//! are given back meanwhile are free when the pass is over ([`Blocks::hold`]). A token that no more than its last one can follow has no
-//! row at all.
+//! **What becomes of a row** is decided when the pass is over: it counts if its sequence still runs and its
+//! text ends with the token that was fed. If it does not (the token ended the text, the client left, the
+//! deadline came, a mask was late, a driver went back), nothing of the row is written or committed, and what
+//! the pass wrote behind the text is overwritten by the pass that feeds the token again. Blocks that are
+//! given back meanwhile are free when the pass is over ([`Blocks::hold`]). A token that no more than its last
+//! one can follow has no row at all.
 //!
-//! **Errors** of such a pass are those of the sequences whose rows count: they are told when it would have been submitted without.
+//! **Errors** of such a pass are those of the sequences whose rows count: they are told when it would have
+//! been submitted without.
 //!
-//! Texts, laws and told probabilities are those of the loop that waits, because a draw depends on its place alone.
+//! Texts, laws and told probabilities are those of the loop that waits, because a draw depends on its place
+//! alone.
 //!
 //! A model that cannot take tokens from its own draws says so by default, and its passes wait for the host.
 //!
@@ -77,11 +82,11 @@ pub(crate) struct Ahead {
     pub(crate) flight: Result<Box<dyn Flight>, EngineError>,
     /// When the draws were over.
     pub(crate) begun: Instant,
-    rows: Vec<Row>,
+    rows: Vec<AheadRow>,
 }
 
 /// A row of a pass that was begun behind draws.
-struct Row {
+struct AheadRow {
     sequence: u64,
     /// How long the text is with the token that was fed.
     text: usize,
@@ -125,7 +130,7 @@ impl Lead {
         let copied = copies.try_for_each(|round| model.copy_blocks(&round));
         let submitted = copied.and_then(|()| model.submit_after(drawing, &asks, &feeds));
         let flight = submitted.transpose()?;
-        let row = |next: &Next| Row {
+        let row = |next: &Next| AheadRow {
             sequence: next.sequence,
             text: next.start + 1,
         };
@@ -175,7 +180,7 @@ impl Ahead {
     fn row_of(&self, sequence: &Sequence) -> Option<usize> {
         let text = sequence.tokens.len();
         let draws = sequence.doing == Doing::Drawing && !sequence.closed && sequence.computed + 1 == text;
-        let is_its = |row: &Row| row.sequence == sequence.id && row.text == text;
+        let is_its = |row: &AheadRow| row.sequence == sequence.id && row.text == text;
         self.rows.iter().position(is_its).filter(|_| draws)
     }
 }

@@ -206,7 +206,8 @@ fn unless(
     }
 }
 
-/// Whether the numbers that a law has are numbers that it can have, and its texts no more than may be under way.
+/// Whether the numbers that a law has are numbers that it can have, and its texts no more than may be under
+/// way.
 pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> {
     let invalid = |name, value: &dyn ToString, expected| {
         let value = value.to_string();
@@ -242,7 +243,8 @@ pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> 
     }
 }
 
-/// Whether the law of a request can be given up for speed: that of tokens drawn from masked rows, of a text that is told as it is.
+/// Whether the law of a request can be given up for speed: that of tokens drawn from masked rows, of a text
+/// that is told as it is.
 pub(super) fn check_lossy(request: &Request) -> Result<(), Refusal> {
     if request.lossy.is_none() {
         return Ok(());
@@ -285,8 +287,8 @@ pub(super) fn option_tokens(config: &EngineConfig, vocab_size: usize) -> usize {
     most.saturating_sub(1).max(1)
 }
 
-/// Whether options can be weighed as the request wants them: nothing is drawn, so all that is about several texts, or about what
-/// was drawn, means nothing there.
+/// Whether options can be weighed as the request wants them: nothing is drawn, so all that is about several
+/// texts, or about what was drawn, means nothing there.
 pub(super) fn check_options(
     request: &Request,
     (vocabulary, vocab_size): (&Vocabulary, usize),
@@ -373,7 +375,8 @@ pub(super) fn check_monitors(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the text of a request depends on nothing but itself, if that was asked for; `variance` is why rows of the model may not.
+/// Whether the text of a request depends on nothing but itself, if that was asked for; `variance` is why rows
+/// of the model may not.
 pub(super) fn check_company(request: &Request, variance: Option<&'static str>) -> Result<(), Refusal> {
     let depends = || variance.or_else(|| law::depends_on_others(request));
     match request.batch_invariant.then(depends).flatten() {

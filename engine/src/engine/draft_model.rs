@@ -1,5 +1,5 @@
-//! Small models that draft for the big one: one with the same tokens, which drafts [tokens](same), or with tokens of its own, which
-//! drafts [text](other) and tokens that both [share](intersection).
+//! Small models that draft for the big one: one with the same tokens, which drafts [tokens](same), or with
+//! tokens of its own, which drafts [text](other) and tokens that both [share](intersection).
 
 mod intersection;
 mod other;
@@ -79,8 +79,9 @@ impl DraftModel {
         }
     }
 
-    /// Lengthens the drafts of these sequences, each of which is a chain, as far as each [reaches](Sequence::reach). A sequence whose
-    /// grammar is not heard of within the grace drafts no further. Says how many passes that took.
+    /// Lengthens the drafts of these sequences, each of which is a chain, as far as each
+    /// [reaches](Sequence::reach). A sequence whose grammar is not heard of within the grace drafts no
+    /// further. Says how many passes that took.
     pub(crate) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],

@@ -326,7 +326,8 @@ impl Core {
             let ending = sequence.news_of_ending()?;
             Some((sequence.job, sequence.branch, ending))
         };
-        // One at a time: a branch of which its driver is to hear is one that the others need not wait for in vain.
+        // One at a time: a branch of which its driver is to hear is one that the others need not wait for in
+        // vain.
         loop {
             let next = self.scheduler.all().find_map(ended);
             let Some((job, branch, ending)) = next else {
@@ -363,7 +364,8 @@ impl Core {
         }
     }
 
-    /// How an answer stands that is cut off: as its branch does, or without a token where it has none of its own.
+    /// How an answer stands that is cut off: as its branch does, or without a token where it has none of its
+    /// own.
     fn cancelled(&mut self, (id, job): (u64, &mut Job), answer: usize) -> Option<Outcome> {
         let own = job.driver.branch_of(answer);
         if let Some(sequence) = own.and_then(|branch| self.scheduler.find(id, branch)) {

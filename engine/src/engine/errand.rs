@@ -6,10 +6,10 @@
 //!                                                                        again before its reply is there
 //! ```
 //!
-//! A sequence has one errand at a time. Nobody waits for one longer than the grace: its sequence sits out the pass, and
-//! what it drew next is the same later, because a draw depends on the seed and its place alone. A sequence whose grammar
-//! was slow lately is *on parole*: nobody waits for its errands at all, which bring the masks along before it is
-//! scheduled, so that it costs no pass whose rows are dropped.
+//! A sequence has one errand at a time. Nobody waits for one longer than the grace: its sequence sits out the
+//! pass, and what it drew next is the same later, because a draw depends on the seed and its place alone. A
+//! sequence whose grammar was slow lately is *on parole*: nobody waits for its errands at all, which bring
+//! the masks along before it is scheduled, so that it costs no pass whose rows are dropped.
 //!
 //! The decode thread itself does the grammar work that takes a few rounds of counted work
 //! (`lexiform::briefly`), because handing it to another thread would take longer.
@@ -36,7 +36,7 @@ const SLICE: Duration = Duration::from_millis(1);
 const BRIEF: usize = 1 << 12;
 
 /// Rounds of work for the masks of a pass of few rows: enough where the grammar has met their states before.
-const KNOWN: usize = 1 << 11;
+const KNOWN_ROUNDS: usize = 1 << 11;
 
 /// What a sequence wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +137,8 @@ impl Errands {
             _alive: alive,
         });
         let owner = sequence.request.owner.clone();
-        // Also of one on parole: where it is slow again, its thread is relieved, and where it is not, it does not wait
-        // for those that are.
+        // Also of one on parole: where it is slow again, its thread is relieved, and where it is not, it does
+        // not wait for those that are.
         self.pool.start(owner, Length::Short, Box::new(work));
     }
 
@@ -151,8 +151,9 @@ impl Errands {
         }
     }
 
-    /// Reads at once what was drawn last, if the grammar does not take long for it, which most never do: to hand it to another
-    /// thread and back takes longer. Whether it was read; where it took too long, that it is not brief.
+    /// Reads at once what was drawn last, if the grammar does not take long for it, which most never do: to
+    /// hand it to another thread and back takes longer. Whether it was read; where it took too long, that it
+    /// is not brief.
     pub(crate) fn read_briefly(&self, sequence: &mut Sequence, is_brief: &mut bool) -> bool {
         let outlook = self.outlook(sequence);
         if outlook.renews || self.finder.hook.is_some() {
@@ -173,8 +174,8 @@ impl Errands {
         true
     }
 
-    /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is woken for them takes a
-    /// core from the model for longer. Whether they were found.
+    /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is
+    /// woken for them takes a core from the model for longer. Whether they were found.
     pub(crate) fn find_briefly(&self, sequence: &mut Sequence) -> bool {
         if self.finder.hook.is_some() || sequence.parole > 0 {
             return false;
@@ -183,7 +184,7 @@ impl Errands {
         let find = || run(outlook, Goal::Masks, &self.drafters, &self.meters, &|| true);
         let Some(Ok(Brought {
             masks: Some(masks), ..
-        })) = lexiform::briefly(KNOWN, find)
+        })) = lexiform::briefly(KNOWN_ROUNDS, find)
         else {
             return false;
         };
@@ -209,8 +210,8 @@ impl Errands {
         }
     }
 
-    /// Takes the replies that are there, and waits for those of sequences that are not on parole, at most this long.
-    /// Whether one came.
+    /// Takes the replies that are there, and waits for those of sequences that are not on parole, at most
+    /// this long. Whether one came.
     pub(crate) fn gather(&self, scheduler: &mut Scheduler, grace: Duration) -> bool {
         let until = Instant::now() + grace;
         let mut came = false;
@@ -247,8 +248,8 @@ impl Errands {
         }
     }
 
-    /// Runs work for several sequences at once, and waits for it at most this long; `None` for what was not done by then
-    /// or failed.
+    /// Runs work for several sequences at once, and waits for it at most this long; `None` for what was not
+    /// done by then or failed.
     pub(crate) fn together<T: Send + 'static>(
         &self,
         works: Vec<(Owner, impl FnOnce() -> Result<T, EngineError> + Send + 'static)>,

@@ -7,8 +7,9 @@
 //!                          beside
 //! ```
 //!
-//! Where a model draws by itself and takes the tokens of the next pass from its own draws, that pass is begun in `sample`, before the host
-//! has seen the tokens ([`ahead`](crate::engine::ahead)); the next step goes on from there, and admits and begins nothing.
+//! Where a model draws by itself and takes the tokens of the next pass from its own draws, that pass is begun
+//! in `sample`, before the host has seen the tokens ([`ahead`](crate::engine::ahead)); the next step goes on
+//! from there, and admits and begins nothing.
 //!
 //! What grammars have to say comes from other threads ([`errand`](crate::engine::errand)): a sequence whose
 //! grammar is slow sits passes out, and the others go on.
@@ -226,8 +227,8 @@ impl Core {
         self.stats.steps += 1;
     }
 
-    /// Moves sequences away from grammars that have outgrown their memory. To look is cheap and not free, and a pass adds
-    /// little to a grammar.
+    /// Moves sequences away from grammars that have outgrown their memory. To look is cheap and not free, and
+    /// a pass adds little to a grammar.
     fn renew_grammars(&mut self) {
         if !self.stats.steps.is_multiple_of(RENEWED_EVERY) {
             return;

@@ -1,4 +1,5 @@
-//! Threads for work of many owners whose duration nobody knows beforehand: short tasks never wait for long ones.
+//! Threads for work of many owners whose duration nobody knows beforehand: short tasks never wait for long
+//! ones.
 //!
 //! ```text
 //!   short tasks ─► by owner, in turn ─► worker ──► done
@@ -8,12 +9,12 @@
 //!   long tasks ──► by owner, in turn ─► workers at a low priority
 //! ```
 //!
-//! An owner one of whose tasks has held a worker up sends its next ones to the long ones until that has ended, so that no
-//! owner holds up two workers.
+//! An owner one of whose tasks has held a worker up sends its next ones to the long ones until that has
+//! ended, so that no owner holds up two workers.
 //!
-//! A task cannot be stopped in the middle, so a worker that one holds up is *relieved*: it ends when its task does, at
-//! a low priority, and another thread serves the tasks behind it. Whoever knows
-//! that a task takes long says so; it then waits among those alone.
+//! A task cannot be stopped in the middle, so a worker that one holds up is *relieved*: it ends when its task
+//! does, at a low priority, and another thread serves the tasks behind it. Whoever knows that a task takes
+//! long says so; it then waits among those alone.
 //!
 //! Within a queue the owners take turns, a task each: many tasks of one owner delay those of another by one.
 
@@ -29,8 +30,9 @@ pub type Owner = Option<Arc<str>>;
 /// What a thread does for a task. A panic ends the task alone.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// How much lower than usual the priority of long tasks is: the most there is. A model computes on all cores, and all of
-/// them wait for the one that is late; at a priority lower by 10, eight long tasks take half of a core from it.
+/// How much lower than usual the priority of long tasks is: the most there is. A model computes on all cores,
+/// and all of them wait for the one that is late; at a priority lower by 10, eight long tasks take half of a
+/// core from it.
 #[cfg(target_os = "linux")]
 const LOWER: i32 = 19;
 
@@ -43,10 +45,11 @@ pub enum Length {
     Long,
 }
 
-/// The threads. They end when the pool is dropped, each after the task that it is in; tasks that wait are dropped.
-pub struct Pool(Arc<Shared>);
+/// The threads. They end when the pool is dropped, each after the task that it is in; tasks that wait are
+/// dropped.
+pub struct Pool(Arc<PoolShared>);
 
-struct Shared {
+struct PoolShared {
     state: Mutex<State>,
     /// Rung when a short task comes.
     short: Condvar,
@@ -62,9 +65,10 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    short: Turns,
-    long: Turns,
-    /// The workers that are in a short task, since when, and the names that the operating system has for them.
+    short: OwnerTurns,
+    long: OwnerTurns,
+    /// The workers that are in a short task, since when, and the names that the operating system has for
+    /// them.
     busy: HashMap<u64, Busy>,
     /// Workers that have been relieved and are still in their task, and whose it is.
     relieved: HashMap<u64, Owner>,
@@ -80,9 +84,9 @@ struct Busy {
 
 /// Tasks by owner.
 #[derive(Default)]
-struct Turns(VecDeque<(Owner, VecDeque<Work>)>);
+struct OwnerTurns(VecDeque<(Owner, VecDeque<Work>)>);
 
-impl Turns {
+impl OwnerTurns {
     fn push(&mut self, owner: Owner, work: Work) {
         match self.0.iter_mut().find(|(other, _)| *other == owner) {
             Some((_, works)) => works.push_back(work),
@@ -109,10 +113,10 @@ impl Turns {
 }
 
 impl Pool {
-    /// So many threads for short tasks, as many for long ones, and at most so many workers that have been relieved and are
-    /// still in their task. With no threads a task runs where it is started.
+    /// So many threads for short tasks, as many for long ones, and at most so many workers that have been
+    /// relieved and are still in their task. With no threads a task runs where it is started.
     pub fn new(threads: usize, most_relieved: usize) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolShared {
             state: Mutex::default(),
             short: Condvar::new(),
             long: Condvar::new(),
@@ -149,8 +153,8 @@ impl Pool {
         }
     }
 
-    /// Relieves the workers that a task has held up for so long, if others wait for them. To be called while somebody
-    /// waits for a short task.
+    /// Relieves the workers that a task has held up for so long, if others wait for them. To be called while
+    /// somebody waits for a short task.
     pub fn relieve(&self, after: Duration) {
         self.0.relieve(after);
     }
@@ -168,7 +172,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut state = self.0.locked();
         state.ended = true;
-        (state.short, state.long) = (Turns::default(), Turns::default());
+        (state.short, state.long) = (OwnerTurns::default(), OwnerTurns::default());
         drop(state);
         for bell in [&self.0.short, &self.0.long, &self.0.watch] {
             bell.notify_all();
@@ -176,7 +180,7 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl PoolShared {
     /// A panic cannot leave the state half written: tasks run without the lock.
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -280,8 +284,8 @@ fn run(work: Work) {
     let _ = catch_unwind(AssertUnwindSafe(work));
 }
 
-/// How much of a processor's time this thread has had, where the operating system tells. Unlike the time that has passed,
-/// it does not grow while others have the processor.
+/// How much of a processor's time this thread has had, where the operating system tells. Unlike the time that
+/// has passed, it does not grow while others have the processor.
 pub(crate) fn cpu_time() -> Duration {
     #[cfg(target_os = "linux")]
     {

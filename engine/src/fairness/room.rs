@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The part of a room that an owner may have although the room is full.
-const FEW: usize = 64;
+const FEW_PLACES: usize = 64;
 
 /// Counts what its guests take.
 ///
-/// Up to its limit the room is anybody's. Beyond it, up to half as much again, are places for owners who have none there,
-/// or hardly any. So one owner alone may fill the room, and is in nobody's way.
+/// Up to its limit the room is anybody's. Beyond it, up to half as much again, are places for owners who have
+/// none there, or hardly any. So one owner alone may fill the room, and is in nobody's way.
 #[derive(Debug)]
 pub struct Room {
     limit: usize,
@@ -50,7 +50,8 @@ impl Room {
         self.locked().all
     }
 
-    /// Takes so much for an owner, or says how much is taken already. What is larger than the whole room fits an empty one.
+    /// Takes so much for an owner, or says how much is taken already. What is larger than the whole room fits
+    /// an empty one.
     ///
     /// # Errors
     /// There is no room for this owner.
@@ -58,7 +59,7 @@ impl Room {
         let mut taken = self.locked();
         let theirs = taken.by_owner.get(owner).copied().unwrap_or_default();
         let after = taken.all.saturating_add(amount);
-        let few = theirs == 0 || theirs.saturating_add(amount) <= self.limit / FEW;
+        let few = theirs == 0 || theirs.saturating_add(amount) <= self.limit / FEW_PLACES;
         let most = self.limit.saturating_add(if few { self.limit / 2 } else { 0 });
         if taken.all > 0 && after > most {
             return Err(taken.all);

@@ -6,11 +6,11 @@
 //!                └─► guesses of the window, which are fed for the rows behind them    beside all of these
 //! ```
 //!
-//! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if there were no
-//! draft, and if that token is the one drafted, the logits behind it are already there. Such a draft can only save
-//! passes; the text, its probability and the random numbers used are the same without it. What a draft model samples is
-//! verified by the *residual rule*, unless the request wants the text of its seed ([`Verification`]): then the text is
-//! another one of the same law.
+//! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if
+//! there were no draft, and if that token is the one drafted, the logits behind it are already there. Such a
+//! draft can only save passes; the text, its probability and the random numbers used are the same without it.
+//! What a draft model samples is verified by the *residual rule*, unless the request wants the text of its
+//! seed ([`Verification`]): then the text is another one of the same law.
 //!
 //! [`Verification`]: crate::request::Verification
 //!
@@ -26,7 +26,8 @@ use lexiform_law::draft;
 use lexiform_law::draft::{Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
 use std::sync::Arc;
 
-/// Shorter matches than two tokens are mostly chance. Longer ones tell places apart where the same few words come often.
+/// Shorter matches than two tokens are mostly chance. Longer ones tell places apart where the same few words
+/// come often.
 const LOOKUP: PromptLookup = PromptLookup {
     longest: 16,
     shortest: 2,
@@ -34,7 +35,8 @@ const LOOKUP: PromptLookup = PromptLookup {
     window: 1 << 16,
 };
 
-/// Where the prompt and the reference of a request have which tokens, if its drafts are looked up. Takes the reference out.
+/// Where the prompt and the reference of a request have which tokens, if its drafts are looked up. Takes the
+/// reference out.
 pub(crate) fn lookup(request: &mut Request) -> Option<Lookup> {
     let reference = std::mem::take(&mut request.reference);
     let how = PromptLookup {

@@ -1,8 +1,9 @@
 //! What may come in a state of a grammar, and what it means that this costs too much.
 //!
-//! A mask depends on the state alone, so it is found by any thread, while the model computes ([`errand`](crate::engine::errand)
-//! says when). The grammar counts the work of each; one that would take more than its limits allow is refused, and the
-//! request that needs it fails. Nothing is ever drawn without its mask.
+//! A mask depends on the state alone, so it is found by any thread, while the model computes
+//! ([`errand`](crate::engine::errand) says when). The grammar counts the work of each; one that would take
+//! more than its limits allow is refused, and the request that needs it fails. Nothing is ever drawn without
+//! its mask.
 
 use crate::error::EngineError;
 use crate::{Grammar, Mask, State};
@@ -31,7 +32,8 @@ impl Bounds {
         self.whole.is_some()
     }
 
-    /// Whether the tokens left took away what this row makes the likeliest of the tokens that the grammar allows.
+    /// Whether the tokens left took away what this row makes the likeliest of the tokens that the grammar
+    /// allows.
     pub(crate) fn is_diverted(&self, row: &[f32]) -> bool {
         let logit = |token: u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
         let best = |mask: &Mask| mask.iter().map(logit).fold(f32::NEG_INFINITY, f32::max);
@@ -40,7 +42,8 @@ impl Bounds {
     }
 }
 
-/// Called before every mask, on the thread that finds it: may take its time, or refuse. For tests of slow grammars.
+/// Called before every mask, on the thread that finds it: may take its time, or refuse. For tests of slow
+/// grammars.
 pub type MaskHook = Arc<dyn Fn(&Grammar) -> Result<(), EngineError> + Send + Sync>;
 
 /// How masks are found: by the grammar, after the hook, if there is one.

@@ -48,7 +48,8 @@ pub(crate) struct Outlook {
     pub(crate) window: Option<JacobiWindow>,
     /// Tokens that the sequence goes on with, whatever is likely.
     pub(crate) given: Vec<u32>,
-    /// Options that are fed below the text: the token of each node, and the node before it. `None` where none are to be weighed.
+    /// Options that are fed below the text: the token of each node, and the node before it. `None` where none
+    /// are to be weighed.
     pub(crate) options: Option<Vec<(u32, Option<NodeId>)>>,
     /// Whether to find how many tokens the text takes to be completed.
     pub(crate) measures: bool,
@@ -72,7 +73,8 @@ pub(crate) struct Reading {
 /// The most drafts of one pass, whatever a request says: a tree names its nodes by 16 bits.
 pub(crate) const MOST_DRAFTED: usize = 1 << 12;
 
-/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
+/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be
+/// wasted.
 pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
     let most = speculation.max_draft.min(MOST_DRAFTED);
     most.min(remaining.saturating_sub(1))
@@ -101,7 +103,8 @@ impl Outlook {
         draft_room(&self.speculation, self.remaining)
     }
 
-    /// Reads the unread tokens, if there are any, in the grammar that takes the place of one which has outgrown its memory.
+    /// Reads the unread tokens, if there are any, in the grammar that takes the place of one which has
+    /// outgrown its memory.
     pub(crate) fn read(&mut self) -> Result<Reading, EngineError> {
         let mut reading = Reading {
             grammar: None,
@@ -178,8 +181,8 @@ impl Outlook {
             .is_some_and(|bounds| bounds.mask.count() == ends))
     }
 
-    /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
-    /// that confirms it ends the text) or too much for the answer's tokens.
+    /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left
+    /// (the draw that confirms it ends the text) or too much for the answer's tokens.
     pub(crate) fn push(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
         let above = path(&self.drafts, draft.parent);
         let too_many = self.drafts.len() >= self.room() || above.len() + 1 >= self.remaining;
@@ -233,8 +236,8 @@ impl Outlook {
         Ok(())
     }
 
-    /// Takes options for drafts, also those that the grammar forbids: what is forbidden has no state, and nothing is allowed
-    /// behind it.
+    /// Takes options for drafts, also those that the grammar forbids: what is forbidden has no state, and
+    /// nothing is allowed behind it.
     pub(crate) fn take_options(&mut self) -> Result<(), EngineError> {
         for (token, parent) in self.options.take().unwrap_or_default() {
             let state = match self.after(parent.map_or(0, |parent| parent + 1)) {
@@ -253,10 +256,11 @@ impl Outlook {
         Ok(())
     }
 
-    /// Feeds the guesses of the window below the drafts, sharing what is drafted already. Forced text takes the place of guesses.
+    /// Feeds the guesses of the window below the drafts, sharing what is drafted already. Forced text takes
+    /// the place of guesses.
     ///
-    /// Nothing is drawn behind a guess, so what the grammar does not allow, or cannot judge within its limits, may be one; where
-    /// it can be, the row behind it says what is likeliest of what may come there.
+    /// Nothing is drawn behind a guess, so what the grammar does not allow, or cannot judge within its
+    /// limits, may be one; where it can be, the row behind it says what is likeliest of what may come there.
     pub(crate) fn take_guesses(&mut self) {
         let Some(mut window) = self.window.take() else {
             return;
@@ -289,8 +293,8 @@ impl Outlook {
         Some(self.drafts.len() - 1)
     }
 
-    /// Goes on along drafts, each below the one before it, up to the first that the grammar does not allow or behind which there is
-    /// nothing to draft or to draw.
+    /// Goes on along drafts, each below the one before it, up to the first that the grammar does not allow or
+    /// behind which there is nothing to draft or to draw.
     pub(crate) fn extend_along(
         &mut self,
         drafts: impl Iterator<Item = Draft>,
@@ -309,9 +313,10 @@ impl Outlook {
         Ok(())
     }
 
-    /// Goes on with tokens that a draft model proposes side by side below one of the drafts; whether there is something to draft or
-    /// to draw behind the first. Of the others those are taken behind which there is something to draw, and all that were sampled: a
-    /// rule has to know of every draw, in the order in which they were drawn.
+    /// Goes on with tokens that a draft model proposes side by side below one of the drafts; whether there is
+    /// something to draft or to draw behind the first. Of the others those are taken behind which there is
+    /// something to draw, and all that were sampled: a rule has to know of every draw, in the order in which
+    /// they were drawn.
     pub(crate) fn extend(
         &mut self,
         candidates: Vec<Draft>,

@@ -1,7 +1,7 @@
 //! Counts by size: how often a time or a number was at most so large.
 //!
-//! Written from the decode thread and the mask threads, read by whoever wants to know; nobody waits for anybody. A
-//! reader may see a count a moment before the sum it belongs to.
+//! Written from the decode thread and the mask threads, read by whoever wants to know; nobody waits for
+//! anybody. A reader may see a count a moment before the sum it belongs to.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use crate::metrics::histogram::Histogram;
 use std::time::{Duration, Instant};
 
-/// A cached mask takes a fraction of a microsecond, the worst ones milliseconds: bounds that show the median as well as
-/// one in ten thousand.
+/// A cached mask takes a fraction of a microsecond, the worst ones milliseconds: bounds that show the median
+/// as well as one in ten thousand.
 static MASK: [f64; 20] = [
     2.5e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2,
     0.1, 0.25, 1.0,
@@ -21,11 +21,11 @@ static TOKENS: [f64; 14] = [
 pub struct Meters {
     /// Seconds for one mask, on whatever thread.
     pub masks: Histogram,
-    /// Seconds that a pass waited for its masks after the model was done; none of a pass behind whose draws the next one begins, which hides
-    /// that.
+    /// Seconds that a pass waited for its masks after the model was done; none of a pass behind whose draws
+    /// the next one begins, which hides that.
     pub mask_waits: Histogram,
-    /// Seconds of one pass of the model, until its logits are in memory; where the next one begins behind its draws, from the end of the
-    /// last draws to that of its own.
+    /// Seconds of one pass of the model, until its logits are in memory; where the next one begins behind its
+    /// draws, from the end of the last draws to that of its own.
     pub passes: Histogram,
     /// Seconds for drawing from the logits of one pass, all sequences together.
     pub draws: Histogram,

@@ -23,8 +23,8 @@ pub struct Stats {
     pub failed: u64,
     /// Prompt tokens of all requests taken, once for all answers to one.
     pub prompt_tokens: u64,
-    /// Prompt tokens that passes computed. Where all answers to a request share its prompt, and nothing is in the cache, these
-    /// are about as many as [`prompt_tokens`](Self::prompt_tokens).
+    /// Prompt tokens that passes computed. Where all answers to a request share its prompt, and nothing is in
+    /// the cache, these are about as many as [`prompt_tokens`](Self::prompt_tokens).
     pub prefilled_tokens: u64,
     /// Texts that began where others already were, with their keys and values.
     pub forks: u64,
@@ -42,10 +42,11 @@ pub struct Stats {
     pub accepted_at: Vec<u64>,
     /// Passes of the model.
     pub steps: u64,
-    /// Of these, the ones that began behind the draws of the pass before, while the host was still to read what these brought.
+    /// Of these, the ones that began behind the draws of the pass before, while the host was still to read
+    /// what these brought.
     pub steps_ahead: u64,
-    /// Passes that began so and of which no row was used: whoever asked for one ended, left or went back. They are not among
-    /// [`steps`](Self::steps).
+    /// Passes that began so and of which no row was used: whoever asked for one ended, left or went back.
+    /// They are not among [`steps`](Self::steps).
     pub steps_unused: u64,
     /// Sequences that lost their blocks to others and were computed again.
     pub preemptions: u64,

@@ -7,19 +7,20 @@
 //!                     └─ rows   the rows themselves: 4 bytes a token of the vocabulary, 512 KB of a large one
 //! ```
 //!
-//! Who submits a pass need not wait for it: the loop lets other threads find masks meanwhile. A row that is asked for
-//! nothing costs nothing after the pass.
+//! Who submits a pass need not wait for it: the loop lets other threads find masks meanwhile. A row that is
+//! asked for nothing costs nothing after the pass.
 //!
-//! Nor need the next pass wait for the host. A device that can start draws ([`Flight::start_draw`]) without being waited for can be fed
-//! with their tokens where they are ([`Model::submit_after`](crate::Model::submit_after)):
+//! Nor need the next pass wait for the host. A device that can start draws ([`Flight::start_draw`]) without
+//! being waited for can be fed with their tokens where they are
+//! ([`Model::submit_after`](crate::Model::submit_after)):
 //!
 //! ```text
 //!   device   pass 1 ─ draw 1 ┬ pass 2 ─────────────── draw 2 ┬ pass 3 ─ …
 //!                            └─► tokens ─► host: grammar, masks ┘ └─► tokens ─► host …
 //! ```
 //!
-//! [`Landed`] is a pass whose rows are in memory. Its draws are made by the library's law in `f64`, and are what the draws of
-//! every device are compared with.
+//! [`Landed`] is a pass whose rows are in memory. Its draws are made by the library's law in `f64`, and are
+//! what the draws of every device are compared with.
 //!
 //! Tests: `engine/tests/engine/flights.rs` and `torch_flights.rs` compare draws of devices with draws from
 //! rows in memory.
@@ -72,15 +73,16 @@ pub trait Flight: Send {
         Ok(())
     }
 
-    /// Whether tokens should be drawn here, by [`draw`](Self::draw), rather than from rows that were brought to memory. Only a
-    /// model that leaves the columns out that are no tokens ([`Model::leave_out`](crate::Model::leave_out)) can say so.
+    /// Whether tokens should be drawn here, by [`draw`](Self::draw), rather than from rows that were brought
+    /// to memory. Only a model that leaves the columns out that are no tokens
+    /// ([`Model::leave_out`](crate::Model::leave_out)) can say so.
     fn draws(&self) -> bool {
         false
     }
 
-    /// One draw for each ask; `None` where the row itself has to be looked at: it is no law, nothing is allowed that has a
-    /// probability, or too little for the numbers here, or the row is changed in a way that is not known here. Every device knows
-    /// what [`Warper::is_plain`] holds for.
+    /// One draw for each ask; `None` where the row itself has to be looked at: it is no law, nothing is
+    /// allowed that has a probability, or too little for the numbers here, or the row is changed in a way
+    /// that is not known here. Every device knows what [`Warper::is_plain`] holds for.
     ///
     /// # Errors
     /// The pass failed, or there is no row of this number.
@@ -91,8 +93,9 @@ pub trait Flight: Send {
         false
     }
 
-    /// Starts one draw for each ask, and waits for nothing: what [`draw`](Self::draw) would return comes from the [`Drawing`]. `None`, and
-    /// nothing started, if these asks cannot be served so. The rows can be asked for afterwards all the same.
+    /// Starts one draw for each ask, and waits for nothing: what [`draw`](Self::draw) would return comes from
+    /// the [`Drawing`]. `None`, and nothing started, if these asks cannot be served so. The rows can be asked
+    /// for afterwards all the same.
     ///
     /// # Errors
     /// As [`draw`](Self::draw), as far as it is known by now.
@@ -100,14 +103,15 @@ pub trait Flight: Send {
         Ok(None)
     }
 
-    /// The most likely tokens of these rows with their log-probabilities under the model itself, `count` at most, best
-    /// first; of equal ones that of the least number.
+    /// The most likely tokens of these rows with their log-probabilities under the model itself, `count` at
+    /// most, best first; of equal ones that of the least number.
     ///
     /// # Errors
     /// As [`draw`](Self::draw), or a row is no law.
     fn top(&mut self, rows: &[usize], count: usize) -> Result<Vec<Vec<(u32, f64)>>, EngineError>;
 
-    /// What the output layer made these rows from, one row after another; `None` if the model has no such thing.
+    /// What the output layer made these rows from, one row after another; `None` if the model has no such
+    /// thing.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -122,11 +126,11 @@ pub trait Flight: Send {
     fn rows(&mut self, rows: &[usize]) -> Result<Logits, EngineError>;
 }
 
-/// Draws that were started. The model that made them knows its own, by their type, and can feed a pass with the tokens before
-/// anybody has waited for them.
+/// Draws that were started. The model that made them knows its own, by their type, and can feed a pass with
+/// the tokens before anybody has waited for them.
 pub trait Drawing: Any + Send {
-    /// Waits for the draws and all that was submitted before them, not for what was submitted since; one for each ask, as
-    /// [`Flight::draw`] has them. Asked once.
+    /// Waits for the draws and all that was submitted before them, not for what was submitted since; one for
+    /// each ask, as [`Flight::draw`] has them. Asked once.
     ///
     /// # Errors
     /// As [`Flight::draw`].

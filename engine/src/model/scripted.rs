@@ -1,7 +1,8 @@
 //! A model that follows a script: logits are a function of the prefix.
 //!
-//! It keeps tokens where a real model keeps keys and values, in the same blocks, and reads its prefix back from them.
-//! So a loop that confuses blocks, forgets to feed a token or reuses a wrong prefix gets wrong logits from it.
+//! It keeps tokens where a real model keeps keys and values, in the same blocks, and reads its prefix back
+//! from them. So a loop that confuses blocks, forgets to feed a token or reuses a wrong prefix gets wrong
+//! logits from it.
 
 use crate::error::EngineError;
 use crate::model::flight::{Drawing, Flight, Landed, Made};

@@ -1,7 +1,8 @@
 //! Drafts that are a tree: what a feed with parents means, and whether it means anything.
 //!
-//! Every fed token has a slot, where its keys and values lie, and a position, where it stands in its text. In a chain the
-//! two are the same. Nodes of a tree that stand at the same position exclude each other, and have a slot each:
+//! Every fed token has a slot, where its keys and values lie, and a position, where it stands in its text. In
+//! a chain the two are the same. Nodes of a tree that stand at the same position exclude each other, and have
+//! a slot each:
 //!
 //! ```text
 //!   … a b ─┬─ c ─┬─ e         tokens     b    c    d    e    f
@@ -23,11 +24,13 @@ pub(crate) struct Sight {
     start: usize,
     /// How many of the fed tokens are text.
     text: usize,
-    /// The slots from the text down to each node, its own last: the first is at the position after the text, and so on.
+    /// The slots from the text down to each node, its own last: the first is at the position after the text,
+    /// and so on.
     branches: Vec<Vec<usize>>,
 }
 
-/// The slots that one token looks at: a stretch of its text, then those of its ancestors and itself that are nodes.
+/// The slots that one token looks at: a stretch of its text, then those of its ancestors and itself that are
+/// nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen<'a> {
     pub(crate) text: Range<usize>,
@@ -67,7 +70,8 @@ impl Sight {
         }
     }
 
-    /// The slots that the fed token of this number sees, if it looks back over so many positions, its own among them.
+    /// The slots that the fed token of this number sees, if it looks back over so many positions, its own
+    /// among them.
     #[inline(always)]
     pub(crate) fn seen(&self, number: usize, window: usize) -> Seen<'_> {
         let (end, branch) = match number.checked_sub(self.text) {
@@ -95,7 +99,8 @@ impl Sight {
 }
 
 impl Feed<'_> {
-    /// Finds what a model could not make a pass of, given the size of its blocks and the positions that it has.
+    /// Finds what a model could not make a pass of, given the size of its blocks and the positions that it
+    /// has.
     pub(crate) fn check(&self, block_size: usize, max_positions: usize) -> Result<(), Malformed> {
         let (tokens, parents) = (self.tokens.len(), self.parents.unwrap_or_default());
         let nodes = parents.len();
@@ -173,8 +178,8 @@ pub(crate) fn check_all<T>(
     })
 }
 
-/// Checks copies of blocks in a cache of so many: each is there, and none is overwritten that another copy reads or
-/// writes.
+/// Checks copies of blocks in a cache of so many: each is there, and none is overwritten that another copy
+/// reads or writes.
 pub(crate) fn check_copies(pairs: &[(u32, u32)], blocks: usize) -> Result<(), EngineError> {
     let mut targets: Vec<u32> = pairs.iter().map(|&(_, to)| to).collect();
     targets.sort_unstable();

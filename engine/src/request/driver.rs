@@ -5,17 +5,18 @@
 //!   loop ◄── Orders (fork, rewind, read, draw, score, drop, emit, finish) ──┘
 //! ```
 //!
-//! A *branch* is one text that a request has under way: a sequence with its keys and values, its state of the grammar and
-//! its walk. A request begins with one branch, number 0, that holds the prompt. Its driver forks others from it, and says
-//! after every report what becomes of each; a branch that has no order waits, and costs no pass. What the client hears
-//! are *answers*: the driver says which branch's tokens are told as which answer, and when.
+//! A *branch* is one text that a request has under way: a sequence with its keys and values, its state of the
+//! grammar and its walk. A request begins with one branch, number 0, that holds the prompt. Its driver forks
+//! others from it, and says after every report what becomes of each; a branch that has no order waits, and
+//! costs no pass. What the client hears are *answers*: the driver says which branch's tokens are told as
+//! which answer, and when.
 //!
-//! The loop knows nothing of drivers but this: the scheduler sees branches that have tokens to feed, those of all requests
-//! together. So whatever draws several texts at once (`n` samples, the best of `n`, particles, chains, searches) is a driver,
-//! and batching, drafts, masks and preemption are the same for all of them.
+//! The loop knows nothing of drivers but this: the scheduler sees branches that have tokens to feed, those of
+//! all requests together. So whatever draws several texts at once (`n` samples, the best of `n`, particles,
+//! chains, searches) is a driver, and batching, drafts, masks and preemption are the same for all of them.
 //!
-//! Under the global law a failed attempt goes back to its prompt by itself: that is part of the law, as the walk over the
-//! trie says, and needs nobody's decision. A driver hears of the text that was accepted.
+//! Under the global law a failed attempt goes back to its prompt by itself: that is part of the law, as the
+//! walk over the trie says, and needs nobody's decision. A driver hears of the text that was accepted.
 //!
 //! `engine/drive.rs` carries out the orders of a driver, and `sequence/job.rs` holds the sinks of its
 //! answers. Branches share the blocks of their cache until one of them writes.
@@ -56,7 +57,8 @@ pub(crate) enum News {
     Read,
     /// It drew tokens.
     Drew,
-    /// It has the tokens that it was given, as far as the grammar allows them, and counts them as if it had drawn them.
+    /// It has the tokens that it was given, as far as the grammar allows them, and counts them as if it had
+    /// drawn them.
     Scored,
     /// The likeliest continuations of it are known.
     Ranked,
@@ -79,7 +81,8 @@ pub(crate) struct Report {
     pub(crate) log_probability: f64,
     /// `Σ ln m` of them: the log importance weight of the text so far.
     pub(crate) log_weight: f64,
-    /// Whether they are of the law already. Those of an attempt that may still fail are not, and must not be emitted.
+    /// Whether they are of the law already. Those of an attempt that may still fail are not, and must not be
+    /// emitted.
     pub(crate) is_certain: bool,
     /// The tokens of a branch that has ended; of others none are told.
     pub(crate) text: Arc<Vec<u32>>,
@@ -151,8 +154,8 @@ impl Report {
         self.news == News::Ended(Finish::Stop)
     }
 
-    /// Why the branch failed, where that says nothing of its text: a law that took such a text for an impossible one would be
-    /// another law.
+    /// Why the branch failed, where that says nothing of its text: a law that took such a text for an
+    /// impossible one would be another law.
     pub(crate) fn breakdown(&self) -> Option<&EngineError> {
         match &self.news {
             News::Failed(
@@ -182,7 +185,8 @@ pub(crate) struct Verdict {
 /// What a driver wants done. Orders are carried out one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// A new branch with the prompt and the first `at` tokens of another one, whose keys and values it shares.
+    /// A new branch with the prompt and the first `at` tokens of another one, whose keys and values it
+    /// shares.
     Fork { of: Branch, to: Branch, at: usize },
     /// The branch goes back to its first `to` tokens, and draws anew from there.
     Rewind { branch: Branch, to: usize },
@@ -194,11 +198,13 @@ pub(crate) enum Order {
     Rank { branch: Branch, look: Look },
     /// The branch goes on with a token that was found by ranking a branch of the same text.
     Take { branch: Branch, ranked: Ranked },
-    /// The branch goes on with these tokens; what the law says of them is found out as if they had been drawn. Not in the middle
-    /// of an attempt of the global law, which is a sample only if all of it was drawn.
+    /// The branch goes on with these tokens; what the law says of them is found out as if they had been
+    /// drawn. Not in the middle of an attempt of the global law, which is a sample only if all of it was
+    /// drawn.
     Score { branch: Branch, tokens: Vec<u32> },
-    /// Nodes of the request's options are fed below the branch, which stands at one of them; what may follow each in the options
-    /// is weighed, as far as there is room in a pass, and none is drawn. Parents stand before their children.
+    /// Nodes of the request's options are fed below the branch, which stands at one of them; what may follow
+    /// each in the options is weighed, as far as there is room in a pass, and none is drawn. Parents stand
+    /// before their children.
     Weigh {
         branch: Branch,
         root: usize,
@@ -212,7 +218,8 @@ pub(crate) enum Order {
     Emit { branch: Branch, answer: usize },
     /// An answer hears the rest of this branch, and that it ended as the branch did, which is given up.
     Finish { branch: Branch, answer: usize },
-    /// An answer hears all of this branch, which has ended, and that it ended. Others may hear the same afterwards.
+    /// An answer hears all of this branch, which has ended, and that it ended. Others may hear the same
+    /// afterwards.
     Tell { branch: Branch, answer: usize },
     /// An answer hears that there will be none.
     Fail { answer: usize, error: EngineError },
@@ -226,7 +233,8 @@ pub(crate) trait Driver: Send {
     /// Says what is to be done after this.
     fn next(&mut self, report: &Report, orders: &mut Orders);
 
-    /// Nobody listens to this answer any more: its client has left. What is done for it alone can be given up.
+    /// Nobody listens to this answer any more: its client has left. What is done for it alone can be given
+    /// up.
     fn leave(&mut self, answer: usize, orders: &mut Orders);
 
     /// What is told of an answer, where it is not what its branch says of itself.
@@ -234,7 +242,8 @@ pub(crate) trait Driver: Send {
         None
     }
 
-    /// How likely the options are, if that is what was asked, and of how many of their tokens the probability was found out.
+    /// How likely the options are, if that is what was asked, and of how many of their tokens the probability
+    /// was found out.
     fn weighed(&self) -> Option<(Vec<Weighed>, usize)> {
         None
     }

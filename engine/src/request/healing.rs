@@ -1,5 +1,5 @@
-//! Token healing of a request: its prompt goes back to the last place that no token can span, and its answer begins with the
-//! bytes that were removed, of which nobody is told.
+//! Token healing of a request: its prompt goes back to the last place that no token can span, and its answer
+//! begins with the bytes that were removed, of which nobody is told.
 //!
 //! ```text
 //!   prompt  [http] [:]          heal ─►  prompt [http], healed ":"  ─► compile with Options::prefix ":" ─► grammar
@@ -13,11 +13,12 @@ use crate::request::Request;
 use lexiform::vocab::Vocabulary;
 
 impl Request {
-    /// Heals the prompt ([`Vocabulary::heal`]): removes the tokens at its end that a longer token could have stood for, and
-    /// keeps what they write in [`healed`](Self::healed), which it returns. Where this is not empty,
-    /// [`grammar`](Self::grammar) has to begin with it; `Source::Any` is the grammar of free text.
+    /// Heals the prompt ([`Vocabulary::heal`]): removes the tokens at its end that a longer token could have
+    /// stood for, and keeps what they write in [`healed`](Self::healed), which it returns. Where this is not
+    /// empty, [`grammar`](Self::grammar) has to begin with it; `Source::Any` is the grammar of free text.
     ///
-    /// The first token stays in any case, since a model predicts nothing from nothing. A prompt that was healed is left as it is.
+    /// The first token stays in any case, since a model predicts nothing from nothing. A prompt that was
+    /// healed is left as it is.
     pub fn heal(&mut self, vocabulary: &Vocabulary) -> &[u8] {
         if let (Some((_, rest)), true) = (self.prompt.split_first(), self.healed.is_empty()) {
             let healed = vocabulary.heal(rest);
@@ -27,7 +28,8 @@ impl Request {
         &self.healed
     }
 
-    /// How many of the removed bytes are left to be spelled after these tokens of the answer. O(removed bytes).
+    /// How many of the removed bytes are left to be spelled after these tokens of the answer. O(removed
+    /// bytes).
     pub(crate) fn unspelled(&self, answer: &[u32], vocabulary: &Vocabulary) -> usize {
         // Each of these tokens writes a byte at least.
         let spelling = answer.iter().take(self.healed.len());

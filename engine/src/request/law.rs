@@ -1,4 +1,5 @@
-//! The law that a request asks for: how its rows are warped, which law draws from them, and when its text may end.
+//! The law that a request asks for: how its rows are warped, which law draws from them, and when its text may
+//! end.
 
 use crate::error::Refusal;
 use crate::request::{LawChoice, Proposing, Request, Sampling, Search, Speculation, Verification};
@@ -69,7 +70,8 @@ fn refusal(error: &LawError, temperature: f32) -> Refusal {
     }
 }
 
-/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the model's own.
+/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the
+/// model's own.
 pub(crate) fn choice(request: &Request) -> LawChoice {
     match request.grammar {
         Some(_) => request.law,
@@ -86,8 +88,8 @@ pub(crate) fn branches(request: &Request) -> usize {
     }
 }
 
-/// The law that settles where filters cut. All laws but the local one are about the model after the filters, and so are
-/// searches but for the one that draws.
+/// The law that settles where filters cut. All laws but the local one are about the model after the filters,
+/// and so are searches but for the one that draws.
 fn order(request: &Request) -> Law {
     match choice(request) {
         LawChoice::Local if request.search.is_none() || wants_entropy(request) => Law::Local,
@@ -166,7 +168,8 @@ pub(crate) fn wants_entropy(request: &Request) -> bool {
     matches!(request.search, Some(Search::Cntp { .. }))
 }
 
-/// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's tokens.
+/// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's
+/// tokens.
 pub(crate) fn ends_unasked(request: &Request) -> bool {
     !request.weigh_end
         && request.monitors.is_empty()

@@ -8,8 +8,9 @@
 //!   no                  └─ no 5 ■
 //! ```
 //!
-//! The tree is fed below the prompt like a draft, and every node has the row that it would have as a text of its own. This is
-//! how TreeRanker (arXiv 2508.02455) ranks completions, with the probabilities of whole options in place of a greedy pass.
+//! The tree is fed below the prompt like a draft, and every node has the row that it would have as a text of
+//! its own. This is how TreeRanker (arXiv 2508.02455) ranks completions, with the probabilities of whole
+//! options in place of a greedy pass.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ pub const MOST_OPTION_TOKENS: usize = 1 << 16;
 
 /// A node of a tree of options.
 #[derive(Clone, Debug, PartialEq)]
-struct Node {
+struct OptionNode {
     token: u32,
     parent: usize,
     /// Tokens from the prompt to here, this one included.
@@ -35,7 +36,7 @@ struct Node {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// In preorder; the first is the prompt, and siblings stand in the order of their tokens.
-    nodes: Vec<Node>,
+    nodes: Vec<OptionNode>,
     /// Where the sequences of each option end.
     ends: Vec<Vec<usize>>,
 }
@@ -79,8 +80,8 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Options that are one token sequence each: that of the model's tokenizer, whose probability is then that of writing the
-    /// option in this way.
+    /// Options that are one token sequence each: that of the model's tokenizer, whose probability is then
+    /// that of writing the option in this way.
     ///
     /// # Errors
     /// There are none, or they have more than [`MOST_OPTION_TOKENS`].
@@ -89,12 +90,14 @@ impl Options {
         Self::of(sequences.map(|(option, tokens)| (tokens, option)).collect())
     }
 
-    /// Options that may be spelled in any tokens: the probability of one is the sum over all token sequences that write exactly
-    /// its bytes. One whose last token goes on beyond the option writes something else and does not count.
+    /// Options that may be spelled in any tokens: the probability of one is the sum over all token sequences
+    /// that write exactly its bytes. One whose last token goes on beyond the option writes something else and
+    /// does not count.
     ///
     /// # Errors
-    /// There are none, the vocabulary cannot write one, or their sequences have more than [`MOST_OPTION_TOKENS`]. The number of
-    /// sequences grows exponentially with the text, so options have to be short.
+    /// There are none, the vocabulary cannot write one, or their sequences have more than
+    /// [`MOST_OPTION_TOKENS`]. The number of sequences grows exponentially with the text, so options have to
+    /// be short.
     pub fn all_tokenisations<T: AsRef<[u8]>>(
         texts: &[T],
         vocabulary: &Vocabulary,
@@ -128,9 +131,10 @@ impl Options {
     fn of(mut sequences: Vec<(Vec<u32>, usize)>) -> Result<Self, OptionsError> {
         let count = sequences.iter().map(|(_, option)| option + 1).max();
         let mut ends = vec![Vec::new(); count.ok_or(OptionsError::None)?];
-        // In this order a sequence comes after those that it goes on from, and a tree in preorder needs its last path alone.
+        // In this order a sequence comes after those that it goes on from, and a tree in preorder needs its
+        // last path alone.
         sequences.sort();
-        let root = Node {
+        let root = OptionNode {
             token: 0,
             parent: 0,
             depth: 0,
@@ -145,7 +149,7 @@ impl Options {
                 .count();
             path.truncate(common + 1);
             for (depth, &token) in tokens.iter().enumerate().skip(common) {
-                nodes.push(Node {
+                nodes.push(OptionNode {
                     token,
                     parent: path[depth],
                     depth: depth + 1,
@@ -283,11 +287,11 @@ pub struct Weighed {
     /// Its number.
     pub option: usize,
     /// `ln P` of the option after the prompt under the warped model, before the mask; with
-    /// [`Request::weigh_end`](super::Request::weigh_end) that the text ends there, too. Minus infinity where the grammar does not
-    /// allow the option: what lies behind a token that it forbids is not computed.
+    /// [`Request::weigh_end`](super::Request::weigh_end) that the text ends there, too. Minus infinity where
+    /// the grammar does not allow the option: what lies behind a token that it forbids is not computed.
     pub log_probability: f64,
-    /// `ln` of its probability under the local law: of each token among those that may be drawn in its place. Without a grammar
-    /// and filters this is the same.
+    /// `ln` of its probability under the local law: of each token among those that may be drawn in its place.
+    /// Without a grammar and filters this is the same.
     pub log_share: f64,
 }
 

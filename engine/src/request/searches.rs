@@ -6,9 +6,10 @@
 //!                 └── Tree: prefixes, their rows ◄─────┴────── Report ──┘
 //! ```
 //!
-//! A strategy sees a tree of prefixes and what the model says of those that it asked for; it knows nothing of branches, passes
-//! and answers. The masks of the branches leave only what can be completed within the answer's tokens, so no prefix of a search
-//! is one that cannot become a text. One search draws instead of ranking, and is a driver of its own (`cntp`).
+//! A strategy sees a tree of prefixes and what the model says of those that it asked for; it knows nothing of
+//! branches, passes and answers. The masks of the branches leave only what can be completed within the
+//! answer's tokens, so no prefix of a search is one that cannot become a text. One search draws instead of
+//! ranking, and is a driver of its own (`cntp`).
 //!
 //! Tests: `engine/tests/engine/searches.rs`, `led_searches.rs` and `cautious.rs` compare every search with a
 //! list of all texts. `request/searches/tests.rs` counts branches and fed tokens.

@@ -6,9 +6,10 @@
 //!             └──────────────────────────────────────────────────┘   after PATIENCE of them masks say what is left
 //! ```
 //!
-//! The drawing is [`lexiform_law::asked`]; here are the answers. A draft is verified by drawing once at each of its places. The
-//! grammar knows its states there already, so asking it costs one step a token. A monitor is led along the path that is drawn; it is
-//! a program of the caller, so what asks it runs on another thread ([`inquiry`](super::inquiry)).
+//! The drawing is [`lexiform_law::asked`]; here are the answers. A draft is verified by drawing once at each
+//! of its places. The grammar knows its states there already, so asking it costs one step a token. A monitor
+//! is led along the path that is drawn; it is a program of the caller, so what asks it runs on another thread
+//! ([`inquiry`](super::inquiry)).
 
 use crate::error::{EngineError, MonitorProblem};
 use crate::grammar::masks::Finder;
@@ -21,8 +22,8 @@ use lexiform_law::monitor::{Failure, MonitorState, ProductState};
 use lexiform_law::verify::{Verified, down};
 use lexiform_law::{Allowed, Ask, Row, RowError, Seeded, Walk};
 
-/// After so many tokens in a row that are not allowed, masks are looked at. A mask that was met before is cheaper than a few
-/// steps, one that was not costs some hundreds.
+/// After so many tokens in a row that are not allowed, masks are looked at. A mask that was met before is
+/// cheaper than a few steps, one that was not costs some hundreds.
 const PATIENCE: usize = 32;
 
 /// What can be asked at the places that a pass has rows of.

@@ -1,4 +1,5 @@
-//! The candidates of a position: what the model finds likeliest, and the likeliest of what may be drawn, in one list.
+//! The candidates of a position: what the model finds likeliest, and the likeliest of what may be drawn, in
+//! one list.
 //!
 //! ```text
 //!   row ─► the model's n likeliest ────────────┐
@@ -45,7 +46,8 @@ pub(super) fn of(
     })
 }
 
-/// The drafts of a pass, of which those of this path were accepted, with what became of each. Guesses are none.
+/// The drafts of a pass, of which those of this path were accepted, with what became of each. Guesses are
+/// none.
 pub(super) fn drafted(drafts: &[Draft], accepted: &[NodeId]) -> Vec<Drafted> {
     let is_accepted = |node: NodeId| accepted.contains(&node);
     let told = |(node, draft): (NodeId, &Draft)| Drafted {

@@ -1,7 +1,7 @@
 //! Tokens that are not drawn but given: counted as if they had been drawn.
 //!
-//! Each has a row and a mask like any token of a draft, so that what is told of it (its probability, the mass of what was
-//! allowed) is what would be told if the law had drawn it. Nothing is decided by chance.
+//! Each has a row and a mask like any token of a draft, so that what is told of it (its probability, the mass
+//! of what was allowed) is what would be told if the law had drawn it. Nothing is decided by chance.
 
 use crate::State;
 use lexiform_law::draft::{Node, NodeId};

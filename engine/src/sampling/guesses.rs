@@ -1,16 +1,18 @@
-//! What the rows of a pass say of tokens that were not drawn: the next guesses of a sequence's window, and phrases for a pool.
+//! What the rows of a pass say of tokens that were not drawn: the next guesses of a sequence's window, and
+//! phrases for a pool.
 //!
 //! ```text
 //!   rows behind the guesses ─► window: the next guesses ─► phrases ─┐
 //!   rows behind refused drafts ─────────────────────────► phrases ─┴─► store of the owner
 //! ```
 //!
-//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). What verification threw away is kept as in Ouroboros
-//! ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)): behind a refused draft stand rows of a text that is not this one and may
-//! come later, as after a name that differs in its first token.
+//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). What
+//! verification threw away is kept as in Ouroboros ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)):
+//! behind a refused draft stand rows of a text that is not this one and may come later, as after a name that
+//! differs in its first token.
 //!
-//! What is taken of a row is its likeliest token, of those that the grammar allows where that is known. Nothing of it is text, so nothing here
-//! can change a law.
+//! What is taken of a row is its likeliest token, of those that the grammar allows where that is known.
+//! Nothing of it is text, so nothing here can change a law.
 //!
 //! Tests: `engine/tests/engine/lookahead.rs`.
 
@@ -21,7 +23,8 @@ use crate::speculation::draft::Draft;
 use crate::speculation::window;
 use lexiform_law::draft::NodeId;
 
-/// Moves the window of a sequence on, and teaches its owner's store the phrases of a pass. Its drafts are still those of the pass.
+/// Moves the window of a sequence on, and teaches its owner's store the phrases of a pass. Its drafts are
+/// still those of the pass.
 pub(crate) fn take(
     sequence: &mut Sequence,
     (found, masks): (Found<'_>, Option<&[Bounds]>),

@@ -1,7 +1,7 @@
 //! Drawing for a sequence with monitors, away from the decode thread: a monitor may take its time, or panic.
 //!
-//! An inquiry holds all that the draw depends on, and is run once by a thread of the pool. What it has drawn is written when the
-//! sequence is next in a pass, which is the same pass where the monitors are quick.
+//! An inquiry holds all that the draw depends on, and is run once by a thread of the pool. What it has drawn
+//! is written when the sequence is next in a pass, which is the same pass where the monitors are quick.
 
 use super::asking::{Asking, monitor_error};
 use super::{node, not_a_law};

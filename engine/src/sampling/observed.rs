@@ -1,11 +1,14 @@
-//! What the rows of a pass teach the stores that a sequence has: that of its owner, and that of its request's samples.
+//! What the rows of a pass teach the stores that a sequence has: that of its owner, and that of its request's
+//! samples.
 //!
-//! Learned from is the row of the text and those of the accepted drafts: what the model thought likely there, what the grammar
-//! left of it, and what was drawn. Where a device drew by itself the rows are not here, and the drawn tokens are all that is
-//! learned. A mask that the answer's budget has narrowed is not the one of its state, and says nothing about other answers.
+//! Learned from is the row of the text and those of the accepted drafts: what the model thought likely there,
+//! what the grammar left of it, and what was drawn. Where a device drew by itself the rows are not here, and
+//! the drawn tokens are all that is learned. A mask that the answer's budget has narrowed is not the one of
+//! its state, and says nothing about other answers.
 //!
-//! Cost: two looks at each of these rows, and exponentials of the few likely tokens. In a pass of many rows the sequences take [turns](Turn):
-//! what is learned is bounded a pass, and so is what it costs, while the rows that there are to learn from a second grow with the pass.
+//! Cost: two looks at each of these rows, and exponentials of the few likely tokens. In a pass of many rows
+//! the sequences take [turns](Turn): what is learned is bounded a pass, and so is what it costs, while the
+//! rows that there are to learn from a second grow with the pass.
 
 use crate::grammar::masks::Bounds;
 use crate::model::logits::Row;
@@ -50,7 +53,8 @@ pub(crate) struct Before {
     answer: usize,
 }
 
-/// The places that the rows of a pass are about; `None` where nothing is learned, or where it is the turn of others.
+/// The places that the rows of a pass are about; `None` where nothing is learned, or where it is the turn of
+/// others.
 pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     sequence.teaches().next().filter(|_| turn.is_of(sequence.id))?;
     let drafted = sequence.drafts.iter().map(|draft| draft.state);
@@ -63,8 +67,8 @@ pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     })
 }
 
-/// Learns from a pass in which a sequence has drawn: from the row of the text and from those of the accepted drafts. `left` is the text of an
-/// attempt that has failed.
+/// Learns from a pass in which a sequence has drawn: from the row of the text and from those of the accepted
+/// drafts. `left` is the text of an attempt that has failed.
 pub(crate) fn teach(
     sequence: &Sequence,
     before: &Before,
@@ -121,12 +125,12 @@ fn likeliest(row: &Row<'_>, mask: Option<&Bounds>) -> (Likely, Likely) {
     (likely, allowed)
 }
 
-/// How far below the largest logit one may lie and still count: all beyond are less than a fiftieth of a percent of a row of
-/// 2,000, and two percent of one of 200,000.
-const FAR: f32 = 16.0;
+/// How far below the largest logit one may lie and still count: all beyond are less than a fiftieth of a
+/// percent of a row of 2,000, and two percent of one of 200,000.
+const FAR_LOGITS: f32 = 16.0;
 
-/// The likeliest of these tokens, with their probabilities among them. These only say what is worth drafting, so that `f32` and what
-/// counts are enough; a look at a row in full would take as long as drawing from it.
+/// The likeliest of these tokens, with their probabilities among them. These only say what is worth drafting,
+/// so that `f32` and what counts are enough; a look at a row in full would take as long as drawing from it.
 fn likeliest_of(tokens: impl Iterator<Item = (f32, u32)> + Clone) -> Likely {
     let peak = tokens
         .clone()
@@ -135,7 +139,7 @@ fn likeliest_of(tokens: impl Iterator<Item = (f32, u32)> + Clone) -> Likely {
         return Vec::new();
     }
     let (mut whole, mut best) = (0.0_f32, Likely::with_capacity(LIKELIEST + 1));
-    for (logit, token) in tokens.filter(|(logit, _)| *logit > peak - FAR) {
+    for (logit, token) in tokens.filter(|(logit, _)| *logit > peak - FAR_LOGITS) {
         let weight = (logit - peak).exp();
         whole += weight;
         if best.len() == LIKELIEST && best.last().is_some_and(|(_, last)| weight <= *last) {

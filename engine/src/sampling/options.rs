@@ -1,7 +1,7 @@
 //! Options that were fed below a text: what each row says of the tokens that follow there.
 //!
-//! The probabilities are those of the law that would draw: the row is warped with the history of its path, and shares are of what
-//! the grammar and the filters leave.
+//! The probabilities are those of the law that would draw: the row is warped with the history of its path,
+//! and shares are of what the grammar and the filters leave.
 
 use crate::grammar::masks::Bounds;
 use crate::model::logits::Row as Read;
@@ -11,7 +11,8 @@ use crate::sequence::Sequence;
 use crate::speculation::draft::path;
 use lexiform_law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
 
-/// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end where one ends.
+/// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end where
+/// one ends.
 ///
 /// # Errors
 /// A row is no distribution.
@@ -40,7 +41,7 @@ pub(super) fn weigh(
             row = row.uncut();
         }
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
-        let place = At {
+        let place = RowAt {
             row: &row,
             part: row.part(allowed),
             allowed,
@@ -54,7 +55,8 @@ pub(super) fn weigh(
     Ok(weights)
 }
 
-/// The nodes whose rows there are: that where the text stands, and those of the drafts. A pass may have had no room for some.
+/// The nodes whose rows there are: that where the text stands, and those of the drafts. A pass may have had
+/// no room for some.
 fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
     let (root, _) = sequence.piece;
     let mut nodes = vec![root];
@@ -68,13 +70,13 @@ fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
 }
 
 /// A row, and what may be drawn from it.
-struct At<'r> {
+struct RowAt<'r> {
     row: &'r Distribution<'r>,
     part: Portion<'r>,
     allowed: Allowed<'r>,
 }
 
-impl At<'_> {
+impl RowAt<'_> {
     /// The weight of one of these tokens coming next.
     fn weight(&self, of: Of, tokens: &[u32]) -> Weight {
         let share = |token: &u32| match self.part.share(*token) > 0.0 {

@@ -1,4 +1,5 @@
-//! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it should.
+//! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it
+//! should.
 
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
@@ -137,8 +138,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The same; where an attempt fails, the next one begins, and goes on from rows that earlier ones left as far as they
-    /// are known.
+    /// The same; where an attempt fails, the next one begins, and goes on from rows that earlier ones left as
+    /// far as they are known.
     pub(crate) fn write_on(
         &self,
         sequence: &mut Sequence,
@@ -240,8 +241,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Remembers what became of drafts; where there were none, whether a guess at the token of this number was right. One that
-    /// would never be drafted says nothing: an end, or what the grammar does not allow.
+    /// Remembers what became of drafts; where there were none, whether a guess at the token of this number
+    /// was right. One that would never be drafted says nothing: an end, or what the grammar does not allow.
     fn learn(
         &self,
         sequence: &mut Sequence,
@@ -342,7 +343,8 @@ impl Writer<'_> {
             return sequence.finish(Finish::Stop);
         }
         sequence.is_due = true;
-        // A token that was not drafted is read by the grammar on another thread, and so is one of which that was too slow.
+        // A token that was not drafted is read by the grammar on another thread, and so is one of which that
+        // was too slow.
         if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
             (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
         }
@@ -378,8 +380,8 @@ fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(path.iter().map(|node| node + 1))
 }
 
-/// Keeps the rows of an attempt for the next one; of one that failed also those of the drafts where it failed, the first below
-/// the first.
+/// Keeps the rows of an attempt for the next one; of one that failed also those of the drafts where it
+/// failed, the first below the first.
 fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
     let states = sequence.drafts.iter().map(|draft| draft.state);

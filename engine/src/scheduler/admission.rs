@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The order in which requests of one owner are admitted, the least first: by priority, and then by deadline, which most
-/// may not have.
+/// The order in which requests of one owner are admitted, the least first: by priority, and then by deadline,
+/// which most may not have.
 type Rank = (Reverse<i32>, bool, Option<Instant>);
 
 fn rank(sequence: &Sequence) -> Rank {
@@ -54,8 +54,8 @@ impl Scheduler {
         }
     }
 
-    /// Whether a sequence may wait until the prompts that run are read: its owner has others running, and none that it
-    /// goes before.
+    /// Whether a sequence may wait until the prompts that run are read: its owner has others running, and
+    /// none that it goes before.
     fn can_wait(&self, sequence: &Sequence) -> bool {
         let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
         let mut theirs = self
@@ -66,8 +66,8 @@ impl Scheduler {
         theirs.peek().is_some() && theirs.all(|it| it.request.priority >= priority)
     }
 
-    /// The waiting sequence whose turn it is: the first of the owner whose turn it is. One whose driver has not said what
-    /// comes next needs no place.
+    /// The waiting sequence whose turn it is: the first of the owner whose turn it is. One whose driver has
+    /// not said what comes next needs no place.
     fn next_in_line(&self) -> Option<usize> {
         let mut places: HashMap<&Owner, usize> = HashMap::new();
         for sequence in &self.running {
@@ -90,14 +90,15 @@ impl Scheduler {
         self.running.iter().filter(theirs).count()
     }
 
-    /// Takes the place of a sequence that waits for its driver, which may wait for the one that needs the place; whether there
-    /// was any.
+    /// Takes the place of a sequence that waits for its driver, which may wait for the one that needs the
+    /// place; whether there was any.
     fn set_aside(&mut self, blocks: &mut Blocks) -> bool {
         let idle = self.last_idle(|_| true);
         idle.inspect(|&index| self.preempt(index, blocks)).is_some()
     }
 
-    /// Takes a place in the batch from the owner that has the most, if this one has at least two fewer; whether it did.
+    /// Takes a place in the batch from the owner that has the most, if this one has at least two fewer;
+    /// whether it did.
     fn make_way(&mut self, owner: &Owner, blocks: &mut Blocks) -> bool {
         let places = |index: usize| self.running_of(self.owner_of(index));
         let last_of_most = (0..self.running.len()).max_by_key(|&index| (places(index), index));
@@ -111,7 +112,8 @@ impl Scheduler {
         true
     }
 
-    /// Where nothing more fits, lets sequences take the places of others of the same owner with a lower priority.
+    /// Where nothing more fits, lets sequences take the places of others of the same owner with a lower
+    /// priority.
     fn overtake(&mut self, blocks: &mut Blocks) {
         for _ in 0..self.waiting.len() {
             let Some((index, victim)) = self.overtaking() else {
@@ -179,10 +181,11 @@ impl Scheduler {
         Some(unfed)
     }
 
-    /// The sequence that gives its blocks to another which will hold so many, those that it finds in the cache included: whoever
-    /// gives way leaves what it computed there, and would be back for it at once. An owner that holds twice as much of the cache as
-    /// the other's would gives way to it: the factor keeps the two from taking turns. Of the same owner a lower priority
-    /// gives way to a higher one. Before all of these goes one that waits for its driver, which may wait for this one.
+    /// The sequence that gives its blocks to another which will hold so many, those that it finds in the
+    /// cache included: whoever gives way leaves what it computed there, and would be back for it at once. An
+    /// owner that holds twice as much of the cache as the other's would gives way to it: the factor keeps the
+    /// two from taking turns. Of the same owner a lower priority gives way to a higher one. Before all of
+    /// these goes one that waits for its driver, which may wait for this one.
     fn in_the_way_of(&self, sequence: &Sequence, needed: usize) -> Option<usize> {
         let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);

@@ -4,21 +4,21 @@ use crate::config::EngineConfig;
 use std::time::Duration;
 
 /// The fewest tokens that a pass is bounded to.
-const LEAST: usize = 16;
+const LEAST_TOKENS: usize = 16;
 /// How much the tokens of passes must differ, relative to their number, to say anything.
 const TELLING: f64 = 1e-6;
 /// How much of what was known is left after one more pass.
-const KEPT: f64 = 0.95;
-/// How much longer the shortest pass is taken to be with each pass that was longer: twice as long after some thousands.
-/// A model does not become slower, only the machine that it shares.
+const KEPT_SHARE: f64 = 0.95;
+/// How much longer the shortest pass is taken to be with each pass that was longer: twice as long after some
+/// thousands. A model does not become slower, only the machine that it shares.
 const FORGOTTEN: f64 = 1.0002;
 
-/// The time of a pass as a line over its tokens, fitted to the latest passes: what a pass costs in any case, and what each
-/// token adds.
+/// The time of a pass as a line over its tokens, fitted to the latest passes: what a pass costs in any case,
+/// and what each token adds.
 ///
-/// What it costs in any case is no more than the shortest pass took. Passes that are all of about the same length say
-/// nothing of the slope: a line fitted to them may call most of their time fixed, which would allow passes as long as they
-/// are, for ever.
+/// What it costs in any case is no more than the shortest pass took. Passes that are all of about the same
+/// length say nothing of the slope: a line fitted to them may call most of their time fixed, which would
+/// allow passes as long as they are, for ever.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     shortest: f64,
@@ -44,22 +44,23 @@ impl Pace {
             (&mut self.squares, tokens * tokens),
             (&mut self.products, tokens * seconds),
         ] {
-            *sum = KEPT * *sum + more;
+            *sum = KEPT_SHARE * *sum + more;
         }
     }
 
-    /// Tokens for a pass that several owners wait for: as many as add the configured time to it, or as much as it takes in
-    /// any case. A model that computes many tokens as fast as one is not bounded.
+    /// Tokens for a pass that several owners wait for: as many as add the configured time to it, or as much
+    /// as it takes in any case. A model that computes many tokens as fast as one is not bounded.
     pub(crate) fn tokens(self, config: &EngineConfig) -> usize {
         let most = config.max_step_tokens;
         let Some((fixed, each)) = self.line() else {
             return most;
         };
         let allowed = fixed.max(config.shared_pass.as_secs_f64());
-        ((allowed / each) as usize).max(LEAST).min(most)
+        ((allowed / each) as usize).max(LEAST_TOKENS).min(most)
     }
 
-    /// The seconds that a pass of so many tokens is expected to take, if passes are known to take the longer the more they feed.
+    /// The seconds that a pass of so many tokens is expected to take, if passes are known to take the longer
+    /// the more they feed.
     pub(crate) fn seconds(self, tokens: usize) -> Option<f64> {
         self.line().map(|(fixed, each)| fixed + each * tokens as f64)
     }
@@ -99,7 +100,7 @@ mod tests {
         assert_eq!(bound(1_000, 0), 512);
         assert_eq!(bound(1_000, 1), 512);
         assert!((98..=100).contains(&bound(1_000, 100)), "{}", bound(1_000, 100));
-        assert_eq!(bound(1_000, 100_000), LEAST);
+        assert_eq!(bound(1_000, 100_000), LEAST_TOKENS);
         // A pass that is slow in any case may be twice as slow.
         assert!(
             (195..=200).contains(&bound(20_000, 100)),

@@ -6,7 +6,8 @@
 //!                  |            ... and no more ►|◄ their floor|
 //! ```
 //!
-//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else pays for one.
+//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else
+//! pays for one.
 
 use super::pace::Pace;
 use super::turns::Turns;
@@ -27,8 +28,8 @@ const PART_OF_PROMPTS: usize = 4;
 /// After so many passes without it a branch comes before one more of the branches of other requests.
 const PASSES_OF_A_TURN: u64 = 8;
 
-/// One sequence's part of a pass: an index into the running sequences and how many of its tokens are fed. Its drafts
-/// are fed too if this reaches the end of its tokens.
+/// One sequence's part of a pass: an index into the running sequences and how many of its tokens are fed. Its
+/// drafts are fed too if this reaches the end of its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) index: usize,
@@ -40,7 +41,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Its tokens that no row is asked for: all of a piece of a prompt, but for the last where that is drawn after.
+    /// Its tokens that no row is asked for: all of a piece of a prompt, but for the last where that is drawn
+    /// after.
     pub(crate) fn of_prompt(&self) -> usize {
         self.feed.saturating_sub(self.rows.min(1))
     }
@@ -52,7 +54,7 @@ impl Work {
 }
 
 /// A pass that is being planned.
-struct Plan {
+struct PassPlan {
     /// Tokens that may still be fed.
     budget: usize,
     /// Those of them that are for prompts.
@@ -63,9 +65,9 @@ struct Plan {
     beginnings: HashSet<Beginning>,
 }
 
-impl Plan {
+impl PassPlan {
     fn new(budget: usize) -> Self {
-        Plan {
+        PassPlan {
             budget,
             reserved: 0,
             works: Vec::new(),
@@ -81,8 +83,9 @@ impl Plan {
 }
 
 impl Scheduler {
-    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more tokens than several owners
-    /// [wait for](Pace::tokens), and so does all of a pass that several owners share; a token for each that decodes is in any case.
+    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more tokens
+    /// than several owners [wait for](Pace::tokens), and so does all of a pass that several owners share; a
+    /// token for each that decodes is in any case.
     pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig, pace: Pace) -> Vec<Work> {
         self.passes += 1;
         let shared = pace.tokens(config);
@@ -93,7 +96,7 @@ impl Scheduler {
         let is_mixed = !decoding.is_empty() && !prompts.is_empty();
         let wanted: usize = prompts.iter().map(|&index| self.running[index].unfed()).sum();
         let wanted = wanted.min(config.prompt_piece);
-        let mut plan = Plan::new(config.max_step_tokens);
+        let mut plan = PassPlan::new(config.max_step_tokens);
         let least = decoding.len() + PROMPTS.min(wanted);
         if several || is_mixed {
             plan.budget = plan.budget.min(shared.max(least));
@@ -141,9 +144,9 @@ impl Scheduler {
         }
     }
 
-    /// The order of sequences in a pass: one of each owner, those who were served least first, and then the others of each.
-    /// Of one owner the highest priority comes first, then the requests take turns, and then who has sat out for the longest
-    /// is first.
+    /// The order of sequences in a pass: one of each owner, those who were served least first, and then the
+    /// others of each. Of one owner the highest priority comes first, then the requests take turns, and then
+    /// who has sat out for the longest is first.
     fn in_turn(&self, mut indices: Vec<usize>) -> Vec<usize> {
         let last_pass = |index: usize| self.running[index].last_pass;
         indices.sort_by_key(|&index| last_pass(index));
@@ -178,7 +181,7 @@ impl Scheduler {
     }
 
     /// Sends the preempted sequences back to the queue; what the others do.
-    fn end(&mut self, mut plan: Plan) -> Vec<Work> {
+    fn end(&mut self, mut plan: PassPlan) -> Vec<Work> {
         plan.preempted.sort_unstable();
         for &index in plan.preempted.iter().rev() {
             let sequence = self.running.remove(index);
@@ -215,9 +218,10 @@ impl Scheduler {
         self.count(works);
     }
 
-    /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts that follow
-    /// a prompt have the tokens that are left there; whether those of others are fed is not said yet.
-    fn plan_one(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) {
+    /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts
+    /// that follow a prompt have the tokens that are left there; whether those of others are fed is not said
+    /// yet.
+    fn plan_one(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) {
         if plan.room() == 0 || plan.preempted.contains(&index) {
             return;
         }
@@ -261,8 +265,9 @@ impl Scheduler {
         });
     }
 
-    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy), and for which there is room.
-    fn plan_drafts(&mut self, plan: &mut Plan) {
+    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy), and
+    /// for which there is room.
+    fn plan_drafts(&mut self, plan: &mut PassPlan) {
         let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
         let (mut bets, mut has_drafts): (Vec<Bet>, bool) = (Vec::new(), false);
         for (number, work) in drawing() {
@@ -306,9 +311,9 @@ impl Scheduler {
         }
     }
 
-    /// Takes those of the bets out for which the pass has no room: the drafts of the owners who were served most, and of one owner
-    /// those that are least likely to be confirmed.
-    fn left_out(&self, plan: &Plan, bets: &mut Vec<Bet>) -> Vec<Bet> {
+    /// Takes those of the bets out for which the pass has no room: the drafts of the owners who were served
+    /// most, and of one owner those that are least likely to be confirmed.
+    fn left_out(&self, plan: &PassPlan, bets: &mut Vec<Bet>) -> Vec<Bet> {
         let room = plan.room();
         if bets.len() <= room {
             return Vec::new();
@@ -326,8 +331,8 @@ impl Scheduler {
         bets.split_off(room)
     }
 
-    /// Says how far the draft model may lengthen the drafts of sequences that it drafts for: as far as it pays, by what is
-    /// known before it draws.
+    /// Says how far the draft model may lengthen the drafts of sequences that it drafts for: as far as it
+    /// pays, by what is known before it draws.
     pub(crate) fn plan_model(&mut self, takes_part: impl Fn(&Sequence) -> bool) {
         let draws = |sequence: &Sequence| sequence.is_ready() && sequence.unfed() == 1;
         let drawing = self.running.iter().filter(|&sequence| draws(sequence)).count();
@@ -357,9 +362,9 @@ impl Scheduler {
         }
     }
 
-    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts go first, so that whether one is
-    /// verified does not depend on what is behind it, which depends on its token.
-    fn reserve_drafts(&mut self, plan: &mut Plan, blocks: &mut Blocks) {
+    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts go first, so that
+    /// whether one is verified does not depend on what is behind it, which depends on its token.
+    fn reserve_drafts(&mut self, plan: &mut PassPlan, blocks: &mut Blocks) {
         for work in plan.works.iter_mut().filter(|work| work.rows > 1) {
             let sequence = &mut self.running[work.index];
             let (from, text) = (sequence.computed, sequence.computed + work.feed);
@@ -372,9 +377,9 @@ impl Scheduler {
         }
     }
 
-    /// Takes the blocks of a sequence of the owner who holds the most of them: of those with its lowest priority the one
-    /// admitted last. Says which it was.
-    fn give_way(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) -> usize {
+    /// Takes the blocks of a sequence of the owner who holds the most of them: of those with its lowest
+    /// priority the one admitted last. Says which it was.
+    fn give_way(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) -> usize {
         let holding = |other: usize| {
             !plan.preempted.contains(&other)
                 && (other == index || !self.running[other].table.blocks().is_empty())
@@ -406,7 +411,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and its drafts.
+    /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and
+    /// its drafts.
     fn decoding(sequences: &[(&str, usize, &[Source])]) -> Scheduler {
         let vocabulary = Vocabulary::new(&[(TokenKind::Text, "a"), (TokenKind::Special, "$")], &[1]);
         let vocabulary = vocabulary.expect("two tokens");
@@ -468,7 +474,8 @@ mod tests {
             (4, [0, 0, 0, 0]),
             (6, [0, 0, 2, 0]),
             (8, [0, 2, 2, 0]),
-            // Four guesses of a sequence of which 10 in 12 come true, one behind the other, are as likely as 0.48.
+            // Four guesses of a sequence of which 10 in 12 come true, one behind the other, are as likely as
+            // 0.48.
             (10, [0, 4, 2, 0]),
             (11, [1, 4, 2, 0]),
             (12, [2, 4, 2, 0]),
@@ -478,8 +485,8 @@ mod tests {
         }
     }
 
-    /// One text beside two requests of several branches, on a machine that computes a token in a millisecond: of five passes one is of
-    /// all.
+    /// One text beside two requests of several branches, on a machine that computes a token in a millisecond:
+    /// of five passes one is of all.
     #[test]
     fn a_single_text_has_passes_of_its_own_beside_many_branches() {
         let mut pace = Pace::default();

@@ -1,9 +1,9 @@
 //! Whose pass the next one is: that of all who are ready, or of those alone whose requests write one text.
 //!
-//! A request may have many branches: samples, particles, beams. Where a pass takes the longer the more is fed, one text beside hundreds of
-//! branches would have each of its tokens after a pass of all of them. Its client waits for one text and theirs for many, so they have
-//! *turns*: passes of single texts alone, until these have taken as long as one pass of all, and then that one, in which single texts have
-//! their part too.
+//! A request may have many branches: samples, particles, beams. Where a pass takes the longer the more is
+//! fed, one text beside hundreds of branches would have each of its tokens after a pass of all of them. Its
+//! client waits for one text and theirs for many, so they have *turns*: passes of single texts alone, until
+//! these have taken as long as one pass of all, and then that one, in which single texts have their part too.
 //!
 //! ```text
 //!                  turn                     turn
@@ -11,20 +11,23 @@
 //!   all others                     ███████                  ███████ …
 //! ```
 //!
-//! So a single text takes twice as long as it does alone, and two passes of all in addition at most: the one that is under way when it
-//! comes, and a last one. The others take twice as long as without it. This is the guarantee of a deficit round robin of two classes
-//! ([Shreedhar and Varghese 1996](https://doi.org/10.1109/90.502236)) with quanta of seconds. Where a pass of single texts would take more
-//! than half as long as one of all, nobody has turns, because to sit out would gain little and cost a pass: where most are single texts, and
-//! on a card, where a pass of many rows takes about as long as one of one.
+//! So a single text takes twice as long as it does alone, and two passes of all in addition at most: the one
+//! that is under way when it comes, and a last one. The others take twice as long as without it. This is the
+//! guarantee of a deficit round robin of two classes ([Shreedhar and Varghese
+//! 1996](https://doi.org/10.1109/90.502236)) with quanta of seconds. Where a pass of single texts would take
+//! more than half as long as one of all, nobody has turns, because to sit out would gain little and cost a
+//! pass: where most are single texts, and on a card, where a pass of many rows takes about as long as one of
+//! one.
 
 use super::pace::Pace;
 
 /// How much shorter the passes of single texts have to be than those of all.
 const WORTH: f64 = 2.0;
-/// Seconds that a pass of all takes at least where there are turns. Beside shorter ones, what the loop does between passes counts.
-const SHORT: f64 = 2e-3;
+/// Seconds that a pass of all takes at least where there are turns. Beside shorter ones, what the loop does
+/// between passes counts.
+const SHORT_PASS: f64 = 2e-3;
 /// Passes of a turn at most.
-const MOST: f64 = 64.0;
+const MOST_PASSES: f64 = 64.0;
 
 /// How far single texts have got in their turn.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,10 +39,11 @@ pub(crate) struct Turns {
 impl Turns {
     /// Whether a pass of all is long enough for turns, if it would feed so many tokens.
     pub(crate) fn are_worth(all: usize, pace: Pace) -> bool {
-        pace.seconds(all).is_some_and(|whole| whole >= SHORT)
+        pace.seconds(all).is_some_and(|whole| whole >= SHORT_PASS)
     }
 
-    /// Whether the next pass is of single texts alone, which would feed so many tokens of the tokens that all would feed.
+    /// Whether the next pass is of single texts alone, which would feed so many tokens of the tokens that all
+    /// would feed.
     pub(crate) fn are_single(&mut self, singles: usize, all: usize, pace: Pace) -> bool {
         let seconds = |tokens| pace.seconds(tokens).filter(|_| singles > 0);
         let expected = seconds(singles).zip(seconds(all));
@@ -49,7 +53,7 @@ impl Turns {
             return false;
         };
         // Passes that are expected to take next to nothing would never end it.
-        self.taken += own.max(whole / MOST);
+        self.taken += own.max(whole / MOST_PASSES);
         true
     }
 }

@@ -1,4 +1,5 @@
-//! What a sequence is to feed below its text, what becomes of its drafts before the pass, and what it remembers of that.
+//! What a sequence is to feed below its text, what becomes of its drafts before the pass, and what it
+//! remembers of that.
 
 use super::{Doing, Ending, Sequence};
 use crate::grammar::masks::Finder;
@@ -57,13 +58,15 @@ impl Sequence {
         }
     }
 
-    /// Whether it has no drafts, and will hardly have some after the next draw. A window of guesses is fed with every token.
+    /// Whether it has no drafts, and will hardly have some after the next draw. A window of guesses is fed
+    /// with every token.
     pub(crate) fn is_quiet(&self) -> bool {
         let drafts = self.request.speculation.drafts();
         self.drafts.is_empty() && self.window.is_none() && (!drafts || self.rests.is_quiet())
     }
 
-    /// Stands at a node of its request's options, and weighs these nodes below it, parents before their children.
+    /// Stands at a node of its request's options, and weighs these nodes below it, parents before their
+    /// children.
     pub(crate) fn weigh(&mut self, root: usize, nodes: Vec<usize>) {
         if !self.closed {
             (self.doing, self.is_due, self.masks) = (Doing::Weighing, true, None);
@@ -92,8 +95,8 @@ impl Sequence {
         lookup.guess(self.text())
     }
 
-    /// Lets the store of its owner learn a whole answer; whether it is one and there is a store. An answer that failed or was cut off
-    /// by the client says little of others.
+    /// Lets the store of its owner learn a whole answer; whether it is one and there is a store. An answer
+    /// that failed or was cut off by the client says little of others.
     pub(crate) fn teach_answer(&self) -> bool {
         let is_whole = matches!(self.ending, Some(Ending::Finished(Finish::Stop | Finish::Length)));
         let store = self.store.as_ref().filter(|_| is_whole);
@@ -120,7 +123,8 @@ impl Sequence {
         reader.class(None, || lexiform::briefly(BRIEF, || grammar.mask(state).count()))
     }
 
-    /// Where it drafts from what was written before: by its siblings, which is nearer, and by earlier answers.
+    /// Where it drafts from what was written before: by its siblings, which is nearer, and by earlier
+    /// answers.
     fn drafted_from(&self) -> impl Iterator<Item = &Arc<Store>> {
         let store = self.store.iter().filter(|_| self.request.speculation.learned);
         self.siblings

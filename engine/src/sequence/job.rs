@@ -6,14 +6,14 @@ use crate::request::driver::{Branch, Driver, Orders};
 use crate::sequence::Sequence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
-/// that the client is gone; its sequence is freed at once.
+/// Receives the events of one request, one after the other, on a thread of the engine: it must not block.
+/// `false` means that the client is gone; its sequence is freed at once.
 pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
 
 /// All of a request but its branches that run.
 pub(crate) struct Job {
     pub(crate) driver: Box<dyn Driver>,
-    answers: Vec<Answer>,
+    answers: Vec<JobAnswer>,
     /// Branches that have ended and that the driver has not told or dropped.
     ended: Vec<Sequence>,
     /// Branches that have not ended.
@@ -23,7 +23,7 @@ pub(crate) struct Job {
 }
 
 /// What a client hears.
-struct Answer {
+struct JobAnswer {
     sink: Sink,
     /// Tokens told.
     heard: usize,
@@ -34,7 +34,7 @@ struct Answer {
 impl Job {
     /// A request that begins, with its first branch.
     pub(crate) fn new(driver: Box<dyn Driver>, sinks: Vec<Sink>) -> Self {
-        let answer = |sink| Answer {
+        let answer = |sink| JobAnswer {
             sink,
             heard: 0,
             closed: false,
@@ -86,8 +86,8 @@ impl Job {
         self.ended.first()
     }
 
-    /// Tells an answer what it has not heard yet of a branch. What the driver does about a client that has left is added to
-    /// the orders.
+    /// Tells an answer what it has not heard yet of a branch. What the driver does about a client that has
+    /// left is added to the orders.
     ///
     /// # Errors
     /// The branch goes on from elsewhere than the answer.
@@ -97,7 +97,7 @@ impl Job {
         sequence: &mut Sequence,
         orders: &mut Orders,
     ) -> Result<(), EngineError> {
-        let Some(Answer {
+        let Some(JobAnswer {
             heard, closed: false, ..
         }) = self.answers.get_mut(answer)
         else {

@@ -1,7 +1,8 @@
 //! What an attempt saw, for the next attempt.
 //!
-//! Attempts of the global law begin at the same prompt and often go the same way for a while. Where they do, the rows
-//! are those of the last attempt: no pass of the model is needed until the new attempt leaves the old one's path.
+//! Attempts of the global law begin at the same prompt and often go the same way for a while. Where they do,
+//! the rows are those of the last attempt: no pass of the model is needed until the new attempt leaves the
+//! old one's path.
 //!
 //! ```text
 //!   attempt 1   row0 ─a─ row1 ─b─ row2 ─c─ row3 ✗           rows kept: 0 1 2 3
@@ -12,10 +13,10 @@ use crate::State;
 use crate::grammar::masks::Bounds;
 
 /// The most numbers kept, over all rows of a sequence.
-const MOST: usize = 4 << 20;
+const MOST_NUMBERS: usize = 4 << 20;
 
-/// The rows along one path, each before the token of the same number, with the state there and what it allows: to go
-/// the path again asks nothing of the grammar.
+/// The rows along one path, each before the token of the same number, with the state there and what it
+/// allows: to go the path again asks nothing of the grammar.
 #[derive(Default)]
 pub(crate) struct Replay {
     rows: Vec<Known>,
@@ -38,7 +39,7 @@ impl Replay {
 
     /// Notes what is known before a position; the places before it were noted or were taken from here.
     pub(crate) fn note_row(&mut self, position: usize, row: &[f32], (state, bounds): (State, &Bounds)) {
-        if self.rows.len() == position && (position + 1) * row.len() <= MOST {
+        if self.rows.len() == position && (position + 1) * row.len() <= MOST_NUMBERS {
             self.rows.push(Known {
                 row: row.to_vec(),
                 state,
@@ -47,7 +48,8 @@ impl Replay {
         }
     }
 
-    /// Notes what was drawn at a position. If it is not what was drawn there before, what came after is forgotten.
+    /// Notes what was drawn at a position. If it is not what was drawn there before, what came after is
+    /// forgotten.
     pub(crate) fn note_token(&mut self, position: usize, token: u32) {
         if self.tokens.get(position) != Some(&token) {
             self.tokens.truncate(position);

@@ -1,12 +1,13 @@
 //! Draws at which a sequence drafts nothing, because what it drafted before was not worth feeding.
 //!
-//! To find drafts takes time whether they are fed or not. So after drafts that were turned down a sequence does without for a draw, then
-//! for three, and so on up to a bound. What the grammar forces and what is looked up (copies, what stores offer) rest
-//! by themselves: where forced text pays, the others may not.
+//! To find drafts takes time whether they are fed or not. So after drafts that were turned down a sequence
+//! does without for a draw, then for three, and so on up to a bound. What the grammar forces and what is
+//! looked up (copies, what stores offer) rest by themselves: where forced text pays, the others may not.
 
 use crate::speculation::draft::{Draft, Source};
 
-/// The most draws without forced text. It is nearly certain, so that it is turned down only where no draft pays.
+/// The most draws without forced text. It is nearly certain, so that it is turned down only where no draft
+/// pays.
 const MOST_FORCED: u8 = 3;
 /// The most draws without what is looked up.
 const MOST_LOOKED_UP: u8 = 15;
@@ -124,7 +125,8 @@ mod tests {
         (forced, looked_up)
     }
 
-    /// Guards against forced text that rests because others do not pay, and against lookups in vain at every draw.
+    /// Guards against forced text that rests because others do not pay, and against lookups in vain at every
+    /// draw.
     #[test]
     fn lookups_rest_by_themselves_and_for_longer_each_time() {
         let mut rests = Rests::default();

@@ -1,4 +1,5 @@
-//! What the tokens left took away from an answer: from where on, whether it led the text another way, and whether it ended it.
+//! What the tokens left took away from an answer: from where on, whether it led the text another way, and
+//! whether it ended it.
 
 use crate::request::Steered;
 

@@ -1,8 +1,8 @@
 //! What the global law's attempts have learned, kept for the next request of the same kind.
 //!
-//! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine). Requests
-//! that agree in all of them and ask for it ([`Request::share_attempts`]) share it, whatever their seeds: the later ones need
-//! fewer attempts.
+//! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine).
+//! Requests that agree in all of them and ask for it ([`Request::share_attempts`]) share it, whatever their
+//! seeds: the later ones need fewer attempts.
 
 use crate::Grammar;
 use crate::request::law::CAPACITY;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// Tries kept beyond those in use; the one unused for longest goes first.
-const KEPT: usize = 16;
+const KEPT_TRIES: usize = 16;
 
 /// A trie of the global law, shared by all requests with its key.
 pub(crate) type SharedTrie = Arc<Mutex<Trie>>;
@@ -75,7 +75,7 @@ impl Tries {
             });
         let trie = entry.1.clone();
         self.recent.push_back(entry);
-        if self.recent.len() > KEPT {
+        if self.recent.len() > KEPT_TRIES {
             self.recent.pop_front();
         }
         trie

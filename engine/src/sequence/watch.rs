@@ -45,8 +45,8 @@ impl Watch {
         Some(inquired)
     }
 
-    /// Whether what was drawn is there and can be written after an answer of so many tokens. What was drawn for drafts that are
-    /// others by now is of no use.
+    /// Whether what was drawn is there and can be written after an answer of so many tokens. What was drawn
+    /// for drafts that are others by now is of no use.
     pub(crate) fn has_drawn(&mut self, generated: usize, drafts: &[Draft]) -> bool {
         let fits = |inquired: &mut Inquired| {
             let mut path = inquired.verified.path.iter().zip(&inquired.path);

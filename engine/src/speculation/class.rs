@@ -1,7 +1,8 @@
 //! What kind of place of a JSON document a text stands at.
 //!
-//! Drafts of a key are nearly always right and those of a free string hardly ever, whoever makes them. So what drafts showed is kept apart
-//! by this. A text that is no JSON has places like anything else; then the classes mean little and nothing is wrong.
+//! Drafts of a key are nearly always right and those of a free string hardly ever, whoever makes them. So
+//! what drafts showed is kept apart by this. A text that is no JSON has places like anything else; then the
+//! classes mean little and nothing is wrong.
 
 use lexiform::vocab::Vocabulary;
 
@@ -51,8 +52,9 @@ fn begins_number(byte: u8) -> bool {
 }
 
 impl JsonReader {
-    /// The class of what comes next. `next` is its first byte that is no white space, where that is known: outside of strings it tells
-    /// a number from the punctuation before it. `allowed` counts the tokens that may come; it is asked in values that are strings.
+    /// The class of what comes next. `next` is its first byte that is no white space, where that is known:
+    /// outside of strings it tells a number from the punctuation before it. `allowed` counts the tokens that
+    /// may come; it is asked in values that are strings.
     pub fn class(&self, next: Option<u8>, allowed: impl FnOnce() -> Option<usize>) -> StateClass {
         let is_number = next.map_or(self.in_number, begins_number);
         match self.in_string {
@@ -102,8 +104,9 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Reads what is new of an answer, or all of it where it has become shorter. Of one that has gone back and on between two looks the
-    /// beginning is taken for the same, which it is nearly always; it is only about what is counted together.
+    /// Reads what is new of an answer, or all of it where it has become shorter. Of one that has gone back
+    /// and on between two looks the beginning is taken for the same, which it is nearly always; it is only
+    /// about what is counted together.
     pub(crate) fn follow(&mut self, answer: &[u32], vocabulary: &Vocabulary) -> &JsonReader {
         if answer.len() < self.read {
             *self = Standing::default();
@@ -132,7 +135,8 @@ mod tests {
             classes.push(reader.class(None, || Some(usize::MAX)));
             reader.read(byte);
         }
-        // The class before each byte: a string from behind its opening quote to its end, a number from behind its first digit on.
+        // The class before each byte: a string from behind its opening quote to its end, a number from behind
+        // its first digit on.
         let expected = [
             (2, Structure),
             (7, Key),

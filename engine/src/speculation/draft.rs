@@ -39,7 +39,8 @@ pub(crate) enum Source {
     Given,
 }
 
-/// How likely a predictor takes a token to be, in steps: chances of one step are judged together by how many tokens were confirmed.
+/// How likely a predictor takes a token to be, in steps: chances of one step are judged together by how many
+/// tokens were confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Confidence(u8);
 
@@ -73,8 +74,9 @@ impl Confidence {
 }
 
 impl Draft {
-    /// Whether it is fed whatever it is likely to bring: what a driver goes on with, what the draft model drew, which was
-    /// bet on before it was drawn, and guesses, which bring something by the rows behind them.
+    /// Whether it is fed whatever it is likely to bring: what a driver goes on with, what the draft model
+    /// drew, which was bet on before it was drawn, and guesses, which bring something by the rows behind
+    /// them.
     pub(crate) fn is_due(&self) -> bool {
         matches!(self.source, Source::Given | Source::Model | Source::Guessed)
     }

@@ -1,5 +1,5 @@
-//! What is kept over a restart: the last answers, so that what was learned from them can be learned again, and what rows have taught. A
-//! file for each owner.
+//! What is kept over a restart: the last answers, so that what was learned from them can be learned again,
+//! and what rows have taught. A file for each owner.
 //!
 //! ```text
 //!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before
@@ -7,15 +7,17 @@
 //!                                                                 each the length of its name, that, its length, its bytes
 //! ```
 //!
-//! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under the name by which it is known again.
-//! The name has the number of its format, so what another version has written is not taken for something else.
+//! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under
+//! the name by which it is known again. The name has the number of its format, so what another version has
+//! written is not taken for something else.
 //!
-//! A file is written whole under another name and then takes the place of the one before, so that a crash leaves the one or the
-//! other. All numbers are 32 bits, the lowest byte first; a length of `u32::MAX` is that of an owner without a name. The files hold what was
-//! answered, so nobody but the user of the process may read them.
+//! A file is written whole under another name and then takes the place of the one before, so that a crash
+//! leaves the one or the other. All numbers are 32 bits, the lowest byte first; a length of `u32::MAX` is
+//! that of an owner without a name. The files hold what was answered, so nobody but the user of the process
+//! may read them.
 //!
-//! A file that is damaged or has another format is taken away and named. One of another vocabulary is not touched: its tokens mean other texts, so the
-//! engine does not start with it.
+//! A file that is damaged or has another format is taken away and named. One of another vocabulary is not
+//! touched: its tokens mean other texts, so the engine does not start with it.
 
 use crate::error::JournalError;
 use crate::fairness::pool::Owner;

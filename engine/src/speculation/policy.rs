@@ -5,33 +5,39 @@
 //!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ──┘
 //! ```
 //!
-//! This is the goodput of SmartSpec: of `n` tokens in any case, `E` of them drawn, and bets with chances `p`, those are taken
-//! that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every number of bets is tried, not only the next one more: where
-//! the second token of a pass costs three times what the first does, one draft never pays and eight may. Tokens of the draft
-//! model cost its passes besides, and are bet on before they are drawn.
+//! This is the goodput of SmartSpec: of `n` tokens in any case, `E` of them drawn, and bets with chances `p`,
+//! those are taken that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every number of bets is tried,
+//! not only the next one more: where the second token of a pass costs three times what the first does, one
+//! draft never pays and eight may. Tokens of the draft model cost its passes besides, and are bet on before
+//! they are drawn.
 //!
-//! Prompts that a pass reads beside are read in any case, so what they take is on neither side of the choice: a pass with prompts costs what
-//! its other tokens cost there ([`PassCosts`](cost)), which is measured apart from what they cost alone. So drafts are chosen in traffic of which
-//! every pass reads a prompt, by what they cost in it.
+//! Prompts that a pass reads beside are read in any case, so what they take is on neither side of the choice:
+//! a pass with prompts costs what its other tokens cost there ([`PassCosts`](cost)), which is measured apart
+//! from what they cost alone. So drafts are chosen in traffic of which every pass reads a prompt, by what
+//! they cost in it.
 //!
-//! Bets of all sequences stand in one order, and the likeliest are taken wherever they are, a beginning of each draft: the selection of TETRIS
-//! ([Wu et al. 2025](https://arxiv.org/abs/2502.15197)), whose capacity here is what the costs say. TETRIS scores a token by the probability that
-//! the draft model gave to it, which is biased where the token was sampled; the chances here come from earlier drafts.
+//! Bets of all sequences stand in one order, and the likeliest are taken wherever they are, a beginning of
+//! each draft: the selection of TETRIS ([Wu et al. 2025](https://arxiv.org/abs/2502.15197)), whose capacity
+//! here is what the costs say. TETRIS scores a token by the probability that the draft model gave to it,
+//! which is biased where the token was sampled; the chances here come from earlier drafts.
 //!
-//! What is not worth its cost is not even looked for ([`Policy::least_chance`]): to find drafts takes time of the decode thread, whether they
-//! are fed or not. For the same reason what was turned down [rests](crate::sequence).
+//! What is not worth its cost is not even looked for ([`Policy::least_chance`]): to find drafts takes time of
+//! the decode thread, whether they are fed or not. For the same reason what was turned down
+//! [rests](crate::sequence).
 //!
-//! What is decided depends on what was confirmed and measured before, on how many drafts there are and where they came from,
-//! never on the tokens themselves: of a sampled draft ([`Proposal::Sampled`](lexiform_law::draft::Proposal)) every token that was
-//! drawn must be judged. So those are fed in any case, with all that stands before them.
+//! What is decided depends on what was confirmed and measured before, on how many drafts there are and where
+//! they came from, never on the tokens themselves: of a sampled draft
+//! ([`Proposal::Sampled`](lexiform_law::draft::Proposal)) every token that was drawn must be judged. So those
+//! are fed in any case, with all that stands before them.
 //!
-//! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up, and paid for
-//! passes that feed another number of drafts than the best, those first that were not tried for longest. What such a pass costs
-//! beyond what the best would have cost for as many tokens is taken off; so drafts that lose cost 0.5 %, beside a start of
-//! some passes. Passes with prompts save up and try for themselves. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
+//! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up,
+//! and paid for passes that feed another number of drafts than the best, those first that were not tried for
+//! longest. What such a pass costs beyond what the best would have cost for as many tokens is taken off; so
+//! drafts that lose cost 0.5 %, beside a start of some passes. Passes with prompts save up and try for
+//! themselves. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
 //!
-//! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit) that choose the sources of
-//! drafts. They feed all that they have chosen.
+//! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit)
+//! that choose the sources of drafts. They feed all that they have chosen.
 //!
 //! `lexiform eval drafts` compares the policies with each other.
 
@@ -54,8 +60,8 @@ use crate::speculation::class::StateClass;
 use crate::speculation::draft::{Draft, Source};
 use std::time::Duration;
 
-/// By how much drafts must be better than none. What they cost is not all in their pass: on a processor, the passes after one
-/// of several tokens are slower for a while.
+/// By how much drafts must be better than none. What they cost is not all in their pass: on a processor, the
+/// passes after one of several tokens are slower for a while.
 const MARGIN: f64 = 1.05;
 /// The part of all time that may be spent on exploration.
 const EXPLORED: f64 = 0.005;
@@ -65,7 +71,8 @@ const SAVED: f64 = 4.0;
 const FORGOTTEN: u64 = 64;
 /// The most drafts of which it is asked whether they could pay.
 const MOST_ASKED: usize = 64;
-/// The part of what a draft must be likely by to pay from which on it is worth finding: what is thought of drafts may be wrong.
+/// The part of what a draft must be likely by to pay from which on it is worth finding: what is thought of
+/// drafts may be wrong.
 const WORTH_FINDING: f64 = 0.5;
 /// A pass that took longer than so many times what was expected was held up by something else.
 const STRANGE: f64 = 2.0;
@@ -73,8 +80,8 @@ const STRANGE: f64 = 2.0;
 const ROUNDS: f64 = 1.0 / 16.0;
 /// How fast the cost of reading a text follows.
 const READINGS: f64 = 1.0 / 4.0;
-/// The passes that pay for the reading of a text by the draft model. How many follow nobody knows; a long prompt and a short answer must not
-/// make drafts dear without anybody noticing.
+/// The passes that pay for the reading of a text by the draft model. How many follow nobody knows; a long
+/// prompt and a short answer must not make drafts dear without anybody noticing.
 const PAYING: f64 = 16.0;
 
 /// What took time.
@@ -276,8 +283,9 @@ impl Policy {
         play.costs((with + drafting) / without);
     }
 
-    /// How likely a draft must be to be worth finding: what is less likely would not pay in a pass like the last one, however many of
-    /// its kind were fed. At times everything is worth finding, so that passes of many tokens are tried again.
+    /// How likely a draft must be to be worth finding: what is less likely would not pay in a pass like the
+    /// last one, however many of its kind were fed. At times everything is worth finding, so that passes of
+    /// many tokens are tried again.
     pub(crate) fn least_chance(&self) -> f64 {
         let base = Base {
             tokens: self.last.drawing,
@@ -298,8 +306,8 @@ impl Policy {
         (WORTH_FINDING * base.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
     }
 
-    /// The seconds that a pass and so many drafts are taken to cost, without what prompts take beside them; `None` before the first pass. Where none
-    /// of its kind was seen yet, those of the other kind say it.
+    /// The seconds that a pass and so many drafts are taken to cost, without what prompts take beside them;
+    /// `None` before the first pass. Where none of its kind was seen yet, those of the other kind say it.
     fn cost(&self, base: Base, drafts: usize) -> Option<f64> {
         let tokens = base.tokens + drafts;
         let Apart { alone, beside } = &self.costs;
@@ -312,8 +320,9 @@ impl Policy {
         self.drafting == Drafting::Measured
     }
 
-    /// Sorts bets, those that are due first and then the likeliest, and says how many of the first to take. Bets of one sequence
-    /// come in the order of its tree, and none may be likelier than what it stands below.
+    /// Sorts bets, those that are due first and then the likeliest, and says how many of the first to take.
+    /// Bets of one sequence come in the order of its tree, and none may be likelier than what it stands
+    /// below.
     pub(crate) fn choose(&mut self, base: Base, bets: &mut [Bet]) -> usize {
         // Stable, so that what stands below another comes after it.
         bets.sort_by(|one, other| {
@@ -394,7 +403,8 @@ impl Policy {
         tried[kind(bets)] = Some(self.passes);
     }
 
-    /// Learns from a pass, of whose tokens those beyond one for each sequence were drafts. One in which nobody drew says nothing.
+    /// Learns from a pass, of whose tokens those beyond one for each sequence were drafts. One in which
+    /// nobody drew says nothing.
     pub(crate) fn passed(&mut self, pass: Base, took: Duration) {
         self.passes += 1;
         let trial = self.trial.take();
@@ -411,9 +421,10 @@ impl Policy {
         *saved = Some(left.min(SAVED * seconds));
     }
 
-    /// Learns what a pass costs; the seconds that its tokens beside prompts are taken to have cost. A pass with drafts costs what the one after it
-    /// takes longer, too, if that has none: a processor that has multiplied several rows does not go back to one at once. One with prompts has
-    /// several rows in any case.
+    /// Learns what a pass costs; the seconds that its tokens beside prompts are taken to have cost. A pass
+    /// with drafts costs what the one after it takes longer, too, if that has none: a processor that has
+    /// multiplied several rows does not go back to one at once. One with prompts has several rows in any
+    /// case.
     fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
         if pass.has_prompts() {
             self.settle(before, 0.0);
@@ -470,7 +481,8 @@ impl Policy {
         let is_fed = move |bet: &Bet| bet.is_due || is_taken.as_ref().is_none_or(|taken| taken[bet.node]);
         let mut least = 1.0_f64;
         let chances = self.records.chances(record, drafts).into_iter().zip(drafts);
-        // Where there is not room for all that was sampled, the last ones go: which of them are fed must not depend on the tokens.
+        // Where there is not room for all that was sampled, the last ones go: which of them are fed must not
+        // depend on the tokens.
         let chances = chances.map(move |(chance, draft)| match draft.proposal.is_sampled() {
             true => {
                 least = least.min(chance);
@@ -489,7 +501,8 @@ impl Policy {
         chances.zip(is_due).enumerate().map(bet).filter(is_fed).collect()
     }
 
-    /// The bets on what the draft model may draw behind those drafts, at most so many tokens, with so many of them at each place.
+    /// The bets on what the draft model may draw behind those drafts, at most so many tokens, with so many of
+    /// them at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,

@@ -5,17 +5,19 @@
 //!   whole answers ─► record ─┴─► store of an owner ┘
 //! ```
 //!
-//! A store is several predictors as one, by the table of [`DraftStores::learners`]. What it offers is verified by drawing once,
-//! so whatever it has learned, and from whom, can only save passes. That is also all that an answer can tell of others: how fast it came. So owners do not share a store, unless the
+//! A store is several predictors as one, by the table of [`DraftStores::learners`]. What it offers is
+//! verified by drawing once, so whatever it has learned, and from whom, can only save passes. That is also
+//! all that an answer can tell of others: how fast it came. So owners do not share a store, unless the
 //! operator says so.
 //!
-//! The samples of one request have a store of their own beside that of their owner: what most of them went on with, the others probably
-//! will. It ends with its request.
+//! The samples of one request have a store of their own beside that of their owner: what most of them went on
+//! with, the others probably will. It ends with its request.
 //!
-//! The operator's corpus is one of the predictors of every store. It is read alone, so all of them share it, and it is there also
-//! where nothing is learned.
+//! The operator's corpus is one of the predictors of every store. It is read alone, so all of them share it,
+//! and it is there also where nothing is learned.
 //!
-//! Where a folder is named, the last answers and what rows have taught are kept over a restart ([`journal`](crate::speculation::journal)).
+//! Where a folder is named, the last answers and what rows have taught are kept over a restart
+//! ([`journal`](crate::speculation::journal)).
 //!
 //! A predictor that panics is given up with all that it knew, and counted; answers go on without it.
 
@@ -40,7 +42,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 /// Paths that are less likely than this are not offered.
-const LEAST: f32 = 0.1;
+const LEAST_PROBABILITY: f32 = 0.1;
 /// The most bytes that samples of one request learn from each other.
 const OF_SAMPLES: usize = 1 << 20;
 /// The tokens of a phrase.
@@ -137,7 +139,7 @@ impl Store {
             let shape: &dyn Shape<Grammar, _> = match self.is_chain {
                 true => &svip::shape(),
                 false => &BestFirst {
-                    least: least.max(LEAST),
+                    least: least.max(LEAST_PROBABILITY),
                 },
             };
             shape.grow(&watched, text, below, draft);
@@ -174,8 +176,8 @@ impl Store {
         self.last.as_ref().is_some_and(last)
     }
 
-    /// Writes the last answers and what rows have taught to the owner's file, if there are new answers. Who learns meanwhile waits for as long as
-    /// it takes to copy the rows.
+    /// Writes the last answers and what rows have taught to the owner's file, if there are new answers. Who
+    /// learns meanwhile waits for as long as it takes to copy the rows.
     fn save(&self, folder: &Path, vocabulary: u32, owner: &Owner) -> io::Result<()> {
         let Some(last) = &self.last else { return Ok(()) };
         let answers: Vec<Vec<u32>> = {
@@ -271,8 +273,8 @@ fn bytes_of_answers(config: &DraftStores) -> usize {
     }
 }
 
-/// A predictor whose panics are caught where it predicts, and nowhere else: a grammar whose work is bounded unwinds through the
-/// drafts, which is no panic and must reach who bounded it.
+/// A predictor whose panics are caught where it predicts, and nowhere else: a grammar whose work is bounded
+/// unwinds through the drafts, which is no panic and must reach who bounded it.
 struct Watched<'a> {
     predictor: &'a dyn Predictor,
     has_panicked: AtomicBool,
@@ -452,8 +454,8 @@ impl Stores {
         self.save()();
     }
 
-    /// What writes all that is new, and removes the files of stores that have given way: there are never many more files than
-    /// owners who have a store.
+    /// What writes all that is new, and removes the files of stores that have given way: there are never many
+    /// more files than owners who have a store.
     fn save(&mut self) -> impl FnOnce() + Send + 'static {
         let (stores, folder, vocabulary) = (self.recent.clone(), self.config.folder.clone(), self.vocabulary);
         let (gone, unsaved) = (std::mem::take(&mut self.gone), self.unsaved.clone());
@@ -474,8 +476,8 @@ impl Stores {
         self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// The store of an owner; `None` where nothing is to be learned and there is no corpus. That of the owner who was not served
-    /// for longest gives way where there are too many.
+    /// The store of an owner; `None` where nothing is to be learned and there is no corpus. That of the owner
+    /// who was not served for longest gives way where there are too many.
     pub(crate) fn of(&mut self, owner: &Owner) -> Option<Arc<Store>> {
         if !self.config.learns() {
             return self.unlearning.clone();
@@ -511,8 +513,8 @@ impl Stores {
         Some(store)
     }
 
-    /// A store for the samples of one request, which is gone with the last of them; `None` where there is one alone, and for the
-    /// branches of a search, which differ by what they were told to be.
+    /// A store for the samples of one request, which is gone with the last of them; `None` where there is one
+    /// alone, and for the branches of a search, which differ by what they were told to be.
     pub(crate) fn of_samples(&self, request: &Request) -> Option<Arc<Store>> {
         let is_wanted = request.speculation.siblings && request.search.is_none();
         (is_wanted && law::branches(request) > 1).then(|| {

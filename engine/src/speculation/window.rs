@@ -1,14 +1,15 @@
 //! The window of a sequence's guesses among its drafts.
 //!
-//! Guesses are fed as the last of the drafts, and share those that have the same tokens. So where a branch of the window ends is found by
-//! its tokens, also when some drafts were not fed.
+//! Guesses are fed as the last of the drafts, and share those that have the same tokens. So where a branch of
+//! the window ends is found by its tokens, also when some drafts were not fed.
 
 use crate::config::Lookahead;
 use crate::request::Request;
 use crate::speculation::draft::{Draft, Source, child};
 use lexiform_law::draft::{JacobiWindow, NodeId, Text};
 
-/// The most columns of a window, and the most tokens of its phrases. More are more than a pass has, and each pass copies the window.
+/// The most columns of a window, and the most tokens of its phrases. More are more than a pass has, and each
+/// pass copies the window.
 pub(crate) const MOST_COLUMNS: usize = 256;
 pub(crate) const MOST_LENGTH: usize = 64;
 

@@ -1,6 +1,8 @@
-//! How fast a device reads and copies its memory: the bound of a pass, measured where the model runs and with as many threads.
+//! How fast a device reads and copies its memory: the bound of a pass, measured where the model runs and with
+//! as many threads.
 //!
-//! A buffer must be larger than all caches, or the caches are measured. Each figure is the median of a few rounds.
+//! A buffer must be larger than all caches, or the caches are measured. Each figure is the median of a few
+//! rounds.
 
 use super::device::Device;
 use crate::error::LoadError;
@@ -15,14 +17,16 @@ const COLUMNS: i64 = 4096;
 /// Bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bandwidth {
-    /// Reading: the faster of a sum over the buffer and of a matrix times a vector, of which the buffer is the matrix.
+    /// Reading: the faster of a sum over the buffer and of a matrix times a vector, of which the buffer is
+    /// the matrix.
     pub read: f64,
     /// Copying from one buffer to another. The bytes that are read and those that are written both count.
     pub copy: f64,
 }
 
 impl Bandwidth {
-    /// Measures with buffers of so many bytes, two at a time, and so many threads where the device is the processor.
+    /// Measures with buffers of so many bytes, two at a time, and so many threads where the device is the
+    /// processor.
     ///
     /// # Errors
     /// The device cannot be used, or it has no memory for the buffers.

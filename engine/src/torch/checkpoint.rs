@@ -1,13 +1,15 @@
 //! The weights of a checkpoint, read tensor by tensor, by the names that a Hugging Face folder has for them.
 //!
-//! They are in safetensors or in [GGUF](crate::torch::gguf). A safetensors file is the length of a header, the header (JSON: type, shape and place of every tensor) and the data:
+//! They are in safetensors or in [GGUF](crate::torch::gguf). A safetensors file is the length of a header,
+//! the header (JSON: type, shape and place of every tensor) and the data:
 //!
 //! ```text
 //!   u64 n │ { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, … } (n bytes) │ data
 //! ```
 //!
-//! Large checkpoints are several such files and an index that says which tensor is in which. Only headers are read up
-//! front; a tensor's bytes are read when it is asked for, so no more than one of them is in memory twice.
+//! Large checkpoints are several such files and an index that says which tensor is in which. Only headers are
+//! read up front; a tensor's bytes are read when it is asked for, so no more than one of them is in memory
+//! twice.
 
 pub(crate) mod files;
 pub(crate) mod random;
@@ -27,7 +29,7 @@ const INDEX: &str = "model.safetensors.index.json";
 /// Real headers are below a few megabytes.
 const MAX_HEADER: u64 = 64 << 20;
 
-struct Entry {
+struct TensorEntry {
     file: String,
     dtype: String,
     shape: Vec<i64>,
@@ -38,11 +40,11 @@ struct Entry {
 /// All tensors of a model, by name.
 pub(crate) struct Checkpoint<'a> {
     files: &'a ModelFiles,
-    source: Source<'a>,
+    source: TensorSource<'a>,
 }
 
 /// Where tensors come from.
-enum Source<'a> {
+enum TensorSource<'a> {
     Safetensors(Safetensors<'a>),
     Gguf(&'a Gguf),
     /// Nobody has stored them.
@@ -52,7 +54,7 @@ enum Source<'a> {
 /// The tensors of safetensors files, by name.
 struct Safetensors<'a> {
     files: &'a ModelFiles,
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, TensorEntry>,
     /// The file to name when a tensor is missing.
     main: &'static str,
 }
@@ -68,11 +70,11 @@ pub(crate) enum StoredMatrix {
 impl<'a> Checkpoint<'a> {
     pub(crate) fn open(files: &'a ModelFiles) -> Result<Self, LoadError> {
         let source = if files.is_random() {
-            Source::Random(RandomWeights::default())
+            TensorSource::Random(RandomWeights::default())
         } else if let Some(gguf) = files.gguf() {
-            Source::Gguf(gguf)
+            TensorSource::Gguf(gguf)
         } else {
-            Source::Safetensors(Safetensors::open(files)?)
+            TensorSource::Safetensors(Safetensors::open(files)?)
         };
         Ok(Checkpoint { files, source })
     }
@@ -80,22 +82,23 @@ impl<'a> Checkpoint<'a> {
     /// Whether there is a tensor of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.source {
-            Source::Random(_) => true,
-            Source::Gguf(gguf) => gguf.format(name).is_some(),
-            Source::Safetensors(stored) => stored.entries.contains_key(name),
+            TensorSource::Random(_) => true,
+            TensorSource::Gguf(gguf) => gguf.format(name).is_some(),
+            TensorSource::Safetensors(stored) => stored.entries.contains_key(name),
         }
     }
 
-    /// The type of the tensor of this name; of blocks, the type that holds their numbers with the fewest bytes.
+    /// The type of the tensor of this name; of blocks, the type that holds their numbers with the fewest
+    /// bytes.
     pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
         match &self.source {
-            Source::Random(_) => Some(random::KIND),
-            Source::Gguf(gguf) => gguf.format(name).map(|format| match format {
+            TensorSource::Random(_) => Some(random::KIND),
+            TensorSource::Gguf(gguf) => gguf.format(name).map(|format| match format {
                 BlockFormat::F32 => Kind::Float,
                 BlockFormat::F16 => Kind::Half,
                 _ => Kind::BFloat16,
             }),
-            Source::Safetensors(stored) => {
+            TensorSource::Safetensors(stored) => {
                 let entry = stored.entries.get(name)?;
                 kind_of(&entry.dtype).map(|(kind, _)| kind)
             }
@@ -104,26 +107,26 @@ impl<'a> Checkpoint<'a> {
 
     /// Whether matrices are stored as `[out, in]`, whatever the family does.
     pub(crate) fn is_by_outputs(&self) -> bool {
-        matches!(self.source, Source::Gguf(_))
+        matches!(self.source, TensorSource::Gguf(_))
     }
 
     /// The bytes of a number, in the mean, where they are stored in blocks.
     pub(crate) fn bytes_in_blocks(&self) -> Option<f64> {
         match &self.source {
-            Source::Gguf(gguf) => Some(gguf.bytes_of_weight()),
-            Source::Random(_) | Source::Safetensors(_) => None,
+            TensorSource::Gguf(gguf) => Some(gguf.bytes_of_weight()),
+            TensorSource::Random(_) | TensorSource::Safetensors(_) => None,
         }
     }
 
     /// A tensor, which must have this shape, in numbers of a type that torch has.
     pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
         match &self.source {
-            Source::Random(random) => {
+            TensorSource::Random(random) => {
                 let made = random.tensor(name, shape);
                 made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {error}")))
             }
-            Source::Safetensors(stored) => stored.tensor(name, shape),
-            Source::Gguf(_) => match self.matrix(name, shape)? {
+            TensorSource::Safetensors(stored) => stored.tensor(name, shape),
+            TensorSource::Gguf(_) => match self.matrix(name, shape)? {
                 StoredMatrix::Numbers(tensor) => Ok(tensor),
                 StoredMatrix::Blocks(format, bytes) => {
                     let mut numbers = Vec::new();
@@ -139,7 +142,7 @@ impl<'a> Checkpoint<'a> {
 
     /// A tensor of this shape as it is stored.
     pub(crate) fn matrix(&self, name: &str, shape: &[i64]) -> Result<StoredMatrix, LoadError> {
-        let Source::Gguf(gguf) = &self.source else {
+        let TensorSource::Gguf(gguf) = &self.source else {
             return self.tensor(name, shape).map(StoredMatrix::Numbers);
         };
         let rows = gguf.rows(name, shape)?;
@@ -271,7 +274,7 @@ fn shards(files: &ModelFiles) -> Result<BTreeSet<String>, LoadError> {
 }
 
 /// One tensor's description; `available` bytes of data follow the header, which ends at `data`.
-fn entry(file: &str, description: &Value, available: u64, data: u64) -> Result<Entry, String> {
+fn entry(file: &str, description: &Value, available: u64, data: u64) -> Result<TensorEntry, String> {
     let dtype = description
         .get("dtype")
         .and_then(Value::as_str)
@@ -298,7 +301,7 @@ fn entry(file: &str, description: &Value, available: u64, data: u64) -> Result<E
         ));
     }
     let (file, dtype) = (file.to_string(), dtype.to_string());
-    Ok(Entry {
+    Ok(TensorEntry {
         file,
         dtype,
         shape,

@@ -6,8 +6,8 @@
 //!                    └──► block, rope ─► Config ─► decoder, which knows no family
 //! ```
 //!
-//! The reader takes what `transformers` 4 and 5 write. A value that would change the computation and is not understood
-//! is an error: a model that runs with a wrong idea of itself writes plausible nonsense.
+//! The reader takes what `transformers` 4 and 5 write. A value that would change the computation and is not
+//! understood is an error: a model that runs with a wrong idea of itself writes plausible nonsense.
 
 mod block;
 mod description;
@@ -67,7 +67,8 @@ mod tests {
         config
     }
 
-    /// Guards against models that were published with an older `transformers`, or say nothing of what goes without saying.
+    /// Guards against models that were published with an older `transformers`, or say nothing of what goes
+    /// without saying.
     #[test]
     fn the_older_spelling_means_the_same() {
         let longrope = json!({"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [2.0, 4.0]});

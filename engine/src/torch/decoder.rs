@@ -7,10 +7,10 @@
 //!   x ─► norm ─► head ─► (cap) ─► logits            what is in parentheses, some families have and others have not
 //! ```
 //!
-//! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products instead of
-//! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
-//! in f32, the products are made by [`product`](super::loops::product), and what lies between them is done by the loops of
-//! [`fused`](super::loops::fused).
+//! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products
+//! instead of seven. One pass runs all sequences' tokens through them together; only attention tells
+//! sequences apart. On the CPU in f32, the products are made by [`product`](super::loops::product), and what
+//! lies between them is done by the loops of [`fused`](super::loops::fused).
 
 mod clasp;
 mod skip;
@@ -93,7 +93,8 @@ pub(super) fn bytes_of_weight(
     }
 }
 
-/// Refuses what only loops of our own can do, where torch computes, and what kernels can do as well, where there are none and why.
+/// Refuses what only loops of our own can do, where torch computes, and what kernels can do as well, where
+/// there are none and why.
 fn check(
     place: Place,
     options: &LoadOptions,
@@ -203,7 +204,7 @@ impl Decoder {
             place: self.place,
             looks: self.crew.as_ref().map(|_| match self.batch_invariant {
                 true => usize::MAX,
-                false => attention::FEW,
+                false => attention::FEW_QUERIES,
             }),
         }
     }
@@ -241,8 +242,8 @@ impl Decoder {
         rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
-    /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. Each run is made in its order, and none
-    /// reads or writes what another writes.
+    /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. Each run is made
+    /// in its order, and none reads or writes what another writes.
     fn copy(&mut self, size: usize, runs: &[Vec<(usize, usize)>]) -> std::result::Result<(), EngineError> {
         if let Some(planned) = &mut self.planned {
             match planned.copy(&self.caches, size, runs) {

@@ -1,7 +1,7 @@
 //! Where tensors live and of what type they are.
 //!
-//! torch asks once whether there is CUDA and keeps the answer. So libtorch_cuda.so, which registers itself when it is
-//! opened, must be opened before anybody asks: [`Device::open`] does both in this order.
+//! torch asks once whether there is CUDA and keeps the answer. So libtorch_cuda.so, which registers itself
+//! when it is opened, must be opened before anybody asks: [`Device::open`] does both in this order.
 
 use crate::error::LoadError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -150,12 +150,14 @@ fn open_cuda() -> Result<(), String> {
             .unwrap_or_default()
             .join("libtorch_cuda.so");
         let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: `name` is a C string that lives through the call; libtorch_cuda.so is meant to be opened this way.
+        // SAFETY: `name` is a C string that lives through the call; libtorch_cuda.so is meant to be opened
+        // this way.
         let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW | RTLD_GLOBAL) };
         if !handle.is_null() {
             return Ok(());
         }
-        // SAFETY: after a failed dlopen, dlerror returns a C string that is valid until the next call on this thread.
+        // SAFETY: after a failed dlopen, dlerror returns a C string that is valid until the next call on this
+        // thread.
         let reason = unsafe { dlerror().as_ref().map(|first| CStr::from_ptr(first)) };
         Err(reason.map_or("no reason given".to_string(), |reason| {
             reason.to_string_lossy().into_owned()

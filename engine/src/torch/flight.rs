@@ -27,7 +27,8 @@ pub(super) enum Drawing {
     Off,
     /// torch's operations.
     Torch,
-    /// The kernels, as far as they serve; these are rows of `f32` in which what is no token is minus infinity already.
+    /// The kernels, as far as they serve; these are rows of `f32` in which what is no token is minus infinity
+    /// already.
     Kernels(SharedDrawer),
 }
 
@@ -82,16 +83,16 @@ impl Rows {
 
     /// The draws of these asks: by the kernels, as far as they serve, and by torch, as far as that does.
     fn drawn(&self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>> {
-        let by: Vec<By> = asks.iter().map(|ask| self.server(ask)).collect();
+        let by: Vec<DrawnBy> = asks.iter().map(|ask| self.server(ask)).collect();
         let mut drawn = vec![None; asks.len()];
-        for one in [By::Kernels, By::Torch] {
+        for one in [DrawnBy::Kernels, DrawnBy::Torch] {
             let numbers: Vec<usize> = (0..asks.len()).filter(|&ask| by[ask] == one).collect();
             if numbers.is_empty() {
                 continue;
             }
             let some: Vec<Ask<'_>> = numbers.iter().map(|&ask| asks[ask]).collect();
             let found = match &self.drawing {
-                Drawing::Kernels(drawer) if one == By::Kernels => drawer.draw(&self.logits, &some)?,
+                Drawing::Kernels(drawer) if one == DrawnBy::Kernels => drawer.draw(&self.logits, &some)?,
                 _ => {
                     let rows: Vec<usize> = some.iter().map(|ask| ask.row).collect();
                     draw::draw(&self.tokens(&rows)?, &some)?
@@ -106,19 +107,19 @@ impl Rows {
     }
 
     /// Who makes a draw.
-    fn server(&self, ask: &Ask<'_>) -> By {
+    fn server(&self, ask: &Ask<'_>) -> DrawnBy {
         let width = self.logits.size()[1] as usize;
         match &self.drawing {
-            Drawing::Kernels(drawer) if drawer.serves(ask, width) => By::Kernels,
-            _ if ask.warper.is_plain() => By::Torch,
-            _ => By::Nobody,
+            Drawing::Kernels(drawer) if drawer.serves(ask, width) => DrawnBy::Kernels,
+            _ if ask.warper.is_plain() => DrawnBy::Torch,
+            _ => DrawnBy::Nobody,
         }
     }
 }
 
 /// Who makes a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum DrawnBy {
     Kernels,
     Torch,
     /// The row has to be looked at.

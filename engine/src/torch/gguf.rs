@@ -7,8 +7,8 @@
 //!                        └─ tensors ─ by the names of a folder ──► rows of blocks          widened where they are multiplied
 //! ```
 //!
-//! Nothing here names torch. A file is opened and read piece by piece, and not mapped: one that somebody cuts meanwhile is an error and
-//! no signal.
+//! Nothing here names torch. A file is opened and read piece by piece, and not mapped: one that somebody cuts
+//! meanwhile is an error and no signal.
 //!
 //! Tests: `engine/tests/engine/gguf.rs` reads files that llama.cpp's own package wrote.
 

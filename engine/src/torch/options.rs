@@ -10,9 +10,10 @@ pub enum WeightFormat {
     /// In the numbers that the model computes with, or as the checkpoint holds them where that is exact.
     #[default]
     Stored,
-    /// In whole numbers of eight bits with a scale for each row, rounded when they are loaded: half the memory of bfloat16, and
-    /// another model, whose law is not that of the checkpoint. The embedding and the routers of experts stay as they are stored. On
-    /// the CPU in `f32`, with loops of our own, and on a card where its kernels run the model.
+    /// In whole numbers of eight bits with a scale for each row, rounded when they are loaded: half the
+    /// memory of bfloat16, and another model, whose law is not that of the checkpoint. The embedding and the
+    /// routers of experts stay as they are stored. On the CPU in `f32`, with loops of our own, and on a card
+    /// where its kernels run the model.
     Int8,
     /// In floating-point numbers of eight bits (e4m3) with a scale for each row; the same in all else.
     Fp8,
@@ -53,7 +54,8 @@ impl FromStr for WeightFormat {
 /// Which layers a model leaves out where it drafts for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkippedLayers {
-    /// These, counted from 0: SWIFT ([Xia et al. 2024](https://arxiv.org/abs/2410.06916)) with a set that was found elsewhere.
+    /// These, counted from 0: SWIFT ([Xia et al. 2024](https://arxiv.org/abs/2410.06916)) with a set that was
+    /// found elsewhere.
     Named(Vec<usize>),
     /// So many, which change the hidden states of a text the least: the dynamic programme of CLaSp
     /// ([Chen et al. 2025](https://arxiv.org/abs/2505.24196)), on the first 512 tokens of the text.
@@ -76,15 +78,15 @@ pub struct LoadOptions {
     pub weights: WeightFormat,
     /// The threads of one matrix product on the CPU; the process-wide setting of torch.
     pub threads: usize,
-    /// On the CPU in f32: whether the small steps between matrix products are done by loops of our own, which is
-    /// faster, or by torch like everywhere else.
+    /// On the CPU in f32: whether the small steps between matrix products are done by loops of our own, which
+    /// is faster, or by torch like everywhere else.
     pub fused: bool,
-    /// Whether a row has the same bits in any company, however its text is cut into passes and whatever else is in them: on the
-    /// CPU in `f32`, by loops of our own. Products are computed so in any case; attention of many tokens at once is
-    /// faster by torch, whose sums depend on how many they are.
+    /// Whether a row has the same bits in any company, however its text is cut into passes and whatever else
+    /// is in them: on the CPU in `f32`, by loops of our own. Products are computed so in any case; attention
+    /// of many tokens at once is faster by torch, whose sums depend on how many they are.
     pub batch_invariant: bool,
-    /// Whether tokens are drawn where the model computes, so that rows of logits need not come to memory; if nothing is
-    /// said, on a graphics card.
+    /// Whether tokens are drawn where the model computes, so that rows of logits need not come to memory; if
+    /// nothing is said, on a graphics card.
     pub draws: Option<bool>,
     /// The layers without which the model drafts for itself; `None` if it does not.
     pub draft_without: Option<SkippedLayers>,
@@ -92,7 +94,8 @@ pub struct LoadOptions {
     /// libtorch alone. An engine that is built without the feature `kernels` refuses a model that is to be
     /// run by them; there this is false where nothing is said.
     pub kernels: bool,
-    /// On a graphics card: whether these kernels may start before the end of the one ahead, as far as they do not depend on it.
+    /// On a graphics card: whether these kernels may start before the end of the one ahead, as far as they do
+    /// not depend on it.
     pub dependent_launch: bool,
     /// Told, at most a few times, how passes are run on a card: by the kernels, or why not.
     pub tell: fn(&str),

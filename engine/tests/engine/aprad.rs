@@ -6,7 +6,8 @@ use lexiform_engine::{EngineConfig, EngineError, LawChoice, LawTag, Refusal, Req
 use lexiform_law::{Aprad, Every, Table, law_of};
 use std::collections::BTreeMap;
 
-/// The law of approximately aligned decoding with this exponent, from the sampler itself over the model's rows.
+/// The law of approximately aligned decoding with this exponent, from the sampler itself over the model's
+/// rows.
 fn aligned(exponent: u32) -> BTreeMap<String, f64> {
     let is_error = |text: &[u32]| match text {
         [0, rest @ ..] => rest.contains(&1),
@@ -27,7 +28,8 @@ fn aligned(exponent: u32) -> BTreeMap<String, f64> {
     })
 }
 
-/// An error is noticed where the grammar does not allow a token, and the text goes back as far as the sampler says.
+/// An error is noticed where the grammar does not allow a token, and the text goes back as far as the sampler
+/// says.
 #[test]
 fn going_back_from_errors_has_the_law_of_its_sampler() {
     let engine = engine(EngineConfig::default());

@@ -1,4 +1,5 @@
-//! Drafts in traffic of which every pass reads a piece of a prompt: fed where they pay and left out where they do not, as without prompts.
+//! Drafts in traffic of which every pass reads a piece of a prompt: fed where they pay and left out where
+//! they do not, as without prompts.
 
 use crate::drafting::{looking_up, mostly_copied};
 use crate::rig::{WIDTH, gated, letters, listen, vocabulary};
@@ -14,7 +15,8 @@ const PIECE: usize = 16;
 /// Prompts that are read one after the other beside the answers, more than there are passes.
 const PROMPTS: usize = 600;
 
-/// What passes that wrote something have cost without their prompts, how many there were, and how many of them read a prompt.
+/// What passes that wrote something have cost without their prompts, how many there were, and how many of
+/// them read a prompt.
 #[derive(Default)]
 struct Spent {
     cost: AtomicU64,
@@ -39,7 +41,8 @@ impl Spent {
     }
 }
 
-/// So many answers of 400 tokens, and beside them pieces of prompts of other lengths; what passes cost without those, and the texts.
+/// So many answers of 400 tokens, and beside them pieces of prompts of other lengths; what passes cost
+/// without those, and the texts.
 fn beside_prompts(answers: u64, costs: (u64, u64), speculation: Speculation) -> (f64, Vec<Vec<u32>>) {
     let (all_are_there, script) = gated(mostly_copied);
     let spent = Arc::new(Spent::default());
@@ -80,8 +83,8 @@ fn beside_prompts(answers: u64, costs: (u64, u64), speculation: Speculation) -> 
     (spent.cost.load(Ordering::Acquire) as f64, texts)
 }
 
-/// Guards against a policy that hears nothing of passes with prompts: it would never draft here. One that takes the time of prompts for what a
-/// pass costs in any case would draft everywhere.
+/// Guards against a policy that hears nothing of passes with prompts: it would never draft here. One that
+/// takes the time of prompts for what a pass costs in any case would draft everywhere.
 #[test]
 fn what_pays_does_not_depend_on_the_prompts_beside() {
     let lookup = Speculation {

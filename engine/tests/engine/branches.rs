@@ -65,8 +65,8 @@ fn alone(engine: &Engine, request: &Request, number: usize) -> Heard {
     generate(engine, request)
 }
 
-/// Eight samples that agree, two at a time. The first two write the text token by token; the others draft it from them. Each
-/// sample is the one of its seed, and nothing of it is left for the next request.
+/// Eight samples that agree, two at a time. The first two write the text token by token; the others draft it
+/// from them. Each sample is the one of its seed, and nothing of it is left for the next request.
 #[test]
 fn samples_draft_from_what_their_siblings_wrote() {
     let text = letters("abcdefghijklmnopqrstuvwxyz");
@@ -162,7 +162,8 @@ fn neighbouring_seeds_have_no_sample_in_common() {
     assert_eq!(texts.len(), 40);
 }
 
-/// Where there are fewer places than samples, or fewer blocks than they need, they take turns, and nothing else changes.
+/// Where there are fewer places than samples, or fewer blocks than they need, they take turns, and nothing
+/// else changes.
 #[test]
 fn samples_that_find_no_place_wait() {
     let expected: Vec<String> = {

@@ -20,8 +20,8 @@ fn request(pattern: &str, max_tokens: usize, on_budget: OnBudget, seed: u64) -> 
     }
 }
 
-/// What the tokens left did to an answer, found the slow way: by asking about each token, and about going on where the answer
-/// ended.
+/// What the tokens left did to an answer, found the slow way: by asking about each token, and about going on
+/// where the answer ended.
 fn narrowed(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<Steered> {
     let mut state = grammar.start();
     let tokens = heard.tokens();
@@ -109,7 +109,8 @@ fn an_end_that_only_the_tokens_left_force_is_steered() {
     assert_eq!(generate("a{3}", 3), None);
 }
 
-/// Nothing is steered: the answer begins as it does with many tokens, and `length` is said where it stops short.
+/// Nothing is steered: the answer begins as it does with many tokens, and `length` is said where it stops
+/// short.
 #[test]
 fn a_cut_answer_is_the_beginning_of_the_whole_one() {
     let (engine, whole) = (engine(wordy_script), grammar(PATTERN));
@@ -240,7 +241,8 @@ fn log_probabilities_are_of_the_model_or_of_what_is_allowed() {
     }
 }
 
-/// The tokens of an answer of the wordy model at this temperature within this many tokens, asked for in some way.
+/// The tokens of an answer of the wordy model at this temperature within this many tokens, asked for in some
+/// way.
 fn told(engine: &Engine, (temperature, max_tokens): (f32, usize), asked: Request) -> Vec<Event> {
     let request = Request {
         sampling: Sampling {
@@ -254,8 +256,8 @@ fn told(engine: &Engine, (temperature, max_tokens): (f32, usize), asked: Request
     generate(engine, request).tokens_without_origin()
 }
 
-/// Guards against candidates that are said to be allowed and are not, or the other way round: where the tokens left narrow
-/// what the grammar allows, too.
+/// Guards against candidates that are said to be allowed and are not, or the other way round: where the
+/// tokens left narrow what the grammar allows, too.
 #[test]
 fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
     let engine = engine(wordy_script);

@@ -63,7 +63,8 @@ fn trials_are_made_where_the_model_is_unsure() {
     wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
 }
 
-/// Two trials of a token that is one of two: the unlikely one is kept if both drew it. It may be a letter, or the end itself.
+/// Two trials of a token that is one of two: the unlikely one is kept if both drew it. It may be a letter, or
+/// the end itself.
 #[test]
 fn the_likeliest_of_two_trials_is_kept() {
     for (pattern, first, rare) in [

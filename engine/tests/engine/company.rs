@@ -63,9 +63,10 @@ fn asked(engine: &Engine, tokenizer: &Tokenizer, others: u64) -> Vec<(u32, f32)>
     tokens.collect()
 }
 
-/// In f32 on the processor a token has the same numbers in any company: sums of products have one order, whatever else is in the pass. The
-/// first answer, whose prompt was computed as a whole, and the later ones, for which its beginning is in the cache, differ
-/// at most by what torch's attention to a long prompt and the loops' make of the same sums.
+/// In f32 on the processor a token has the same numbers in any company: sums of products have one order,
+/// whatever else is in the pass. The first answer, whose prompt was computed as a whole, and the later ones,
+/// for which its beginning is in the cache, differ at most by what torch's attention to a long prompt and the
+/// loops' make of the same sums.
 #[test]
 fn the_text_of_a_seed_is_the_same_in_any_company() {
     let int8 = LoadOptions {
@@ -79,7 +80,8 @@ fn the_text_of_a_seed_is_the_same_in_any_company() {
 
 fn company_changes_nothing(options: &LoadOptions) {
     let (engine, tokenizer) = demo(options);
-    // The first time, the whole prompt is computed. Later a part of it is in the cache, and the rest is a smaller product.
+    // The first time, the whole prompt is computed. Later a part of it is in the cache, and the rest is a
+    // smaller product.
     let first = asked(&engine, &tokenizer, 0);
     let alone = asked(&engine, &tokenizer, 0);
     let again = asked(&engine, &tokenizer, 0);
@@ -99,7 +101,8 @@ fn company_changes_nothing(options: &LoadOptions) {
     assert_eq!(tokens(&first), tokens(&alone));
 }
 
-/// The bits of all rows of a text that is fed in pieces of these lengths, each in a pass together with so many other texts.
+/// The bits of all rows of a text that is fed in pieces of these lengths, each in a pass together with so
+/// many other texts.
 fn bits(model: &mut dyn Model, tokens: &[u32], pieces: &[usize], others: usize) -> Vec<u32> {
     let blocks = tokens.len().div_ceil(4);
     model.create_cache(blocks * (1 + others), 4).unwrap();

@@ -1,4 +1,5 @@
-//! The loop against a scripted model: whatever is scheduled together, the text must be the one the script implies.
+//! The loop against a scripted model: whatever is scheduled together, the text must be the one the script
+//! implies.
 
 use crate::rig::{self, Heard, PHRASE, engine, generate, letters, listen, start, text_of, wait_until};
 use crate::rig::{EOS, cycle_script, phrase_script, wordy_script};

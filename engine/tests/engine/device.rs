@@ -1,5 +1,5 @@
-//! A device that works by itself: passes and draws of a scripted model are made by another thread, one after another, some time after they
-//! were asked for. It watches what a loop does to it.
+//! A device that works by itself: passes and draws of a scripted model are made by another thread, one after
+//! another, some time after they were asked for. It watches what a loop does to it.
 
 use crate::rig::WIDTH;
 use lexiform_engine::{
@@ -24,14 +24,16 @@ pub(crate) struct Log {
     pub(crate) ahead: AtomicUsize,
     /// Draws that were started without being waited for.
     pub(crate) started: AtomicUsize,
-    /// Passes that the loop has not waited for, by their numbers, each with the places of the cache that it writes.
+    /// Passes that the loop has not waited for, by their numbers, each with the places of the cache that it
+    /// writes.
     pub(crate) under_way: Mutex<Vec<(usize, Vec<usize>)>>,
     /// What must not happen.
     pub(crate) wrong: Mutex<Vec<String>>,
 }
 
 impl Log {
-    /// A pass that writes to these places. Of a block that a pass under way writes to, nothing may be written but what follows there.
+    /// A pass that writes to these places. Of a block that a pass under way writes to, nothing may be written
+    /// but what follows there.
     fn begin(&self, number: usize, places: Vec<usize>, block_size: usize) {
         let mut under_way = self.under_way.lock().unwrap();
         for (other, written) in under_way.iter() {

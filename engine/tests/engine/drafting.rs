@@ -1,5 +1,5 @@
-//! Drafts save passes and change nothing: not a token, not a probability; or, where a draft model's tokens are verified
-//! by the residual rule, not the law.
+//! Drafts save passes and change nothing: not a token, not a probability; or, where a draft model's tokens
+//! are verified by the residual rule, not the law.
 
 use crate::rig::{
     EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, gated, generate, grammar, letters, listen,
@@ -236,7 +236,8 @@ fn a_draft_model_that_fails_is_given_up() {
     assert!(wait_until(&engine, |stats| stats.running == 0).draft_model_failed);
 }
 
-/// An engine whose passes cost what is said, and that drafts as far as that pays; the cost of all passes so far.
+/// An engine whose passes cost what is said, and that drafts as far as that pays; the cost of all passes so
+/// far.
 fn counting(
     script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static,
     draft: Option<Box<dyn Model>>,
@@ -317,7 +318,8 @@ fn drafts_are_fed_where_they_pay() {
     }
 }
 
-/// Guards against a text that depends on how many drafts a pass may have: the costs change all the time, so the drafts do.
+/// Guards against a text that depends on how many drafts a pass may have: the costs change all the time, so
+/// the drafts do.
 #[test]
 fn the_text_of_a_seed_does_not_depend_on_what_pays() {
     let passes = AtomicU64::new(0);
@@ -419,8 +421,8 @@ fn a_reference_is_drafted_from() {
     assert!(with.accepted_predictions <= with.accepted && with.accepted > without.accepted);
 }
 
-/// Drafts that are trees save passes and change nothing: a token that any branch has is confirmed by the one draw, and its
-/// keys and values are moved to where the text goes on.
+/// Drafts that are trees save passes and change nothing: a token that any branch has is confirmed by the one
+/// draw, and its keys and values are moved to where the text goes on.
 #[test]
 fn trees_of_drafts_change_no_text() {
     // The model goes on after "ab" in three ways, by what stands before.
@@ -488,7 +490,8 @@ fn trees_of_drafts_change_no_text() {
     assert!(in_branches > 0 && confirmed > 0, "{in_branches} and {confirmed}");
 }
 
-/// What one answer wrote is drafted in the next one of the same owner, and of nobody else; the text of a seed is the same.
+/// What one answer wrote is drafted in the next one of the same owner, and of nobody else; the text of a seed
+/// is the same.
 #[test]
 fn earlier_answers_are_drafted_from() {
     let text = letters("abcdefghijklmnopqrstuvwxyz");
@@ -536,7 +539,8 @@ fn earlier_answers_are_drafted_from() {
     assert_eq!(generate(&engine, unlearned).outcome().drafted, 0);
 }
 
-/// Guards against answers that are dropped before anything is learned of them: suffixes learn of whole answers alone.
+/// Guards against answers that are dropped before anything is learned of them: suffixes learn of whole
+/// answers alone.
 #[test]
 fn an_answer_that_came_before_is_drafted_as_a_whole() {
     let config = EngineConfig {

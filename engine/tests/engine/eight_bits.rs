@@ -1,5 +1,5 @@
-//! Weights in eight bits: the model that they make is the one whose checkpoint holds the rounded weights, and near the one that was
-//! rounded.
+//! Weights in eight bits: the model that they make is the one whose checkpoint holds the rounded weights, and
+//! near the one that was rounded.
 
 use crate::bad_models::Folder;
 use crate::torch::FAMILIES;
@@ -120,7 +120,8 @@ impl Stored {
     }
 }
 
-/// The nearest number of eight bits. Those of fp8 are multiples of a sixteenth of the power of two above them, at least of 2⁻⁹.
+/// The nearest number of eight bits. Those of fp8 are multiples of a sixteenth of the power of two above
+/// them, at least of 2⁻⁹.
 fn nearest(format: WeightFormat, number: f32) -> f32 {
     let unit = match format {
         WeightFormat::Int8 => 1.0,
@@ -129,7 +130,8 @@ fn nearest(format: WeightFormat, number: f32) -> f32 {
     unit * (number / unit).round_ties_even()
 }
 
-/// The same model with a checkpoint in `f32` that holds the rounded weights; a head of its own, where the embedding was the head.
+/// The same model with a checkpoint in `f32` that holds the rounded weights; a head of its own, where the
+/// embedding was the head.
 fn rounded(family: &str, format: WeightFormat) -> Folder {
     let folder = Folder::copy_of(family, &format!("eight-bits-{family}-{format}"));
     let mut config: Value =

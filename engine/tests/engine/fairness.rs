@@ -1,5 +1,5 @@
-//! Nobody's requests hold up those of others: neither slow grammars, nor many requests, nor long prompts. What is
-//! counted here is passes of the model, not time.
+//! Nobody's requests hold up those of others: neither slow grammars, nor many requests, nor long prompts.
+//! What is counted here is passes of the model, not time.
 
 use crate::counted::{Counted, Gate};
 use crate::rig::{
@@ -105,7 +105,8 @@ fn a_request_whose_mask_is_being_found_can_be_cancelled() {
     assert_eq!(heard.outcome().finish, Finish::Stop);
 }
 
-/// A mask that costs too much, and one that panics, fail the request that needs it. Nothing is drawn without it.
+/// A mask that costs too much, and one that panics, fail the request that needs it. Nothing is drawn without
+/// it.
 #[test]
 fn a_mask_that_cannot_be_had_fails_its_own_request() {
     let too_expensive = EngineError::TooExpensive {
@@ -161,7 +162,8 @@ fn sitting_out_changes_no_answer() {
             },
             speculation: match seed % 2 {
                 0 => Speculation::none(),
-                // Which rows of others are there to learn from depends on who sat out, and what is drafted teaches the global law.
+                // Which rows of others are there to learn from depends on who sat out, and what is drafted
+                // teaches the global law.
                 _ => Speculation {
                     learned: false,
                     ..Speculation::all()
@@ -241,7 +243,8 @@ fn many_requests_of_one_owner_do_not_keep_another_out() {
     counted.engine.stop();
 }
 
-/// Guards against long prompts that stall others: who decodes has a token of every pass, and a short prompt goes first.
+/// Guards against long prompts that stall others: who decodes has a token of every pass, and a short prompt
+/// goes first.
 #[test]
 fn long_prompts_do_not_stall_others() {
     let counted = Counted::new(EngineConfig {
@@ -263,8 +266,8 @@ fn long_prompts_do_not_stall_others() {
     counted.engine.stop();
 }
 
-/// Guards against drafts that others pay for: 64 sequences with a token and eight drafts each are more than a pass of 512
-/// tokens, and still each of them is in every pass.
+/// Guards against drafts that others pay for: 64 sequences with a token and eight drafts each are more than a
+/// pass of 512 tokens, and still each of them is in every pass.
 #[test]
 fn drafts_of_some_do_not_cost_others_a_pass() {
     for (owners, waits) in [(1, 0), (2, 0), (64, 0), (1, 1), (3, 2)] {
@@ -351,7 +354,8 @@ fn nobody_starves_in_a_pass_that_is_too_short_for_all() {
     let all = || -> Vec<u64> { told.iter().map(|told| told.load(Ordering::Acquire)).collect() };
     let (begun, before) = (all(), alone.load(Ordering::Acquire));
     (0..40).for_each(|_| counted.pass());
-    // The prompt has four tokens of each pass, the request that is alone one, and the 40 branches of the other 11.
+    // The prompt has four tokens of each pass, the request that is alone one, and the 40 branches of the
+    // other 11.
     let gained: Vec<u64> = all()
         .iter()
         .zip(begun)
@@ -459,8 +463,8 @@ fn a_queue_that_one_owner_filled_takes_the_requests_of_another() {
     counted.engine.stop();
 }
 
-/// Guards against a request that is called off because it waits, while the model works on it: a search tells its answers
-/// when it ends.
+/// Guards against a request that is called off because it waits, while the model works on it: a search tells
+/// its answers when it ends.
 #[test]
 fn a_request_says_when_it_no_longer_waits() {
     let (entered, arrived) = channel();

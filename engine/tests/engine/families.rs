@@ -40,8 +40,8 @@ fn objects(pointer: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Guards against a configuration that makes the loader or the model panic: each field of each family is left out, and
-/// replaced by what it should not be. What loads in spite of it must make a pass, or say why not.
+/// Guards against a configuration that makes the loader or the model panic: each field of each family is left
+/// out, and replaced by what it should not be. What loads in spite of it must make a pass, or say why not.
 #[test]
 fn no_configuration_makes_a_model_panic() {
     let junk = json!([null, true, -1, 0, 1, 3, 100, 0.5, 1e99, "x", [], [1], {}]);

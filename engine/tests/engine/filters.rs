@@ -1,5 +1,5 @@
-//! Filters of a request: what Mirostat admits depends on the text and not on its drafts, and what is told of a token is told
-//! of what was left.
+//! Filters of a request: what Mirostat admits depends on the text and not on its drafts, and what is told of
+//! a token is told of what was left.
 
 use crate::drafting::{nearly_wordy, sources, with_draft_model};
 use crate::rig::{drafting, engine, generate, global, grammar, letters, wordy_script};
@@ -25,7 +25,8 @@ fn steered(version: MirostatVersion, seed: u64) -> Request {
     }
 }
 
-/// The draft model guesses without Mirostat, so its rows are others: drafts may be rejected, the text may not change.
+/// The draft model guesses without Mirostat, so its rows are others: drafts may be rejected, the text may not
+/// change.
 #[test]
 fn drafts_meet_the_bound_of_the_text() {
     let plain = engine(wordy_script);

@@ -133,7 +133,8 @@ fn engine(manner: Manner, lookahead: Option<Lookahead>) -> (Engine, Arc<Counts>)
     (engine.unwrap(), counts)
 }
 
-/// Requests of which most need no row: with and without grammar, greedy and not, drafted as chains and as trees.
+/// Requests of which most need no row: with and without grammar, greedy and not, drafted as chains and as
+/// trees.
 fn request(number: u64) -> Request {
     let grammars = ["[a-z ]{2,9}(the|[0-9]{1,3})", "(ab|cd|abab){3,}"];
     let branches = 1 + number as usize % 3;

@@ -1,7 +1,7 @@
 //! Models in GGUF: the same as their folders, and broken files that are refused with a sentence.
 //!
-//! The files were written by llama.cpp's own package (`tests/fixtures/make_gguf.py`), from the checkpoints whose logits `transformers`
-//! computed.
+//! The files were written by llama.cpp's own package (`tests/fixtures/make_gguf.py`), from the checkpoints
+//! whose logits `transformers` computed.
 
 use crate::families::rows;
 use crate::torch::{Expected, TOLERANCE};
@@ -99,7 +99,8 @@ fn a_model_in_several_files_is_one() {
     );
 }
 
-/// Guards against a file that somebody cut: nothing of it is believed before it is compared with what is there.
+/// Guards against a file that somebody cut: nothing of it is believed before it is compared with what is
+/// there.
 #[test]
 fn a_file_that_is_cut_anywhere_is_refused() {
     let whole = std::fs::read(fixture("llama2.gguf")).unwrap();
@@ -236,7 +237,8 @@ fn list(name: &str, kind: u32, items: impl Iterator<Item = Vec<u8>>) -> Vec<u8> 
     .concat()
 }
 
-/// The tokens of a tokenizer.json in the order of their numbers, with the types that a GGUF file has for them.
+/// The tokens of a tokenizer.json in the order of their numbers, with the types that a GGUF file has for
+/// them.
 fn tokens(tokenizer: &Value, model: &str) -> Vec<(u64, String, i32)> {
     let mut tokens: Vec<(u64, String, i32)> = Vec::new();
     for (token, number) in tokenizer["model"]["vocab"].as_object().unwrap() {

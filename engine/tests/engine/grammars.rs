@@ -18,8 +18,8 @@ fn constrained(pattern: &str, seed: u64) -> Request {
     }
 }
 
-/// Guards against servers that get less done under a constraint: without drafts a token is a pass, with one or without,
-/// and a grammar asks for none of its own (B3).
+/// Guards against servers that get less done under a constraint: without drafts a token is a pass, with one
+/// or without, and a grammar asks for none of its own (B3).
 #[test]
 fn a_constraint_takes_no_passes_of_its_own() {
     let passes = |grammar| {
@@ -204,8 +204,8 @@ fn max_tokens_below_the_shortest_answer_are_refused() {
     }
 }
 
-/// Whatever the number of tokens, an answer is complete: the masks leave only what can still be ended in time. Drafts
-/// change nothing.
+/// Whatever the number of tokens, an answer is complete: the masks leave only what can still be ended in
+/// time. Drafts change nothing.
 #[test]
 fn every_answer_is_complete_within_its_tokens() {
     let pattern = "x(a|bcd|e{5}f)*(yy|z)";

@@ -1,7 +1,7 @@
 //! Healed prompts: what is removed comes back in the tokens that the model likes, and is not told.
 //!
-//! The model has learned `://` as one token. After `http`, `:` it hardly writes `//`, which is what the bias of a prompt that ends
-//! inside of a token looks like. All of its texts are counted out by hand.
+//! The model has learned `://` as one token. After `http`, `:` it hardly writes `//`, which is what the bias
+//! of a prompt that ends inside of a token looks like. All of its texts are counted out by hand.
 
 use crate::laws::agrees;
 use crate::rig::{Heard, drafting, generate, global, listen};

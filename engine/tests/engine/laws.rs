@@ -1,8 +1,8 @@
 //! The laws that answers are drawn from, measured on a model small enough to know them exactly.
 //!
-//! The model writes three digits and ends. Its texts and their probabilities are counted out by hand, so the law under
-//! a grammar is known; thousands of answers with different seeds are compared with it. Seeds are fixed: these tests
-//! cannot fail by chance.
+//! The model writes three digits and ends. Its texts and their probabilities are counted out by hand, so the
+//! law under a grammar is known; thousands of answers with different seeds are compared with it. Seeds are
+//! fixed: these tests cannot fail by chance.
 
 use crate::rig::{Heard, drafting, generate, global, grammar_over, listen};
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -79,9 +79,10 @@ pub(crate) fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u
     shares
 }
 
-/// No share is further from the law than five standard deviations of a normal law would be: by the bound of Chernoff, a share at least so
-/// far away has a probability of at most `exp(−count · KL)`, whatever is expected, where `KL` is the divergence of a coin with the share
-/// from one with the law. Deviations themselves say nothing about rare texts: where a fifth of one is expected, two are five away.
+/// No share is further from the law than five standard deviations of a normal law would be: by the bound of
+/// Chernoff, a share at least so far away has a probability of at most `exp(−count · KL)`, whatever is
+/// expected, where `KL` is the divergence of a coin with the share from one with the law. Deviations
+/// themselves say nothing about rare texts: where a fifth of one is expected, two are five away.
 pub(crate) fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: u64) {
     assert!(
         shares
@@ -195,8 +196,9 @@ fn sharing_attempts_keeps_the_law_and_saves_attempts() {
     assert!(attempts[1] < count as usize + 50, "{attempts:?}");
 }
 
-/// After a leading 0 all that may follow is drafted. Its rows teach at once what an attempt would find out at two places, so
-/// the first attempt succeeds with probability ½ + ½ · 0.01, and the second always: 1.495 attempts, where it is 1.53182 without.
+/// After a leading 0 all that may follow is drafted. Its rows teach at once what an attempt would find out at
+/// two places, so the first attempt succeeds with probability ½ + ½ · 0.01, and the second always: 1.495
+/// attempts, where it is 1.53182 without.
 #[test]
 fn drafts_teach_attempts_and_leave_their_law() {
     let count = 4000;
@@ -239,7 +241,8 @@ fn drafts_of_what_was_learned_teach_more_and_leave_the_law() {
     assert!(mean < 1.4, "{mean}");
 }
 
-/// One attempt, and then a chain of as many steps as make its law the global one to within what can be measured.
+/// One attempt, and then a chain of as many steps as make its law the global one to within what can be
+/// measured.
 #[test]
 fn a_chain_in_place_of_attempts_nears_the_global_law() {
     let engine = engine(EngineConfig::default());
@@ -279,7 +282,8 @@ fn chi_square(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: f64) -
     law.iter().map(cell).sum()
 }
 
-/// Guards against draws of a request that are those which taught the trie: with equal seeds the law was another.
+/// Guards against draws of a request that are those which taught the trie: with equal seeds the law was
+/// another.
 #[test]
 fn equal_seeds_over_a_shared_trie_keep_the_law() {
     const COUNT: u32 = 4000;
@@ -316,7 +320,8 @@ fn equal_seeds_over_a_shared_trie_keep_the_law() {
     }
 }
 
-/// One that does not ask for it learns from nobody, whoever has learned: its seed gives the text that it has alone.
+/// One that does not ask for it learns from nobody, whoever has learned: its seed gives the text that it has
+/// alone.
 #[test]
 fn attempts_are_shared_among_those_who_ask_for_it() {
     let (alone, shared) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
@@ -397,7 +402,8 @@ fn answers_in_place_of_global_ones_are_the_same_with_drafts() {
     }
 }
 
-/// A filter that cuts before the mask may leave an answer no token: then there is none, and the reason is named.
+/// A filter that cuts before the mask may leave an answer no token: then there is none, and the reason is
+/// named.
 #[test]
 fn an_answer_that_filters_make_impossible_says_so() {
     let request = |seed| Request {

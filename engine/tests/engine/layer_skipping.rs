@@ -1,5 +1,5 @@
-//! A model that drafts for itself without some of its layers: the draft is the model that its checkpoint would be without them, and
-//! changes nothing that is written.
+//! A model that drafts for itself without some of its layers: the draft is the model that its checkpoint
+//! would be without them, and changes nothing that is written.
 
 use crate::rig::{drafting, generate, wait_until};
 use crate::torch::{Expected, FAMILIES, TOLERANCE, WIDTH, folder, vocabulary};
@@ -154,7 +154,8 @@ fn agreement(one: &[Vec<f32>], other: &[Vec<f32>]) -> f64 {
     same.count() as f64 / one.len() as f64
 }
 
-/// On the demo model, all sets of two of its six layers against the one that is chosen by a text of random tokens.
+/// On the demo model, all sets of two of its six layers against the one that is chosen by a text of random
+/// tokens.
 #[test]
 fn layers_are_chosen_that_the_model_can_do_without() {
     let demo = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../models/demo");

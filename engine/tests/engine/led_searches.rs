@@ -1,4 +1,5 @@
-//! Searches that are led by more than what is likely: what other groups write, phrases, and the distance to the end.
+//! Searches that are led by more than what is likely: what other groups write, phrases, and the distance to
+//! the end.
 
 use crate::rig::wait_until;
 use crate::searches::{
@@ -109,7 +110,8 @@ fn contains(text: &[u32], phrases: &[&[u32]]) -> bool {
 
 const PHRASES: [&[&[u32]]; 3] = [&[&[1, 0]], &[&[3], &[0, 0]], &[&[2, 3, 2]]];
 
-/// Beams that are wide enough find the likeliest texts of those that contain the phrases, and narrow ones only such texts.
+/// Beams that are wide enough find the likeliest texts of those that contain the phrases, and narrow ones
+/// only such texts.
 #[test]
 fn searches_with_phrases_find_texts_that_contain_them() {
     let mut told = 0;

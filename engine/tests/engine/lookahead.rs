@@ -93,7 +93,8 @@ fn attempts_at_the_global_law_may_have_guesses() {
     }
 }
 
-/// Goes on from each letter to another one, which depends on nothing else, so that a phrase is right wherever it was guessed.
+/// Goes on from each letter to another one, which depends on nothing else, so that a phrase is right wherever
+/// it was guessed.
 fn chain_script(prefix: &[u32]) -> Vec<f32> {
     let mut row = vec![0.0; WIDTH];
     let last = prefix.last().copied().unwrap_or(0);

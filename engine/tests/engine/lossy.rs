@@ -1,4 +1,5 @@
-//! Drafts that are accepted because they are typical: by the formula of the paper, only where a request asks for it, and said so.
+//! Drafts that are accepted because they are typical: by the formula of the paper, only where a request asks
+//! for it, and said so.
 
 use crate::laws::{END, agrees, text, vocabulary};
 use crate::rig::{drafting, generate, global, grammar_over, listen};
@@ -12,7 +13,8 @@ use std::sync::Arc;
 /// The most tokens of an answer, and of a draft.
 const TOKENS: usize = 5;
 const DRAFTED: usize = 3;
-/// In a row of two likely tokens all that is above 0.2 is typical, and in one that is sure of a token only that.
+/// In a row of two likely tokens all that is above 0.2 is typical, and in one that is sure of a token only
+/// that.
 const ACCEPTS: (f64, f64) = (0.3, 0.45);
 
 /// What the model thinks after an answer.
@@ -65,8 +67,8 @@ fn request(lossy: Option<TypicalAcceptance>, verification: Verification, seed: u
     }
 }
 
-/// The tokens that the drafts of one pass lead to, each with its probability: a draft is accepted where it is typical, and where the
-/// law draws it all the same.
+/// The tokens that the drafts of one pass lead to, each with its probability: a draft is accepted where it is
+/// typical, and where the law draws it all the same.
 fn verified(answer: &[u32], drafts: usize, share: f64, found: &mut Vec<(Vec<u32>, f64)>) {
     let (row, draft) = (row(answer), drafted(answer));
     let entropy: f64 = row.iter().map(|share| -share * share.ln()).sum();
@@ -143,7 +145,8 @@ fn a_draft_is_accepted_where_it_is_typical_and_else_the_law_draws() {
     }
 }
 
-/// Guards against a law that is given up by a request that does not ask for it, on whatever path its tokens are drawn.
+/// Guards against a law that is given up by a request that does not ask for it, on whatever path its tokens
+/// are drawn.
 #[test]
 fn without_the_word_the_text_of_a_seed_is_the_one_without_drafts() {
     let engine = engine();

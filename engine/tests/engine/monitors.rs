@@ -194,7 +194,8 @@ fn a_monitor_that_panics_or_fails_fails_its_request_alone() {
     assert_eq!(failed, MonitorProblem::Failed("the database is gone".to_owned()));
 }
 
-/// The monitor has no answer until all is over; the request ends after its time, and others do not wait for it.
+/// The monitor has no answer until all is over; the request ends after its time, and others do not wait for
+/// it.
 #[test]
 fn a_slow_monitor_fails_its_request_alone() {
     let engine = engine(EngineConfig::default());
@@ -240,7 +241,8 @@ fn a_late_answer_is_as_good() {
     }
 }
 
-/// The grammar allows 0 and 1 here, the monitors one each: nothing is left, and nothing is written that one of them forbids.
+/// The grammar allows 0 and 1 here, the monitors one each: nothing is left, and nothing is written that one
+/// of them forbids.
 #[test]
 fn where_nothing_is_allowed_the_monitor_is_named() {
     let engine = engine(EngineConfig::default());

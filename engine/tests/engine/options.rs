@@ -1,5 +1,5 @@
-//! Options that are weighed as one tree: each has the probability that it has alone, however the tree is cut into passes, and
-//! those of all tokenisations together have the sum.
+//! Options that are weighed as one tree: each has the probability that it has alone, however the tree is cut
+//! into passes, and those of all tokenisations together have the sum.
 
 use crate::rig::{
     EOS, WIDTH, drafting, engine, generate, grammar, letters, start, vocabulary, wait_until, wordy_script,
@@ -135,7 +135,8 @@ fn options_take_as_few_passes_as_their_tree_has_pieces() {
     assert_eq!(ended.steps - before, 5);
 }
 
-/// Under a grammar the shares are those of the local law, here computed by hand: the sum over the allowed tokens.
+/// Under a grammar the shares are those of the local law, here computed by hand: the sum over the allowed
+/// tokens.
 #[test]
 fn shares_are_of_what_the_grammar_allows() {
     let engine = engine(wordy_script);

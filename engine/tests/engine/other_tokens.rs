@@ -1,4 +1,5 @@
-//! Draft models with tokens of their own: what they write is drafted in the model's tokens, and changes nothing but the passes.
+//! Draft models with tokens of their own: what they write is drafted in the model's tokens, and changes
+//! nothing but the passes.
 
 use crate::rig::{
     EOS, Heard, PHRASE, WIDTH, drafting, generate, grammar, letters, phrase_script, start, vocabulary,
@@ -140,8 +141,9 @@ fn the_text_of_a_seed_is_the_one_without_drafts() {
     );
 }
 
-/// Guards against a draft model that is asked and whose text is lost on the way: where both models write the same text, nearly all of
-/// it is drafted and confirmed: all but words that the script spells in letters and the tokenizer does not.
+/// Guards against a draft model that is asked and whose text is lost on the way: where both models write the
+/// same text, nearly all of it is drafted and confirmed: all but words that the script spells in letters and
+/// the tokenizer does not.
 #[test]
 fn what_both_would_write_is_written_in_few_passes() {
     for config in [
@@ -215,7 +217,8 @@ fn a_crowd_changes_no_text() {
     assert!(wait_until(&other, |stats| stats.running == 0).accepted > 0);
 }
 
-/// The same tokens under other words are the same: then the draft model draws with the numbers of the request.
+/// The same tokens under other words are the same: then the draft model draws with the numbers of the
+/// request.
 #[test]
 fn a_vocabulary_that_is_the_same_is_taken_for_that() {
     let known = vocabulary();

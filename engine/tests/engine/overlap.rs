@@ -1,5 +1,5 @@
-//! Passes that are begun before the host has read what the last one drew, by a device that works by itself: texts, laws and told
-//! probabilities are those of the loop that waits.
+//! Passes that are begun before the host has read what the last one drew, by a device that works by itself:
+//! texts, laws and told probabilities are those of the loop that waits.
 
 use crate::branches;
 use crate::device::{Device, Fault, Log, Manner};
@@ -238,7 +238,7 @@ fn a_model_that_draws_at_once_writes_the_same_texts() {
     is_empty(&engine);
 }
 
-/// The rows and slots of a pass in vain are found by nobody: who goes on from the text of another one computes what it would alone.
+/// The rows of a pass in vain are never found: a text that continues another one has its own rows.
 #[test]
 fn what_a_useless_row_wrote_is_never_read() {
     let (engine, log) = over(
@@ -355,7 +355,7 @@ fn told_tokens(heard: &Heard) -> Vec<u32> {
     heard.tokens()
 }
 
-/// A pass that fails fails those who would have been in it, also where it was begun before they were known; a pass in vain nobody.
+/// A failed pass fails the texts in it, also where it was begun ahead; a pass in vain fails none.
 #[test]
 fn an_error_in_flight_is_that_of_who_goes_on() {
     let (all, _) = heard_with(Fault::Never, false);

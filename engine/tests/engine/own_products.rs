@@ -1,8 +1,8 @@
-//! Passes whose products are made by the kernels, against the decoder of torch with the same weights, and passes that there is no
-//! memory for.
+//! Passes whose products are made by the kernels, against the decoder of torch with the same weights, and
+//! passes that there is no memory for.
 //!
-//! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up to 16 tokens, and some
-//! of which a product is the library's.
+//! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up
+//! to 16 tokens, and some of which a product is the library's.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN};
 use crate::launcher::{Asked, OnProcessor};
@@ -117,7 +117,8 @@ fn steps(asked: &Option<Arc<Asked>>) -> Option<usize> {
     asked.as_ref().map(|asked| asked.steps.load(Ordering::Relaxed))
 }
 
-/// What the sequences feed in one pass after another: every size with products of its own, and one of the library's.
+/// What the sequences feed in one pass after another: every size with products of its own, and one of the
+/// library's.
 const PASSES: [&[usize]; 8] = [
     &[1],
     &[2],
@@ -129,7 +130,8 @@ const PASSES: [&[usize]; 8] = [
     &[2],
 ];
 
-/// Passes of these sizes by plan, of which each is so many steps, against torch, or our own loops where weights are in eight bits.
+/// Passes of these sizes by plan, of which each is so many steps, against torch, or our own loops where
+/// weights are in eight bits.
 fn compare(
     runner: Runner,
     (kind, weights): (Kind, WeightFormat),
@@ -200,7 +202,8 @@ fn passes_of_every_size_have_the_rows_of_torch(runner: Runner) {
     }
 }
 
-/// The same with weights in eight bits: passes that read them once, twice, and those whose products the library makes with widened ones.
+/// The same with weights in eight bits: passes that read them once, twice, and those whose products the
+/// library makes with widened ones.
 fn passes_with_weights_in_eight_bits_have_the_rows_of_our_loops(runner: Runner) {
     let of_all = |tokens| match tokens {
         1 | 2 => 1 + 6 + 1,
@@ -220,7 +223,8 @@ fn passes_with_weights_in_eight_bits_have_the_rows_of_our_loops(runner: Runner) 
     compare(runner, (KINDS[1].0, WeightFormat::Fp8), &passes, of_some, 42);
 }
 
-/// A model of which libtorch runs all passes, since the cache is not the kernels', and one whose card is lost.
+/// A model of which libtorch runs all passes, since the cache is not the kernels', and one whose card is
+/// lost.
 #[test]
 fn what_kernels_do_not_run_is_computed_with_widened_weights() {
     if !processor::is_there("what_kernels_do_not_run_is_computed_with_widened_weights") {
@@ -261,7 +265,8 @@ mod by {
     );
 }
 
-/// A product that is wrong on some card is found before anybody is answered, whatever the size of the passes that it is made in.
+/// A product that is wrong on some card is found before anybody is answered, whatever the size of the passes
+/// that it is made in.
 #[test]
 fn mistakes_in_products_are_found_at_the_start() {
     if !processor::is_there("mistakes_in_products_are_found_at_the_start") {
@@ -336,7 +341,8 @@ fn sizes_without_memory_and_larger_ones_are_left_to_torch() {
     assert!(steps() > before);
 }
 
-/// Rows of a pass's own, which it needs where those of the one before are still read, are no reason to give up plans.
+/// Rows of a pass's own, which it needs where those of the one before are still read, are no reason to give
+/// up plans.
 #[test]
 fn a_pass_without_memory_for_rows_of_its_own_is_left_to_torch() {
     if !processor::is_there("a_pass_without_memory_for_rows_of_its_own_is_left_to_torch") {

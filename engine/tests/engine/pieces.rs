@@ -1,4 +1,5 @@
-//! Prompts by plan: passes of any number of tokens, cut into pieces that attend one after another, against the decoder of torch.
+//! Prompts by plan: passes of any number of tokens, cut into pieces that attend one after another, against
+//! the decoder of torch.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, POSITIONS, QWEN, QWEN_MIXTURE};
 use crate::memory::Chance;
@@ -64,8 +65,8 @@ fn feed<'a>(tokens: &'a [u32], start: usize, text: usize, rows: usize) -> Feed<'
     }
 }
 
-/// Long prompts and short ones, alone and beside texts that go on, with rows that nobody wants, in two passes, and with a tree at the end:
-/// each row is that of torch, and what comes after them sees their keys.
+/// Long prompts and short ones, alone and beside texts that go on, with rows that nobody wants, in two
+/// passes, and with a tree at the end: each row is that of torch, and what comes after them sees their keys.
 fn prompts_in_pieces_have_the_rows_of_torch(runner: Runner) {
     let kinds = [LLAMA, MISTRAL, QWEN, GROUPED, MIXTRAL, QWEN_MIXTURE];
     for (seed, kind) in kinds.into_iter().enumerate() {

@@ -1,7 +1,8 @@
-//! Models whose passes are run by plan, by the kernels on this processor and on a card where there is one, against the decoder of torch
-//! with the same weights.
+//! Models whose passes are run by plan, by the kernels on this processor and on a card where there is one,
+//! against the decoder of torch with the same weights.
 //!
-//! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ by some hundredths.
+//! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ
+//! by some hundredths.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN, QWEN_MIXTURE};
 use crate::devices::cuda;
@@ -54,7 +55,7 @@ pub(crate) enum Runner {
 }
 
 impl Runner {
-    /// Whether there is a compiler for kernels, or a card that they can run on; else the test says that it is skipped.
+    /// Whether there is a compiler for kernels, or a card; else the test says that it is skipped.
     pub(crate) fn is_there(self, test: &str) -> bool {
         match self {
             Runner::Processor => processor::is_there(test),
@@ -98,7 +99,8 @@ impl Runner {
     }
 }
 
-/// Each of these tests by the kernels on the processor, and on a card; to be used in a module `by` beside them.
+/// Each of these tests by the kernels on the processor, and on a card; to be used in a module `by` beside
+/// them.
 macro_rules! by_every_kernel {
     ($($test:ident),* $(,)?) => {
         mod processor {
@@ -354,7 +356,8 @@ fn a_replay_with_other_passes_between_has_the_same_bits(runner: Runner) {
     });
 }
 
-/// The rows of a pass stay what they are when others are submitted before somebody looks at them, and after they were given away.
+/// The rows of a pass stay what they are when others are submitted before somebody looks at them, and after
+/// they were given away.
 fn rows_outlive_the_next_pass(runner: Runner) {
     each(runner, 6, |kind, mut model, _| {
         let passes = [feed(&[1, 2, 3], 0), feed(&[40, 41, 42], 1), feed(&[80, 9, 10], 2)];
@@ -508,7 +511,8 @@ fn a_model_that_the_kernels_do_not_serve_is_run_by_torch_and_says_why() {
     }
 }
 
-/// A mixture that is computed wrongly is found at the start, also where it takes more tokens of an expert than are read at once.
+/// A mixture that is computed wrongly is found at the start, also where it takes more tokens of an expert
+/// than are read at once.
 #[test]
 fn mistakes_in_experts_are_found_at_the_start() {
     if !processor::is_there("mistakes_in_experts_are_found_at_the_start") {

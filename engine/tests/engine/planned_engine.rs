@@ -1,5 +1,5 @@
-//! The decode loop over a model whose passes are run by plan, by the kernels on this processor or a card: every token that it tells is held
-//! against the rows of the decoder of torch in f32, fed with the answer.
+//! The decode loop over a model whose passes are run by plan, by the kernels on this processor or a card:
+//! every token that it tells is held against the rows of the decoder of torch in f32, fed with the answer.
 
 use crate::checkpoint::Checkpoint;
 use crate::launcher::Asked;
@@ -61,7 +61,8 @@ impl Bench {
         (0..logits.len()).map(logs).collect()
     }
 
-    /// How far the model's own log-probabilities of an answer's tokens are from what was told: the mean and the largest.
+    /// How far the model's own log-probabilities of an answer's tokens are from what was told: the mean and
+    /// the largest.
     fn off(&mut self, prompt: &[u32], heard: &Heard, told: fn(&Event) -> Option<f32>) -> (f32, f32) {
         let tokens = heard.tokens();
         let rows = self.rows(&[prompt, &tokens].concat(), prompt.len() - 1);
@@ -120,7 +121,8 @@ fn prompt(seed: u64, len: usize) -> Vec<u32> {
     (0..len).map(|_| chance.below(VOCAB) as u32).collect()
 }
 
-/// Prompts that fit a bucket and prompts that do not, alone and together, drawn and greedy, once more from the cache.
+/// Prompts that fit a bucket and prompts that do not, alone and together, drawn and greedy, once more from
+/// the cache.
 fn texts_are_those_of_the_model(runner: Runner) {
     let mut bench = Bench::new(runner, config());
     let prompts: Vec<Vec<u32>> = [1, 9, 31, 40, 70]
@@ -152,7 +154,8 @@ fn texts_are_those_of_the_model(runner: Runner) {
     assert!(bench.replayed() > 20 && bench.drawn() > 150, "{:?}", bench.asked);
 }
 
-/// The same seed draws the same text alone and in company: no sum depends on what else is in a pass. On a card, products do.
+/// The same seed draws the same text alone and in company: no sum depends on what else is in a pass. On a
+/// card, products do.
 fn the_text_of_a_seed_is_the_same_in_any_company(runner: Runner) {
     if matches!(runner, Runner::Card) {
         return;
@@ -229,7 +232,8 @@ fn forks_and_preempted_texts_are_those_of_the_model(runner: Runner) {
     assert!(stats.preemptions > 0 && stats.blocks_used == 0, "{stats:?}");
 }
 
-/// Penalties, biases and filters by rank, at several temperatures, masked and not, with and without drafts of their own text.
+/// Penalties, biases and filters by rank, at several temperatures, masked and not, with and without drafts of
+/// their own text.
 fn asking(number: u64) -> Request {
     let sampling = Sampling {
         temperature: [0.7, 1.0, 0.0, 1.4][number as usize % 4],
@@ -264,8 +268,8 @@ fn asking(number: u64) -> Request {
     }
 }
 
-/// What is asked of rows that stay on the device, and of the same rows in memory: the same tokens, with the same probabilities to
-/// the last bit; and no row comes home.
+/// What is asked of rows that stay on the device, and of the same rows in memory: the same tokens, with the
+/// same probabilities to the last bit; and no row comes home.
 fn penalties_and_filters_are_those_of_rows_in_memory(runner: Runner) {
     let answers = |draws: bool| {
         let (model, asked) = runner.model_that(

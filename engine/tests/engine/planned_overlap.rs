@@ -1,5 +1,5 @@
-//! Passes by the kernels that are begun behind the draws of another one, whose tokens only the device knows: the bits are those of passes
-//! that waited.
+//! Passes by the kernels that are begun behind the draws of another one, whose tokens only the device knows:
+//! the bits are those of passes that waited.
 
 use crate::launcher::Asked;
 use crate::memory::Chance;
@@ -74,8 +74,8 @@ fn tokens(drawn: &[Option<Drawn>]) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// Two passes one behind the other, of which the host has read nothing yet; the second feeds some of the first, in another order. A row that has
-/// to be looked at has fed token 0.
+/// Two passes one behind the other, of which the host has read nothing yet; the second feeds some of the
+/// first, in another order. A row that has to be looked at has fed token 0.
 fn passes_behind_draws_have_the_bits_of_passes_that_waited(runner: Runner) {
     each(runner, 12, |kind, mut model, asked| {
         model.leave_out(&[5, 40]);
@@ -278,7 +278,8 @@ fn engine(runner: Runner, overlaps: bool, blocks: usize) -> (Engine, Option<Arc<
     (Engine::start(model, None, vocabulary(), config).unwrap(), asked)
 }
 
-/// Free texts and texts of a grammar, at temperatures of which the last leaves nothing of what is allowed but where it is likeliest.
+/// Free texts and texts of a grammar, at temperatures of which the last leaves nothing of what is allowed but
+/// where it is likeliest.
 fn request(number: u64) -> Request {
     let mut chance = Chance::new(number);
     let prompt = (0..3 + number as usize)

@@ -103,8 +103,9 @@ fn svip_ends_drafts_where_the_draft_model_is_unsure() {
     assert!(unsure <= 1.0 && all > 2.0, "{unsure} and {all}");
 }
 
-/// A draft model that is always wrong, where each token of a pass costs as much as the first: bandits leave it out but for what they try.
-/// Two of six arms have it, so that who chose evenly would feed a third of what there is.
+/// A draft model that is always wrong, where each token of a pass costs as much as the first: bandits leave
+/// it out but for what they try. Two of six arms have it, so that who chose evenly would feed a third of what
+/// there is.
 #[test]
 fn bandits_leave_out_sources_that_lose() {
     let wrong = |prefix: &[u32]| {

@@ -1,5 +1,5 @@
-//! Drafts of a model that are verified by the residual rule or by k-seq: the law is the one without drafts, also where a draft ends
-//! the text, and as many are accepted as can be.
+//! Drafts of a model that are verified by the residual rule or by k-seq: the law is the one without drafts,
+//! also where a draft ends the text, and as many are accepted as can be.
 
 use crate::laws::{END, agrees, vocabulary};
 use crate::rig::{
@@ -79,8 +79,8 @@ fn text(heard: &Heard) -> String {
     heard.tokens().iter().map(|token| token.to_string()).collect()
 }
 
-/// The laws of whole texts, from the rows and the rule of the masks: with a grammar at most six tokens without the end,
-/// without one any text, cut at six tokens.
+/// The laws of whole texts, from the rows and the rule of the masks: with a grammar at most six tokens
+/// without the end, without one any text, cut at six tokens.
 fn law(grammar: bool) -> BTreeMap<String, f64> {
     let mut law = BTreeMap::new();
     let mut open: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
@@ -113,7 +113,8 @@ fn law(grammar: bool) -> BTreeMap<String, f64> {
     law
 }
 
-/// Which drafts are fed depends on what became of earlier ones, and on how unsure the draft model is, never on the drafted token.
+/// Which drafts are fed depends on what became of earlier ones, and on how unsure the draft model is, never
+/// on the drafted token.
 #[test]
 fn no_policy_changes_the_law() {
     let count = 1500;
@@ -163,7 +164,8 @@ fn the_residual_rule_leaves_the_law_alone() {
     }
 }
 
-/// The draft model with tokens of its own: another order, one that the model lacks, and an end of another name.
+/// The draft model with tokens of its own: another order, one that the model lacks, and an end of another
+/// name.
 fn engine_with_other_tokens() -> Engine {
     const TOKENS: [(TokenKind, &str); 4] = [
         (TokenKind::Special, "</other>"),
@@ -192,7 +194,8 @@ fn engine_with_other_tokens() -> Engine {
     Engine::start_with_tokeniser(model, Some(assistant), known, tokeniser, drafting()).unwrap()
 }
 
-/// Tokens that both have are drafted as likely as the draft model finds them, and judged like those of one with the same tokens.
+/// Tokens that both have are drafted as likely as the draft model finds them, and judged like those of one
+/// with the same tokens.
 #[test]
 fn a_draft_model_with_other_tokens_leaves_the_law_alone() {
     let (other, same, count) = (engine_with_other_tokens(), engine(drafting()), 1500);

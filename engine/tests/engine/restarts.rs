@@ -1,5 +1,5 @@
-//! What drafts were learned from, over a restart: found again by another process would be by the same numbers, so here another compiler compiles
-//! other grammars first, and other threads read them.
+//! What drafts were learned from, over a restart: found again by another process would be by the same
+//! numbers, so here another compiler compiles other grammars first, and other threads read them.
 
 use crate::rig::{EOS, WIDTH, letters, start, vocabulary, wait_until, wordy_script};
 use crate::rig::{drafting, generate};
@@ -8,7 +8,8 @@ use lexiform_engine::{DraftStores, Engine, EngineConfig, Learner, Request, Sampl
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Fixed text and lists of words in which the place in the grammar says what comes, and the last tokens do not.
+/// Fixed text and lists of words in which the place in the grammar says what comes, and the last tokens do
+/// not.
 const PATTERN: &str =
     "name (anna|bert|carl) role (chef|cook) name (dora|emil|finn) role (maid|mate) [a-z]{3,9}";
 /// What is compiled by somebody else before.
@@ -54,7 +55,8 @@ fn engine(folder: &Path, learner: Learner, mask_threads: usize) -> Engine {
     start(script, config)
 }
 
-/// Answers of these seeds with a grammar that is compiled behind others: the tokens of each, and how many of them were drafted.
+/// Answers of these seeds with a grammar that is compiled behind others: the tokens of each, and how many of
+/// them were drafted.
 fn answers(engine: &Engine, seeds: std::ops::Range<u64>, others: &[&str]) -> Vec<(Vec<u32>, usize)> {
     let compiler = Compiler::new(vocabulary());
     let compiled = |pattern| {
@@ -90,7 +92,8 @@ fn answers(engine: &Engine, seeds: std::ops::Range<u64>, others: &[&str]) -> Vec
     seeds.map(answer).collect()
 }
 
-/// Guards against rows that are kept under numbers of states, which are others in the next process, or not kept at all.
+/// Guards against rows that are kept under numbers of states, which are others in the next process, or not
+/// kept at all.
 #[test]
 fn rows_are_found_again_after_a_restart() {
     for learner in [

@@ -134,8 +134,8 @@ pub(crate) fn start(script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static, config
     .unwrap()
 }
 
-/// All drafts are fed, whatever passes cost, and no pass does without a mask that is late, so that passes can be counted however busy
-/// the machine is.
+/// All drafts are fed, whatever passes cost, and no pass does without a mask that is late, so that passes can
+/// be counted however busy the machine is.
 pub(crate) fn drafting() -> EngineConfig {
     EngineConfig {
         drafting: Drafting::Always,
@@ -160,8 +160,8 @@ pub(crate) fn listen(engine: &Engine, request: Request) -> Listener {
     Listener { events, ticket }
 }
 
-/// A script whose first pass waits until all requests are there, and what says that they are: how many share the next passes must not
-/// depend on the machine.
+/// A script whose first pass waits until all requests are there, and what says that they are: how many share
+/// the next passes must not depend on the machine.
 pub(crate) fn gated(script: fn(&[u32]) -> Vec<f32>) -> (Arc<AtomicBool>, impl Fn(&[u32]) -> Vec<f32> + Send) {
     let all_are_there = Arc::new(AtomicBool::new(false));
     let gate = all_are_there.clone();

@@ -1,7 +1,8 @@
 //! Searches against all texts of small models, counted out.
 //!
-//! The model writes letters `a` to `d` and ends; its rows depend on the whole prefix, and no two texts are equally likely. The slow,
-//! obvious way is to list all texts of the grammar with their probabilities, or to do what the paper of a search says with lists.
+//! The model writes letters `a` to `d` and ends; its rows depend on the whole prefix, and no two texts are
+//! equally likely. The slow, obvious way is to list all texts of the grammar with their probabilities, or to
+//! do what the paper of a search says with lists.
 
 use crate::cautious::cautious;
 use crate::led_searches::{a_star, containing};
@@ -165,8 +166,9 @@ pub(crate) const EXACT: Search = Search::KBest {
     max_frontier: 10_000,
 };
 
-/// Beam search with lists: after every token the candidates of all beams are sorted, and ends among the first `width` are finished.
-/// `penalty` is asked for the token's cost in the group. Finished texts with scores, the best first.
+/// Beam search with lists: after every token the candidates of all beams are sorted, and ends among the first
+/// `width` are finished. `penalty` is asked for the token's cost in the group. Finished texts with scores,
+/// the best first.
 pub(crate) struct Listed {
     pub(crate) beams: Vec<(Vec<u32>, f64)>,
     pub(crate) finished: Vec<(Vec<u32>, f64)>,
@@ -252,7 +254,8 @@ fn beams_find_what_lists_of_candidates_find() {
     }
 }
 
-/// The same texts as beam search, never from more rows; from less than two thirds where texts are long and one is wanted.
+/// The same texts as beam search, never from more rows; from less than two thirds where texts are long and
+/// one is wanted.
 #[test]
 fn best_first_beams_find_the_texts_of_beams_in_fewer_rows() {
     let mut rows = BTreeMap::new();
@@ -324,7 +327,8 @@ fn exact_search_finds_the_likeliest_texts_of_all() {
     assert!(4 * rows.0 < 3 * rows.1, "{rows:?}");
 }
 
-/// With few branches prefixes are given up and computed again, and of long rows only a part is known at first.
+/// With few branches prefixes are given up and computed again, and of long rows only a part is known at
+/// first.
 #[test]
 fn exact_search_in_a_small_cache_finds_the_same() {
     let narrow = EngineConfig {
@@ -343,7 +347,8 @@ fn exact_search_in_a_small_cache_finds_the_same() {
     }
 }
 
-/// Of a row with more allowed tokens than are known at first, the others come to light as the bound of the rest demands.
+/// Of a row with more allowed tokens than are known at first, the others come to light as the bound of the
+/// rest demands.
 #[test]
 fn exact_search_finds_what_is_not_among_the_first_tokens_of_a_row() {
     let weight = |prefix: &[u32], token: u32| {
@@ -431,7 +436,8 @@ fn exact_search_ends_at_its_bounds_with_what_it_has_found() {
     }
 }
 
-/// A budget takes prefixes away that could not be completed: all answers are whole, and say where the tokens left mattered.
+/// A budget takes prefixes away that could not be completed: all answers are whole, and say where the tokens
+/// left mattered.
 #[test]
 fn what_cannot_be_completed_in_time_is_no_part_of_a_search() {
     let pattern = "a[a-d]{6}|bcd";

@@ -119,7 +119,8 @@ fn request(number: u64) -> Request {
             Speculation::none()
         } else {
             Speculation {
-                // Whether a draft is made depends on how busy the machine is; which text a seed gives then must not.
+                // Whether a draft is made depends on how busy the machine is; which text a seed gives then
+                // must not.
                 verification: Verification::DrawOnce,
                 ..Speculation::all()
             }
@@ -176,7 +177,8 @@ fn threads_change_no_draw() {
     }
 }
 
-/// Guards against draws from sums that count what is no token: a hole of the vocabulary, and columns beyond it.
+/// Guards against draws from sums that count what is no token: a hole of the vocabulary, and columns beyond
+/// it.
 #[test]
 fn measures_change_no_draw() {
     for width in [WIDTH, WIDE] {

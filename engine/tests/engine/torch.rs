@@ -233,8 +233,8 @@ fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
     }
 }
 
-/// Guards against sequences that attend together and see too much, too little or each other: of every length, from one
-/// token up to several, in tables of their own and in company of every size.
+/// Guards against sequences that attend together and see too much, too little or each other: of every length,
+/// from one token up to several, in tables of their own and in company of every size.
 fn crowds_see_what_each_sees_alone(device: Device) {
     let many: Vec<(usize, usize)> = (0..12).map(|number| (number * 3, 1 + number * 2 % 7)).collect();
     // Two of similar length and one that is longer: as many fed tokens as the two have with their padding.
@@ -281,8 +281,8 @@ fn crowd(kind: Kind, block_size: usize, parts: &[(usize, usize)]) {
     }
 }
 
-/// Guards against a card that measures rows other than those that it gives: their largest logits, the sums of their
-/// blocks, and both without the columns that are no tokens.
+/// Guards against a card that measures rows other than those that it gives: their largest logits, the sums of
+/// their blocks, and both without the columns that are no tokens.
 fn measures_are_true(device: Device) {
     let left_out = [5, 40, WIDTH - 1];
     for kind in kinds(device) {

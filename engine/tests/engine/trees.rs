@@ -1,5 +1,6 @@
-//! Trees of drafts in one pass: every node's row is the one that its path has as a text of its own, what is kept of a
-//! tree goes on like a text that was never drafted, and a text that forks does not disturb the other.
+//! Trees of drafts in one pass: every node's row is the one that its path has as a text of its own, what is
+//! kept of a tree goes on like a text that was never drafted, and a text that forks does not disturb the
+//! other.
 //!
 //! The slow, obvious way is the same model, which is fed each path from its first token on, alone.
 
@@ -122,8 +123,8 @@ impl Bench {
         assert!(off < self.tolerance, "{}, {place}: off by {off}", self.what);
     }
 
-    /// A text of this length and a tree of so many nodes below it; `bushy` of 10 nodes hang somewhere, the others below
-    /// the node before them.
+    /// A text of this length and a tree of so many nodes below it; `bushy` of 10 nodes hang somewhere, the
+    /// others below the node before them.
     fn sequence(
         &mut self,
         (length, cached): (usize, usize),
@@ -145,7 +146,8 @@ impl Bench {
         }
     }
 
-    /// Company of all kinds: one token and drafts, a prompt and drafts, a plain token, a piece of a prompt, chains.
+    /// Company of all kinds: one token and drafts, a prompt and drafts, a plain token, a piece of a prompt,
+    /// chains.
     fn company(&mut self, dice: &mut Dice) -> Vec<Sequence> {
         let (size, mut company) = (self.block_size, Vec::new());
         for nodes in [0, 1, 5, 9, 15, 16, 24] {
@@ -233,8 +235,8 @@ fn planned_benches(runner: Runner, test: fn(Bench, Dice)) {
     });
 }
 
-/// Benches with a model that follows a script and with every libtorch family, each with blocks of several sizes.
-/// Whatever moves, in whatever many layers, is one launch; what does not move is none.
+/// Benches with a model that follows a script and with every libtorch family, each with blocks of several
+/// sizes. Whatever moves, in whatever many layers, is one launch; what does not move is none.
 fn moves_and_copies_are_one_launch_each(runner: Runner) {
     planned::each(runner, BLOCKS, |kind, mut model, asked| {
         let steps = || planned::counted(&asked, |it| &it.steps);

@@ -1,4 +1,5 @@
-//! A checkpoint with random weights, as a folder that the decoder of torch loads and as the buffers of a plan.
+//! A checkpoint with random weights, as a folder that the decoder of torch loads and as the buffers of a
+//! plan.
 
 use crate::memory::{Chance, Memory, narrow};
 use lexiform_engine::torch::load_launched_by;
@@ -213,7 +214,8 @@ impl Checkpoint {
             .filter(|experts| !experts.dense.contains(&layer))
     }
 
-    /// The names of gates, ups and downs of a layer, of all experts or of the one network, and the width behind the gates.
+    /// The names of gates, ups and downs of a layer, of all experts or of the one network, and the width
+    /// behind the gates.
     fn networks(&self, layer: usize, inner: usize) -> Vec<([String; 3], usize)> {
         let named = |name: &str| format!("model.layers.{layer}.{name}.weight");
         let Some(experts) = self.experts_of(layer) else {
@@ -229,8 +231,9 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Has the first numbers of a token decide which experts it uses, by so much that rounding decides nothing: they are a shuffled
-    /// scale for each token, no layer adds to them, and a router reads one for each expert.
+    /// Has the first numbers of a token decide which experts it uses, by so much that rounding decides
+    /// nothing: they are a shuffled scale for each token, no layer adds to them, and a router reads one for
+    /// each expert.
     fn decide(&mut self, chance: &mut Chance) {
         let hidden = self.shape.hidden;
         for (name, (sizes, values)) in &mut self.tensors {

@@ -188,7 +188,8 @@ fn multiply(product: &Product<u64>) {
         ..
     } = *product;
     let [weights, x, out] = [product.weights, product.x, product.out].map(|place| place.address());
-    // SAFETY: a step names memory that is large enough for what it reads and writes, and nobody else has it while it runs.
+    // SAFETY: a step names memory that is large enough for what it reads and writes, and nobody else has it
+    // while it runs.
     let (weights, x) = unsafe {
         (
             std::slice::from_raw_parts(weights as *const u16, rows * columns),
@@ -212,7 +213,8 @@ fn multiply(product: &Product<u64>) {
     }
 }
 
-/// Eight sums side by side. Indices, since iterators over pieces of slices are many times slower as tests are compiled.
+/// Eight sums side by side. Indices, since iterators over pieces of slices are many times slower as tests are
+/// compiled.
 fn dot(x: &[f32], row: &[u16]) -> f32 {
     let mut sums = [0.0_f32; 8];
     for at in 0..x.len() {

@@ -35,8 +35,8 @@ const OWN_QWEN: Kind = Kind {
     ..QWEN
 };
 
-/// The largest root of the mean of squares of errors of logits, relative to that of the logits, over all passes and of one
-/// pass: two layers in bf16 against f32.
+/// The largest root of the mean of squares of errors of logits, relative to that of the logits, over all
+/// passes and of one pass: two layers in bf16 against f32.
 const ERROR: f64 = 2e-2;
 const ERROR_OF_PASS: f64 = 6e-2;
 /// Sequences, each with blocks of its own.

@@ -1,4 +1,5 @@
-//! The targets that link the service: every request body, chat templates, the configuration file, and models in GGUF.
+//! The targets that link the service: every request body, chat templates, the configuration file, and models
+//! in GGUF.
 
 use std::process::ExitCode;
 

@@ -4,10 +4,12 @@
 //! cargo run --release -p lexiform-kernels --example kernels -- [--nvrtc FOLDER] [--card N] [--json FILE] [--no-dependent-launch] [name | cases | check | times]
 //! ```
 //!
-//! `name` says which card there is, `cases` runs the cases of `kernels/tests/kernels`, `check` these and draws, and `times` times
-//! launches at the sizes of two models; without a word, all is done. The exit code is 3 where there is no card that the kernels can run on, and 1 where
-//! something is wrong. With `--no-dependent-launch` no kernel starts before the end of the one ahead. `--nvrtc` names the folder of libnvrtc.so.13, where the system does not find it. Each time is the median
-//! over 21 rounds of ten launches; weights and caches are taken in turn from copies that together are larger than the L2.
+//! `name` says which card there is, `cases` runs the cases of `kernels/tests/kernels`, `check` these and
+//! draws, and `times` times launches at the sizes of two models; without a word, all is done. The exit code
+//! is 3 where there is no card that the kernels can run on, and 1 where something is wrong. With
+//! `--no-dependent-launch` no kernel starts before the end of the one ahead. `--nvrtc` names the folder of
+//! libnvrtc.so.13, where the system does not find it. Each time is the median over 21 rounds of ten launches;
+//! weights and caches are taken in turn from copies that together are larger than the L2.
 
 #[path = "../../tests/kernels/cases.rs"]
 mod cases;

@@ -1,4 +1,5 @@
-//! Times of launches at the sizes of two models: one of 1.24 billion weights (1B) and one of 7.5 billion (8B).
+//! Times of launches at the sizes of two models: one of 1.24 billion weights (1B) and one of 7.5 billion
+//! (8B).
 
 use crate::memory::Chance;
 use lexiform_kernels::asks::Ask;

@@ -9,7 +9,7 @@ use crate::launcher::Parcel;
 use cudarc::driver::{CudaEvent, CudaStream, result};
 
 /// The least bytes of a piece, so that one serves passes of many sizes.
-const LEAST: usize = 1 << 16;
+const LEAST_PIECE: usize = 1 << 16;
 
 /// Pieces of pinned memory.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Staging {
             return Ok(number);
         }
         self.0.push(Piece {
-            pinned: Pinned::new(stream, bytes.next_power_of_two().max(LEAST))?,
+            pinned: Pinned::new(stream, bytes.next_power_of_two().max(LEAST_PIECE))?,
             is_awaited: false,
         });
         Ok(self.0.len() - 1)

@@ -40,7 +40,8 @@ fn skinny(columns: usize, rows: usize, vectors: usize) -> Skinny<()> {
     }
 }
 
-/// Hidden and inner width, rows of queries, keys and values, their columns, and vocabulary of the models that the kernels are for.
+/// Hidden and inner width, rows of queries, keys and values, their columns, and vocabulary of the models that
+/// the kernels are for.
 const MODELS: [[usize; 5]; 7] = [
     [1024, 3072, 4096, 2048, 151_936],
     [2048, 6144, 4096, 2048, 151_936],
@@ -63,8 +64,8 @@ fn kept() -> [Option<Rounded<()>>; 3] {
     })
 }
 
-/// Every product of these models has a kernel for one and two vectors, within the shared memory of needs.txt, and every kernel has a
-/// model.
+/// Every product of these models has a kernel for one and two vectors, within the shared memory of needs.txt,
+/// and every kernel has a model.
 #[test]
 fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
     let most = most_shared();
@@ -193,7 +194,8 @@ fn a_product_is_made_by_whom_its_sizes_suit() {
     assert_eq!((product.x.buffer, product.out.buffer), ('n', 'g'));
 }
 
-/// A product of 2,048 columns and of some rows in eight bits, whose parts are an address apart by which they are told.
+/// A product of 2,048 columns and of some rows in eight bits, whose parts are an address apart by which they
+/// are told.
 fn rounded(columns: usize, rows: usize, vectors: usize, after: After<u64>) -> Linear<u64> {
     Linear {
         weights: Place::start(W),

@@ -1,5 +1,5 @@
-//! Launches with their buffers, and what loops in `f64` say must be in them afterwards. They run on the processor in tests,
-//! and on a card by `kernels/examples/kernels`, which includes this file.
+//! Launches with their buffers, and what loops in `f64` say must be in them afterwards. They run on the
+//! processor in tests, and on a card by `kernels/examples/kernels`, which includes this file.
 
 #[path = "attention.rs"]
 mod attention;

@@ -1,4 +1,5 @@
-//! The compiler of kernels at run time, where NVRTC was fetched (`cargo xtask check kernels` fetches it). It needs no card.
+//! The compiler of kernels at run time, where NVRTC was fetched (`cargo xtask check kernels` fetches it). It
+//! needs no card.
 
 use lexiform_kernels::card::compiler::{CompileError, Compiler};
 use std::path::PathBuf;

@@ -88,7 +88,8 @@ fn rows_that_are_no_law_are_left_to_the_host() {
     assert_eq!(is_drawn, [false, false, false, true]);
 }
 
-/// Wherever what is not a number stands, whatever is asked of the row, the other rows of the launch are drawn from.
+/// Wherever what is not a number stands, whatever is asked of the row, the other rows of the launch are drawn
+/// from.
 #[test]
 fn rows_among_which_some_are_no_law_are_those_of_the_library() {
     if !processor::is_there("rows_among_which_some_are_no_law_are_those_of_the_library") {

@@ -1,4 +1,5 @@
-//! Kernels of weights in eight bits that are broken on purpose, in one of the files that their sources are made of.
+//! Kernels of weights in eight bits that are broken on purpose, in one of the files that their sources are
+//! made of.
 
 use crate::mutants::{Mutant, is_noticed, mutant};
 use crate::processor;

@@ -87,7 +87,8 @@ pub(super) fn company() -> (Case, Case) {
     (case(all, &numbers), case(alone, &of_last))
 }
 
-/// What a router may say: numbers some of which are equal, and an expert that nobody chooses while there are others.
+/// What a router may say: numbers some of which are equal, and an expert that nobody chooses while there are
+/// others.
 fn scores(sizes: &Sizes, chance: &mut Chance) -> Vec<u16> {
     let row = |token: usize| {
         let scores = (0..sizes.experts).map(|expert| match (token % 3, expert) {

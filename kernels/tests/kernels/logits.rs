@@ -32,8 +32,8 @@ pub(crate) struct Rows {
     places: Vec<Place>,
 }
 
-/// Rows of this width: flat ones, peaked ones, ones of few different numbers, some whose lesser logits are no tokens, some of equal
-/// logits alone, and some that lie hundreds of nats below their peak.
+/// Rows of this width: flat ones, peaked ones, ones of few different numbers, some whose lesser logits are no
+/// tokens, some of equal logits alone, and some that lie hundreds of nats below their peak.
 fn random_logits(width: usize, count: usize, chance: &mut Chance) -> Vec<f32> {
     let number = |row: usize, normal: f32| match row % 6 {
         0 => normal,

@@ -1,7 +1,7 @@
 //! Buffers of the kernels, and random numbers to fill them with.
 
-/// Words before and after a buffer, all of whose bits are set: what a kernel reads there is no number, whatever lies in the memory of the
-/// process.
+/// Words before and after a buffer, all of whose bits are set: what a kernel reads there is no number,
+/// whatever lies in the memory of the process.
 const GUARD: usize = 256;
 
 /// Bytes that begin where copies of 16 bytes may.

@@ -1,8 +1,8 @@
 //! Sources that are broken on purpose: each must be noticed by the cases of its source.
 //!
-//! A mutant is a piece of text, which stands in its source once, and what takes its place. One that nothing notices means that
-//! the cases do not hold what the piece is for. Barriers that only keep threads apart in time are not among them: the fibers of
-//! the processor take turns in one order, which hides races.
+//! A mutant is a piece of text, which stands in its source once, and what takes its place. One that nothing
+//! notices means that the cases do not hold what the piece is for. Barriers that only keep threads apart in
+//! time are not among them: the fibers of the processor take turns in one order, which hides races.
 
 mod experts;
 

@@ -108,8 +108,9 @@ impl Processor {
         let name = CString::new(node.kernel.name).map_err(|error| error.to_string())?;
         let grid = node.grid.map(|blocks| blocks as c_int);
         let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the library was compiled from host.cpp, whose function this is, and the lock keeps others out; the name,
-        // the grid, the arguments and the memory that is written live through the call. That the kernel stays within its buffers is what is tested.
+        // SAFETY: the library was compiled from host.cpp, whose function this is, and the lock keeps others
+        // out; the name, the grid, the arguments and the memory that is written live through the call. That
+        // the kernel stays within its buffers is what is tested.
         let fault = unsafe {
             launch(
                 name.as_ptr(),
@@ -139,7 +140,8 @@ impl Processor {
         nodes.iter().try_for_each(&mut launch)
     }
 
-    /// The same, each while the kernel ahead is still writing all buffers that are not these: what a pass never writes.
+    /// The same, each while the kernel ahead is still writing all buffers that are not these: what a pass
+    /// never writes.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).
@@ -165,7 +167,8 @@ impl Processor {
     }
 }
 
-/// The header of the standard library's headers, as text and compiled, in a folder that all programs of tests share.
+/// The header of the standard library's headers, as text and compiled, in a folder that all programs of tests
+/// share.
 struct Standard(PathBuf);
 
 impl Standard {
@@ -251,8 +254,8 @@ fn compile(folder: &Path, arguments: &[String]) -> Result<(), String> {
 
 fn open(library: &Path) -> Result<Launch, String> {
     let file = CString::new(library.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: the names are C strings that live through the calls; the library registers its kernels and does nothing else
-    // when it is opened; the function has the type that host.cpp gives it.
+    // SAFETY: the names are C strings that live through the calls; the library registers its kernels and does
+    // nothing else when it is opened; the function has the type that host.cpp gives it.
     unsafe {
         let library = dlopen(file.as_ptr(), RTLD_NOW);
         if library.is_null() {

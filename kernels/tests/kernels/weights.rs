@@ -26,7 +26,8 @@ fn number(format: Format, bits: u8) -> f64 {
     }
 }
 
-/// Any bits that are a number, of which every fourth row has only the smallest: subnormal ones, and zeros of both signs.
+/// Any bits that are a number, of which every fourth row has only the smallest: subnormal ones, and zeros of
+/// both signs.
 fn bits(format: Format, row: usize, chance: &mut Chance) -> u8 {
     let bits = chance.below(256) as u8;
     match format {

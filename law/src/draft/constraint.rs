@@ -16,12 +16,12 @@ pub trait Constraint {
     /// The bytes that every completion begins with.
     fn forced(&self, state: Self::State) -> Vec<u8>;
 
-    /// A number for the state: that of a state that was reached by the same way in an equal constraint, in any process, and as good as
-    /// never that of a state of another constraint. What is learned at a state is kept under it ([`predict`](super::Predictor)), over a
-    /// restart too.
+    /// A number for the state: that of a state that was reached by the same way in an equal constraint, in
+    /// any process, and as good as never that of a state of another constraint. What is learned at a state is
+    /// kept under it ([`predict`](super::Predictor)), over a restart too.
     ///
-    /// It is asked for below each node of a draft, so it costs no more than a look-up where it was asked for before. Two states of a
-    /// constraint may share one where nearly the same follows.
+    /// It is asked for below each node of a draft, so it costs no more than a look-up where it was asked for
+    /// before. Two states of a constraint may share one where nearly the same follows.
     fn key(&self, state: Self::State) -> u64;
 
     /// Whether the text may end here.

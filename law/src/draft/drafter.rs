@@ -30,7 +30,8 @@ impl Text<'_> {
 
 /// Guesses what comes next.
 pub trait Drafter<C: Constraint, Q = Distribution<'static>>: Send {
-    /// Offers tokens after the text and after what the draft already holds, until it has no more to say or one is refused.
+    /// Offers tokens after the text and after what the draft already holds, until it has no more to say or
+    /// one is refused.
     fn propose(&mut self, text: Text<'_>, draft: &mut Draft<'_, C, Q>);
 
     /// Learns how much of its last draft was accepted.

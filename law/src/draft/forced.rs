@@ -1,18 +1,19 @@
 //! Forced text: what every completion has in common, in the tokens the model would write it with.
 //!
-//! A key of a schema is forced as text, hardly ever as tokens: the mask allows every way to cut it. So forced text is a
-//! *draft*, verified like any other, and a cut that the model would not have made costs nothing but itself.
+//! A key of a schema is forced as text, hardly ever as tokens: the mask allows every way to cut it. So forced
+//! text is a *draft*, verified like any other, and a cut that the model would not have made costs nothing but
+//! itself.
 //!
-//! **The open tail.** The last forced token may not be the model's, because the model may prefer a longer one that reaches
-//! into the free text:
+//! **The open tail.** The last forced token may not be the model's, because the model may prefer a longer one
+//! that reaches into the free text:
 //!
 //! ```text
 //!   forced   {"name": "        cut by the tokenizer   {" name ": ␠"
 //!   free                Ada…                          the model may write  ␠"A  as one token: leave ␠" to it
 //! ```
 //!
-//! From the first place among the last few tokens where a longer token of the vocabulary could begin and still be allowed,
-//! nothing is drafted.
+//! From the first place among the last few tokens where a longer token of the vocabulary could begin and
+//! still be allowed, nothing is drafted.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ use lexiform_automata::vocab::{Node, Vocabulary};
 
 /// How many tokens at the end of a forced text may be reached by a longer one.
 const TAIL_TOKENS: usize = 4;
-/// How many tokens before a forced text are given to the tokenizer, so that it cuts as it would in running text.
+/// How many tokens before a forced text are given to the tokenizer, so that it cuts as it would in running
+/// text.
 const CONTEXT_TOKENS: usize = 2;
 /// How much forced text is looked at for each token that may still be drafted.
 const BYTES_A_TOKEN: usize = 16;
@@ -34,8 +36,8 @@ pub trait Tokenise: Send {
     fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>>;
 }
 
-/// Cuts text by the longest token at each place. Close to what byte-pair encodings do, not equal to it; used where no
-/// tokenizer is at hand.
+/// Cuts text by the longest token at each place. Close to what byte-pair encodings do, not equal to it; used
+/// where no tokenizer is at hand.
 pub struct LongestMatch(pub Arc<Vocabulary>);
 
 impl Tokenise for LongestMatch {
@@ -111,8 +113,9 @@ impl<T: Tokenise> Forced<T> {
         }
     }
 
-    /// The tokens in which every completion begins, as the model would most likely cut them: at most `most` of them, and
-    /// none that a longer token could still cover. `before` are the tokens so far, of which the last few count.
+    /// The tokens in which every completion begins, as the model would most likely cut them: at most `most`
+    /// of them, and none that a longer token could still cover. `before` are the tokens so far, of which the
+    /// last few count.
     pub fn forced_tokens<C: Constraint>(&self, at: (&C, C::State), before: &[u32], most: usize) -> Vec<u32> {
         let forced = whole_characters(at.0.forced(at.1), most * BYTES_A_TOKEN);
         if forced.is_empty() {

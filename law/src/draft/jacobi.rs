@@ -10,20 +10,23 @@
 //!   rows behind them  ─► the next level, and one phrase a column:  b b' b" and what came after
 //! ```
 //!
-//! This is a Jacobi iteration: every position of the text is computed again from what was guessed before it, so that guesses that are
-//! right stay right. Its trajectories are phrases that the model itself would write, which a pool ([`Phrases`](super::Phrases)) keeps to
-//! draft from. So a model drafts for itself what it has not written before ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
+//! This is a Jacobi iteration: every position of the text is computed again from what was guessed before it,
+//! so that guesses that are right stay right. Its trajectories are phrases that the model itself would write,
+//! which a pool ([`Phrases`](super::Phrases)) keeps to draft from. So a model drafts for itself what it has
+//! not written before ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
 //!
-//! The window knows nothing of models: who feeds it decides which token comes after a branch. Guesses are no drafts, because nobody
-//! says that the constraint allows them; they make no text, and only what a pool offers of them is verified.
+//! The window knows nothing of models: who feeds it decides which token comes after a branch. Guesses are no
+//! drafts, because nobody says that the constraint allows them; they make no text, and only what a pool
+//! offers of them is verified.
 
 use super::Text;
 
 /// Guesses at the tokens after a text, by level and column.
 ///
-/// The window has as many columns as it was made for once all its levels are there; while they come, one a pass, it has one more
-/// for each that is missing, and loses the first of them. A pass moves it by one token, however many were accepted, as the reference
-/// implementation does: guesses that have come to stand too far behind are corrected like others.
+/// The window has as many columns as it was made for once all its levels are there; while they come, one a
+/// pass, it has one more for each that is missing, and loses the first of them. A pass moves it by one token,
+/// however many were accepted, as the reference implementation does: guesses that have come to stand too far
+/// behind are corrected like others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JacobiWindow {
     /// All levels are equally long, and there is one at least.
@@ -32,8 +35,9 @@ pub struct JacobiWindow {
 }
 
 impl JacobiWindow {
-    /// A window of one level, whose guesses are the last tokens of a text, in their order and repeated where they are few; `None` for
-    /// an empty text. It will have so many `columns`, 1 at least, and give phrases of `length` tokens, 2 at least.
+    /// A window of one level, whose guesses are the last tokens of a text, in their order and repeated where
+    /// they are few; `None` for an empty text. It will have so many `columns`, 1 at least, and give phrases
+    /// of `length` tokens, 2 at least.
     pub fn new(columns: usize, length: usize, text: Text<'_>) -> Option<Self> {
         let most = length.max(2) - 1;
         let width = columns.max(1) + most - 1;
@@ -56,7 +60,8 @@ impl JacobiWindow {
         self.levels.first().map_or(0, Vec::len)
     }
 
-    /// Puts tokens in the place of guesses that are known to come next, such as those that a constraint forces.
+    /// Puts tokens in the place of guesses that are known to come next, such as those that a constraint
+    /// forces.
     pub fn know(&mut self, next: &[u32]) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             let known = next.get(number..).unwrap_or_default();
@@ -79,8 +84,9 @@ impl JacobiWindow {
         self.levels.iter().map(move |level| level[column])
     }
 
-    /// Moves on by what came after each branch, `None` where nobody knows, and says which phrases were guessed: the tokens of each column
-    /// and what came after. A column of which nobody knows keeps its last guess; where that is so of all, nothing moves.
+    /// Moves on by what came after each branch, `None` where nobody knows, and says which phrases were
+    /// guessed: the tokens of each column and what came after. A column of which nobody knows keeps its last
+    /// guess; where that is so of all, nothing moves.
     pub fn advance(&mut self, next: &[Option<u32>]) -> Vec<Vec<u32>> {
         if next.iter().all(Option::is_none) {
             return Vec::new();

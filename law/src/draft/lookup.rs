@@ -1,5 +1,5 @@
-//! Prompt lookup: what followed the last words the last time they stood in the text, or in a text that was given as a
-//! reference.
+//! Prompt lookup: what followed the last words the last time they stood in the text, or in a text that was
+//! given as a reference.
 //!
 //! ```text
 //!   prompt  … "name" : " Ada Lovelace " …        answer  … "author" : " Ada
@@ -7,10 +7,12 @@
 //!                        match  copied                         the longest suffix found
 //! ```
 //!
-//! Where the last words have gone on in several ways, each may be offered: a draft whose branches share its tokens.
+//! Where the last words have gone on in several ways, each may be offered: a draft whose branches share its
+//! tokens.
 //!
-//! Places are found by an index of the few tokens before each ([`Places`]), which grows with the text and shrinks when it is
-//! rewound. A text that grows by a token costs some entries of hash tables; a look costs as many, however long the text is.
+//! Places are found by an index of the few tokens before each ([`Places`]), which grows with the text and
+//! shrinks when it is rewound. A text that grows by a token costs some entries of hash tables; a look costs
+//! as many, however long the text is.
 
 mod places;
 
@@ -20,7 +22,8 @@ use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The most tokens that places are indexed by; of those that share so many, longer suffixes are told apart by looking.
+/// The most tokens that places are indexed by; of those that share so many, longer suffixes are told apart by
+/// looking.
 const KEY: usize = places::KEY;
 /// How many places with the same key are looked at, the latest first: a bound on the time of a look.
 const LOOKED_AT: usize = 32;
@@ -34,8 +37,8 @@ pub struct PromptLookup {
     pub shortest: usize,
     /// How many continuations that begin with different tokens to offer, the best first.
     pub branches: usize,
-    /// How far back from its end a text is searched, in tokens, and a reference from its beginning: a bound on the memory of
-    /// the index, which is about 100 bytes a token.
+    /// How far back from its end a text is searched, in tokens, and a reference from its beginning: a bound
+    /// on the memory of the index, which is about 100 bytes a token.
     pub window: usize,
 }
 
@@ -67,7 +70,7 @@ struct Reference {
 
 /// A place whose tokens may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Found {
+struct FoundMatch {
     /// How many tokens before it the text ends in, up to a bound.
     shared: usize,
     is_reference: bool,
@@ -76,18 +79,20 @@ struct Found {
     token: u32,
 }
 
-impl Found {
-    /// The better the greater: what is like it for longer, then what was given as a reference, then what is later.
+impl FoundMatch {
+    /// The better the greater: what is like it for longer, then what was given as a reference, then what is
+    /// later.
     fn rank(&self) -> (usize, bool, usize) {
         (self.shared, self.is_reference, self.place)
     }
 }
 
-/// Copies what followed earlier occurrences of the last tokens of one growing text: the drafter of prompt lookup.
+/// Copies what followed earlier occurrences of the last tokens of one growing text: the drafter of prompt
+/// lookup.
 ///
-/// The longest suffix wins; of equally long ones the reference comes before the text, and later places before earlier ones.
-/// Of places that share their last few tokens the 32 latest are looked at. A clone shares what is known of the prompt and of
-/// the reference.
+/// The longest suffix wins; of equally long ones the reference comes before the text, and later places before
+/// earlier ones. Of places that share their last few tokens the 32 latest are looked at. A clone shares what
+/// is known of the prompt and of the reference.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     how: PromptLookup,
@@ -97,7 +102,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// For a text that begins with this prompt, and an answer that is likely to repeat this reference, which may be empty.
+    /// For a text that begins with this prompt, and an answer that is likely to repeat this reference, which
+    /// may be empty.
     pub fn new(how: PromptLookup, prompt: &[u32], mut reference: Vec<u32>) -> Self {
         reference.truncate(how.window);
         let of_prompt = Text { prompt, answer: &[] };
@@ -143,8 +149,9 @@ impl Lookup {
         }
     }
 
-    /// Forgets what comes after the first `to` tokens of the text, prompt included, which was read as it is given here. Costs
-    /// as many steps as it takes tokens back, or a window of them where places come into the window that had left it.
+    /// Forgets what comes after the first `to` tokens of the text, prompt included, which was read as it is
+    /// given here. Costs as many steps as it takes tokens back, or a window of them where places come into
+    /// the window that had left it.
     pub fn rewind(&mut self, text: Text<'_>, to: usize) {
         let kept = Text {
             prompt: text.prompt,
@@ -175,12 +182,12 @@ impl Lookup {
     }
 
     /// The best places to copy from after a text and drafted tokens, the best first.
-    fn find(&self, text: Text<'_>, drafted: &[u32]) -> Vec<Found> {
+    fn find(&self, text: Text<'_>, drafted: &[u32]) -> Vec<FoundMatch> {
         let most = self.how.longest.max(KEY);
         let begin = text.len().saturating_sub(most);
         let mut recent: Vec<u32> = (begin..text.len()).map(|place| text.at(place)).collect();
         recent.extend(drafted);
-        let mut best: Vec<Found> = Vec::new();
+        let mut best: Vec<FoundMatch> = Vec::new();
         for length in self.how.keys().rev() {
             let Some(from) = recent.len().checked_sub(length) else {
                 continue;
@@ -207,7 +214,7 @@ impl Lookup {
         text: Text<'a>,
         recent: &'a [u32],
         key: &'a [u32],
-    ) -> impl Iterator<Item = Found> + 'a {
+    ) -> impl Iterator<Item = FoundMatch> + 'a {
         let begin = text.len().saturating_sub(self.how.window);
         let behind = move |places: &'a Places| places.behind(key);
         let here = behind(&self.answer).chain(behind(&self.prompt));
@@ -221,7 +228,7 @@ impl Lookup {
             places.map(move |place| (text, true, place))
         });
         let here = here.take(LOOKED_AT).map(move |place| (text, false, place));
-        let found = there.chain(here).map(|(text, is_reference, place)| Found {
+        let found = there.chain(here).map(|(text, is_reference, place)| FoundMatch {
             shared: shared(text, place, recent, self.how.longest),
             is_reference,
             place,
@@ -241,13 +248,14 @@ impl Lookup {
         }
     }
 
-    /// Copies from a place below a node, at most so many tokens. A copy that reaches the end of the text goes on with what
-    /// was drafted and copied: repeated text is drafted in full. One of the reference ends with it.
+    /// Copies from a place below a node, at most so many tokens. A copy that reaches the end of the text goes
+    /// on with what was drafted and copied: repeated text is drafted in full. One of the reference ends with
+    /// it.
     fn copy<C: Constraint, Q>(
         &self,
         text: Text<'_>,
         mut after: Vec<u32>,
-        (found, most): (Found, usize),
+        (found, most): (FoundMatch, usize),
         (mut node, draft): (Option<NodeId>, &mut Draft<'_, C, Q>),
     ) {
         let reference = self.reference.as_ref().filter(|_| found.is_reference);

@@ -5,8 +5,9 @@
 //!   what the model's row at a context was, and what was drawn ─► Predictor::learn
 //! ```
 //!
-//! A predictor knows nothing of trees. A [`Shape`](super::Shape) asks it below one node after the other and spends the tokens
-//! of a draft where they are likeliest to be accepted. So each published drafter is two parts that combine freely:
+//! A predictor knows nothing of trees. A [`Shape`](super::Shape) asks it below one node after the other and
+//! spends the tokens of a draft where they are likeliest to be accepted. So each published drafter is two
+//! parts that combine freely:
 //!
 //! | system | predictor | shape |
 //! |---|---|---|
@@ -21,13 +22,16 @@
 //!
 //! [`StateKeyed`] is a store by the constraint's state, which has no paper.
 //!
-//! **Exact.** Candidates are offered without chance ([`Proposal::Point`](super::Proposal)), so they are verified by drawing
-//! once: whatever a predictor says, and whatever it learned from whom, the text is the one without drafts.
+//! **Exact.** Candidates are offered without chance ([`Proposal::Point`](super::Proposal)), so they are
+//! verified by drawing once: whatever a predictor says, and whatever it learned from whom, the text is the
+//! one without drafts.
 //!
-//! **Kept.** What predictors have learned from rows can be saved and restored ([`Predictor::save`]): contexts are tokens and states of
-//! constraints, which mean the same in every process ([`Constraint::key`](super::Constraint::key)).
+//! **Kept.** What predictors have learned from rows can be saved and restored ([`Predictor::save`]): contexts
+//! are tokens and states of constraints, which mean the same in every process
+//! ([`Constraint::key`](super::Constraint::key)).
 //!
-//! **Bounded.** A predictor never holds more bytes than it was made for, and allocates them as they are needed.
+//! **Bounded.** A predictor never holds more bytes than it was made for, and allocates them as they are
+//! needed.
 
 mod combined;
 mod consensus;
@@ -56,10 +60,11 @@ pub use trigram::Trigram;
 
 /// Says what may come next, and learns from what came.
 pub trait Predictor: Send + Sync {
-    /// Adds candidates for the next token, the likeliest first and each token once; none where nothing is known.
+    /// Adds candidates for the next token, the likeliest first and each token once; none where nothing is
+    /// known.
     ///
-    /// Their chances are those of the model's own row, before any mask, and sum up to 1 at most. They are only ever used to
-    /// order candidates and to say how many are worth verifying.
+    /// Their chances are those of the model's own row, before any mask, and sum up to 1 at most. They are
+    /// only ever used to order candidates and to say how many are worth verifying.
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>);
 
     /// Learns from a row of the model that was verified.
@@ -72,12 +77,13 @@ pub trait Predictor: Send + Sync {
     /// Learns from an answer that has ended.
     fn record(&mut self, _answer: &[u32]) {}
 
-    /// Hands out what rows have taught it, to be kept over a restart: parts of bytes, each under a name that says whose they are and in
-    /// which format. What answers have taught it is not among them; [`record`](Self::record) teaches that again.
+    /// Hands out what rows have taught it, to be kept over a restart: parts of bytes, each under a name that
+    /// says whose they are and in which format. What answers have taught it is not among them;
+    /// [`record`](Self::record) teaches that again.
     fn save(&self, _keep: &mut dyn FnMut(&'static str, Vec<u8>)) {}
 
-    /// Takes over a part that was kept under a name, beside what it knows; whether the name is one of its own. What of the part is no row is
-    /// left out.
+    /// Takes over a part that was kept under a name, beside what it knows; whether the name is one of its
+    /// own. What of the part is no row is left out.
     fn restore(&mut self, _name: &str, _part: &[u8]) -> bool {
         false
     }

@@ -35,8 +35,8 @@ use super::{Constraint, Draft, NodeId, Predictor, Text};
 
 /// Grows a draft by what a predictor finds likely.
 pub trait Shape<C: Constraint, Q>: Send {
-    /// Adds nodes below one of the draft, or after the text for `None`, until nothing is likely enough or there is no room. What
-    /// stands there already is gone on from.
+    /// Adds nodes below one of the draft, or after the text for `None`, until nothing is likely enough or
+    /// there is no room. What stands there already is gone on from.
     fn grow(
         &self,
         predictor: &dyn Predictor,

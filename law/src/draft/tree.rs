@@ -40,11 +40,12 @@ pub enum Proposal<Q = Distribution<'static>> {
     /// Without chance, or by whatever chance: nothing is promised.
     Point,
     /// Drawn from this row inside the constraint's mask and without the siblings that were sampled before it
-    /// ([`Allowed::without`](crate::law::Allowed::without)), with random numbers that nothing else uses. Siblings that were
-    /// drawn one after the other from one row share it.
+    /// ([`Allowed::without`](crate::law::Allowed::without)), with random numbers that nothing else uses.
+    /// Siblings that were drawn one after the other from one row share it.
     Sampled(Arc<Q>),
-    /// Drawn from this row inside the constraint's mask, whatever its siblings are, with random numbers that nothing else uses. The
-    /// same token may come several times. Siblings that were drawn from one row share it.
+    /// Drawn from this row inside the constraint's mask, whatever its siblings are, with random numbers that
+    /// nothing else uses. The same token may come several times. Siblings that were drawn from one row share
+    /// it.
     Independent(Arc<Q>),
 }
 
@@ -85,8 +86,8 @@ pub struct Draft<'c, C: Constraint, Q = Distribution<'static>> {
 }
 
 impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
-    /// An empty draft of at most `budget` tokens, after a text that led the constraint to a state. `ends` are the tokens
-    /// that end a sequence; nothing is drafted after one.
+    /// An empty draft of at most `budget` tokens, after a text that led the constraint to a state. `ends` are
+    /// the tokens that end a sequence; nothing is drafted after one.
     pub fn new(constraint: Option<(&'c C, C::State)>, ends: &'c [u32], budget: usize) -> Self {
         let (constraint, start) = constraint.unzip();
         Draft {
@@ -103,7 +104,8 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         &self.nodes
     }
 
-    /// The tokens that [`offer`](Self::offer) goes on after, in order: those of the last node and of the nodes above it.
+    /// The tokens that [`offer`](Self::offer) goes on after, in order: those of the last node and of the
+    /// nodes above it.
     pub fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
         self.path(self.last())
             .into_iter()
@@ -149,7 +151,8 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         self.constraint.zip(state?)
     }
 
-    /// The states at which the model's rows for this draft are masked: that of the text, then that after each node.
+    /// The states at which the model's rows for this draft are masked: that of the text, then that after each
+    /// node.
     pub fn states(&self) -> impl Iterator<Item = Option<C::State>> + '_ {
         std::iter::once(self.start).chain(self.nodes.iter().map(|node| node.state))
     }
@@ -160,11 +163,11 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
             .is_some()
     }
 
-    /// Adds a token below a node, or after the text for `None`; its node. Without effect where there is no room, or where
-    /// the token is not allowed, or below a token that ends the text.
+    /// Adds a token below a node, or after the text for `None`; its node. Without effect where there is no
+    /// room, or where the token is not allowed, or below a token that ends the text.
     ///
-    /// A token chosen without chance that a sibling has already is no second node: its node is that sibling. A sampled
-    /// token always gets its own, because the rule that judges it has to know of every draw.
+    /// A token chosen without chance that a sibling has already is no second node: its node is that sibling.
+    /// A sampled token always gets its own, because the rule that judges it has to know of every draw.
     pub fn offer_below(
         &mut self,
         parent: Option<NodeId>,
@@ -175,7 +178,8 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         self.add(parent, (token, origin), proposal, None)
     }
 
-    /// Adds a token chosen without chance below a node, of which a predictor says how likely it is to come there.
+    /// Adds a token chosen without chance below a node, of which a predictor says how likely it is to come
+    /// there.
     pub fn offer_likely(
         &mut self,
         parent: Option<NodeId>,

@@ -1,17 +1,18 @@
 //! Token samplers for constraints without a mask: adaptive weighted rejection.
 //!
-//! A constraint that can only be asked "is this token allowed?" (a type checker, a database) makes a mask too dear. These
-//! samplers draw tokens without replacement, ask about each, and return an allowed one with a *weight* whose expectation
-//! is right:
+//! A constraint that can only be asked "is this token allowed?" (a type checker, a database) makes a mask too
+//! dear. These samplers draw tokens without replacement, ask about each, and return an allowed one with a
+//! *weight* whose expectation is right:
 //!
 //! ```text
 //!   E[weight · 1{token = x}] = p(x) · 1_A(x)        so E[weight] = m(u)
 //! ```
 //!
-//! The weight stands where a masked sampler has `m(u)`: the product over a sequence is its importance weight. [`asked`] is the
-//! sampler for all of them: inside a mask that is known, and with the numbers of a draw.
-//! [`recursive`] usually asks once more than [`adaptive`] and varies far less. An extension of `adaptive` by more loops
-//! with the weight scaled by their number looks natural and is biased; a test keeps that on record.
+//! The weight stands where a masked sampler has `m(u)`: the product over a sequence is its importance weight.
+//! [`asked`] is the sampler for all of them: inside a mask that is known, and with the numbers of a draw.
+//! [`recursive`] usually asks once more than [`adaptive`] and varies far less. An extension of `adaptive` by
+//! more loops with the weight scaled by their number looks natural and is biased; a test keeps that on
+//! record.
 
 use super::row::remove;
 use super::{Allowed, Chooser, Drawn, Part, Place, Row, Weight};
@@ -91,8 +92,8 @@ pub trait Ask {
     /// Whether this token is allowed.
     fn allows(&mut self, token: u32) -> bool;
 
-    /// A mask that has every allowed token, and others at will, asked for after each rejection. It ends a search among many
-    /// tokens that are not allowed, where the mask takes less than asking about them.
+    /// A mask that has every allowed token, and others at will, asked for after each rejection. It ends a
+    /// search among many tokens that are not allowed, where the mask takes less than asking about them.
     fn narrow(&mut self) -> Option<Vec<u32>> {
         None
     }
@@ -104,20 +105,22 @@ impl<F: FnMut(u32) -> bool> Ask for F {
     }
 }
 
-/// Draws from the part of a row that is in a mask *and* allowed, by asking: tokens are drawn without replacement until one is
-/// allowed, and one more is looked at for the weight.
+/// Draws from the part of a row that is in a mask *and* allowed, by asking: tokens are drawn without
+/// replacement until one is allowed, and one more is looked at for the weight.
 ///
-/// The token has the law of the row inside both, exactly. The first draw is that of the mask at this place, so where the
-/// model rarely draws what is not allowed, two tokens are asked about, and a draft that was verified by drawing once stays verified.
-/// Drawing without replacement is what a walk down a row does that was perturbed once with Gumbel noise (Kool et al. 2019,
-/// arXiv 1903.06059); here the noise of tokens that nobody comes to is never drawn.
+/// The token has the law of the row inside both, exactly. The first draw is that of the mask at this place,
+/// so where the model rarely draws what is not allowed, two tokens are asked about, and a draft that was
+/// verified by drawing once stays verified. Drawing without replacement is what a walk down a row does that
+/// was perturbed once with Gumbel noise (Kool et al. 2019, arXiv 1903.06059); here the noise of tokens that
+/// nobody comes to is never drawn.
 ///
-/// [`Drawn::mass`] is an unbiased estimate of the mass of what is allowed, as for [`recursive`]: with `S` the mask without the tokens
-/// rejected before, it is `p(S)` if the token looked at is allowed too, and `p(token)` if not. [`Ask::narrow`] may shrink `S`
-/// after any rejection, by what has been seen so far, and changes neither the law nor the mean.
+/// [`Drawn::mass`] is an unbiased estimate of the mass of what is allowed, as for [`recursive`]: with `S` the
+/// mask without the tokens rejected before, it is `p(S)` if the token looked at is allowed too, and
+/// `p(token)` if not. [`Ask::narrow`] may shrink `S` after any rejection, by what has been seen so far, and
+/// changes neither the law nor the mean.
 ///
-/// Under a filter that cuts each masked row, the tokens drawn from are those that it leaves of `S`; the numbers are of `S` before
-/// the filter.
+/// Under a filter that cuts each masked row, the tokens drawn from are those that it leaves of `S`; the
+/// numbers are of `S` before the filter.
 ///
 /// `None` if nothing with probability is allowed. Asks about every token at most once.
 pub fn asked<W, R, C>(
@@ -160,8 +163,8 @@ where
     }
 }
 
-/// Recursive adaptive weighted rejection: draws until a token is allowed, then looks at one more. `None` if no token with
-/// probability is allowed, which stands for weight zero. Asks about at most every token once.
+/// Recursive adaptive weighted rejection: draws until a token is allowed, then looks at one more. `None` if
+/// no token with probability is allowed, which stands for weight zero. Asks about at most every token once.
 pub fn recursive<W, R, C>(
     row: &R,
     mut allows: impl FnMut(u32) -> bool,
@@ -177,8 +180,9 @@ where
     Some(Weighted { token, weight: mass })
 }
 
-/// Adaptive weighted rejection (Lipkin and others, 2025): one loop finds the token, a second one, in which the rejected
-/// tokens stay out and the accepted one takes part, estimates the mass from the number of rejections.
+/// Adaptive weighted rejection (Lipkin and others, 2025): one loop finds the token, a second one, in which
+/// the rejected tokens stay out and the accepted one takes part, estimates the mass from the number of
+/// rejections.
 pub fn adaptive<W, R, C>(
     row: &R,
     mut allows: impl FnMut(u32) -> bool,

@@ -17,10 +17,11 @@ pub enum Purpose {
     Survive,
     /// Which known continuation of a prefix, or none of them.
     Branch,
-    /// Which token the drafter proposes. Every token drafted at one position has a round of its own: siblings, tokens below
-    /// different nodes of a tree, and the draft of a later pass.
+    /// Which token the drafter proposes. Every token drafted at one position has a round of its own:
+    /// siblings, tokens below different nodes of a tree, and the draft of a later pass.
     Draft,
-    /// Whether a proposed token is accepted; the round is its number among its siblings, in the order of the trials.
+    /// Whether a proposed token is accepted; the round is its number among its siblings, in the order of the
+    /// trials.
     Accept,
     /// Which token replaces those that were rejected.
     Residual,
@@ -44,7 +45,8 @@ pub enum Purpose {
     Move,
 }
 
-/// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn before.
+/// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Which attempt at the sequence; 0 where there is one attempt only.
@@ -99,8 +101,8 @@ impl Place {
 
 /// Makes choices; every random decision of this crate goes through one.
 pub trait Chooser<W: Weight> {
-    /// An index, drawn in proportion to the weights; never one whose weight is zero while another is positive.
-    /// `weights` is not empty, has no negative entry, and has a positive sum.
+    /// An index, drawn in proportion to the weights; never one whose weight is zero while another is
+    /// positive. `weights` is not empty, has no negative entry, and has a positive sum.
     fn choose(&mut self, place: Place, weights: &[W]) -> usize;
 }
 

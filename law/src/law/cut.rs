@@ -13,12 +13,13 @@
 //! | [`bregman`] | the `k` most likely, with the `k` that is worth its cost | top |
 //! | [`mirostat`] | what is not too surprising after the text so far | all, or sum |
 //!
-//! This is also their order: each cuts the renormalised law that the one before it left. Every cut keeps at least one token.
+//! This is also their order: each cuts the renormalised law that the one before it left. Every cut keeps at
+//! least one token.
 //!
-//! **How much is looked at.** A row of 128,000 tokens is cut to a few, and most are never listed: the first cut, and those after
-//! it that read only the top of the law, say which blocks and which logits can hold a token that they keep. A cut that reads
-//! all the tokens ends this, because what is not listed would be missing from its sums; where it is the first, every token is
-//! listed.
+//! **How much is looked at.** A row of 128,000 tokens is cut to a few, and most are never listed: the first
+//! cut, and those after it that read only the top of the law, say which blocks and which logits can hold a
+//! token that they keep. A cut that reads all the tokens ends this, because what is not listed would be
+//! missing from its sums; where it is the first, every token is listed.
 
 mod bregman;
 mod candidates;
@@ -53,7 +54,8 @@ use candidates::Reads;
 /// Cuts in the order in which they are made.
 pub(super) type Cuts = [Arc<dyn Cut>];
 
-/// The cuts that may say which tokens need not be listed: the first, and those after it that read the top of the law alone.
+/// The cuts that may say which tokens need not be listed: the first, and those after it that read the top of
+/// the law alone.
 fn leading(cuts: &Cuts) -> impl Iterator<Item = &Arc<dyn Cut>> {
     let bounds = |&(index, cut): &(usize, &Arc<dyn Cut>)| match cut.reads() {
         Reads::Top => true,

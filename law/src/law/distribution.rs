@@ -7,8 +7,8 @@
 //!   cuts     │ can hold a kept token   │ cannot    │ …     only blocks that can are looked at, by their sums
 //! ```
 //!
-//! Sums are kept relative to a peak, in `f64`. A mask that leaves only tokens hundreds of nats below the peak of the row
-//! is measured again relative to its own peak, so a law is right however unlikely its tokens were.
+//! Sums are kept relative to a peak, in `f64`. A mask that leaves only tokens hundreds of nats below the peak
+//! of the row is measured again relative to its own peak, so a law is right however unlikely its tokens were.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,8 @@ use super::row::Allowed;
 use super::sums::{BLOCK, Sums};
 use super::{Ceiling, Chooser, Part, Place, Row};
 
-/// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what vectorises.
+/// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what
+/// vectorises.
 const BITS: [u32; BLOCK] = {
     let mut bits = [0; BLOCK];
     let mut at = 0;
@@ -28,8 +29,9 @@ const BITS: [u32; BLOCK] = {
     }
     bits
 };
-/// So few tokens of a block are exponentiated one by one: a cut leaves one or two in most blocks that it leaves any in.
-const FEW: u32 = 8;
+/// So few tokens of a block are exponentiated one by one: a cut leaves one or two in most blocks that it
+/// leaves any in.
+const FEW_TOKENS: u32 = 8;
 /// A masked sum below this has lost digits to the bottom of the number range and is taken again.
 const LEAST_SUM: f64 = 1e-200;
 
@@ -58,14 +60,17 @@ pub enum RowError {
     },
 }
 
-/// What is known of a row of logits before it is looked at: a device that computed it can find this out in no time.
+/// What is known of a row of logits before it is looked at: a device that computed it can find this out in no
+/// time.
 ///
-/// It must be true of the row; what it says only saves work. A row for which it cannot be true is measured anew.
+/// It must be true of the row; what it says only saves work. A row for which it cannot be true is measured
+/// anew.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured<'a> {
     /// The largest logit.
     pub peak: f32,
-    /// What the differences of logits are multiplied with: 1 over the temperature ([`Warper::scale`](super::Warper::scale)).
+    /// What the differences of logits are multiplied with: 1 over the temperature
+    /// ([`Warper::scale`](super::Warper::scale)).
     pub scale: f64,
     /// Σ exp(scale · (logit − peak)) of every 32 tokens; the last sum is of the rest.
     pub sums: &'a [f64],
@@ -96,8 +101,8 @@ impl<'a> Distribution<'a> {
         Self::scaled(Cow::Borrowed(logits), 1.0, tokens)
     }
 
-    /// The law of logits that were measured, among all tokens. The measure was taken before these tokens were changed, whose
-    /// blocks are summed again.
+    /// The law of logits that were measured, among all tokens. The measure was taken before these tokens were
+    /// changed, whose blocks are summed again.
     pub(super) fn measured(
         logits: Cow<'a, [f32]>,
         measured: Measured<'_>,
@@ -165,7 +170,8 @@ impl<'a> Distribution<'a> {
         self
     }
 
-    /// The row without the filters that cut it where it is masked. Of a greedy row this is the law of temperature 1.
+    /// The row without the filters that cut it where it is masked. Of a greedy row this is the law of
+    /// temperature 1.
     pub fn uncut(self) -> Self {
         Distribution {
             masked: Cow::default(),
@@ -213,7 +219,8 @@ impl<'a> Distribution<'a> {
         (token as usize) < self.logits.len() && Allowed::Words(&self.support).contains(token)
     }
 
-    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`, and the sums of these.
+    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`, and the sums of
+    /// these.
     fn sums_of(&self, words: &[u32], peak: f32) -> Sums {
         let known = |block: usize| self.sums.blocks.get(block).filter(|_| peak == self.peak);
         let sum = |(index, (block, &word)): (usize, (&[f32], &u32))| match (word, known(index)) {
@@ -463,10 +470,10 @@ fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     weights
 }
 
-/// The sum of those weights whose bit is set, in order. Unless there are few, all are computed, because that is what the
-/// compiler can vectorise.
+/// The sum of those weights whose bit is set, in order. Unless there are few, all are computed, because that
+/// is what the compiler can vectorise.
 fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
-    if word.count_ones() <= FEW {
+    if word.count_ones() <= FEW_TOKENS {
         let kept = block.iter().zip(BITS).filter(|(_, bit)| word & bit != 0);
         return kept
             .map(|(&logit, _)| exp((f64::from(logit) - f64::from(peak)) * scale))

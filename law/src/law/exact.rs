@@ -7,8 +7,9 @@
 //!     0/     \1                            1           "b"       ½
 //! ```
 //!
-//! A run replays its script and, past the end of it, takes the first possible option. Afterwards the last option that
-//! can be moved on is moved on, and what followed it is forgotten: an odometer over a tree that is never built.
+//! A run replays its script and, past the end of it, takes the first possible option. Afterwards the last
+//! option that can be moved on is moved on, and what followed it is forgotten: an odometer over a tree that
+//! is never built.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +72,9 @@ impl<W: Weight> Every<W> {
     }
 }
 
-/// The law of `run`: each outcome with its probability. `run` must take all its chance from the chooser and do the same
-/// when the choices are the same; it is called once for every path, so this is for small examples.
+/// The law of `run`: each outcome with its probability. `run` must take all its chance from the chooser and
+/// do the same when the choices are the same; it is called once for every path, so this is for small
+/// examples.
 ///
 /// ```
 /// use lexiform_law::{Chooser, Place, law_of};

@@ -1,19 +1,20 @@
 //! The exponential function for rows of logits.
 //!
-//! A row of 128,000 logits costs as many exponentials a token, and the compiler cannot vectorise calls into the C
-//! library. This one has no branch and no call:
+//! A row of 128,000 logits costs as many exponentials a token, and the compiler cannot vectorise calls into
+//! the C library. This one has no branch and no call:
 //!
 //! ```text
 //!   e^x = 2^k · e^f     k = round(x / ln 2), |f| ≤ ln 2 / 2, e^f by its Taylor polynomial of degree 11
 //! ```
 
-/// Adding this to a number below 2⁵¹ rounds it to a whole number, which then stands in the low bits of the sum.
+/// Adding this to a number below 2⁵¹ rounds it to a whole number, which then stands in the low bits of the
+/// sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// `ln 2` in two pieces: the first is short, so that its product with `k` is exact.
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Below this the result would be subnormal; it counts as zero.
-const LEAST: f64 = -708.0;
+const LEAST_EXPONENT: f64 = -708.0;
 /// 1/11!, 1/10!, … 1/0!.
 const TERMS: [f64; 12] = [
     1.0 / 39_916_800.0,
@@ -32,13 +33,17 @@ const TERMS: [f64; 12] = [
 
 /// `e^x` for `x ≤ 0` within 1e-14 of its size; zero below -708, one above zero, NaN of NaN.
 pub(super) fn exp(x: f64) -> f64 {
-    let clamped = x.clamp(LEAST, 0.0);
+    let clamped = x.clamp(LEAST_EXPONENT, 0.0);
     let shifted = clamped * std::f64::consts::LOG2_E + ROUND;
     let k = shifted - ROUND;
     let f = clamped - k * LN2_HIGH - k * LN2_LOW;
     let polynomial = TERMS.iter().fold(0.0, |sum, term| sum * f + term);
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
-    if x < LEAST { 0.0 } else { polynomial * power }
+    if x < LEAST_EXPONENT {
+        0.0
+    } else {
+        polynomial * power
+    }
 }
 
 #[cfg(test)]

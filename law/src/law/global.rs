@@ -8,8 +8,9 @@
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
-//! `control` is rejection control of attempts, between weights and failures; `propose` has the proposals of particles.
-//! `trie` is what attempts learn, and `harvest` how drafts teach it; `logs` the number type of weights that are products of many factors.
+//! `control` is rejection control of attempts, between weights and failures; `propose` has the proposals of
+//! particles. `trie` is what attempts learn, and `harvest` how drafts teach it; `logs` the number type of
+//! weights that are products of many factors.
 
 mod aprad;
 mod cars;

@@ -2,12 +2,14 @@
 
 use super::{LawError, Part, Weight};
 
-/// Typical acceptance of Medusa ([Cai et al. 2024](https://arxiv.org/abs/2401.10774)): a drafted token is accepted where its probability
-/// under the law of its place is above `min(ε, δ exp(−H))`, with `H` the entropy of that law in nats.
+/// Typical acceptance of Medusa ([Cai et al. 2024](https://arxiv.org/abs/2401.10774)): a drafted token is
+/// accepted where its probability under the law of its place is above `min(ε, δ exp(−H))`, with `H` the
+/// entropy of that law in nats.
 ///
-/// Where the model is unsure, much is accepted; where it is sure, hardly anything but what it would have written. The text has no law that
-/// can be written down: it depends on what was drafted, and is tagged [`LawTag::Lossy`](super::LawTag::Lossy). What is forbidden has no
-/// probability and is never accepted. With a large `δ` this is a plain threshold of `ε`.
+/// Where the model is unsure, much is accepted; where it is sure, hardly anything but what it would have
+/// written. The text has no law that can be written down: it depends on what was drafted, and is tagged
+/// [`LawTag::Lossy`](super::LawTag::Lossy). What is forbidden has no probability and is never accepted. With
+/// a large `δ` this is a plain threshold of `ε`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TypicalAcceptance {
     epsilon: f64,
@@ -21,7 +23,8 @@ impl TypicalAcceptance {
         delta: 0.3,
     };
 
-    /// With these bounds. `ε` lies between 0 and 1, and `δ` is not below 0: with 0 for one of them all that may be drawn is accepted.
+    /// With these bounds. `ε` lies between 0 and 1, and `δ` is not below 0: with 0 for one of them all that
+    /// may be drawn is accepted.
     ///
     /// # Errors
     /// One of them is out of its range.

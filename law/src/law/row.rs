@@ -85,11 +85,13 @@ pub trait Row<W: Weight> {
         self.part_under(allowed, None)
     }
 
-    /// The same, without the tokens that surprise more than [`Mirostat`](super::Mirostat) admits at this place.
+    /// The same, without the tokens that surprise more than [`Mirostat`](super::Mirostat) admits at this
+    /// place.
     fn part_under<'a>(&'a self, allowed: Allowed<'a>, ceiling: Option<Ceiling>) -> Self::Part<'a>;
 }
 
-/// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a law of its own.
+/// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a law of its
+/// own.
 pub trait Part<W: Weight> {
     /// `m`: the probability of the mask under the row.
     fn mass(&self) -> W;
@@ -99,7 +101,8 @@ pub trait Part<W: Weight> {
         self.mass().ln()
     }
 
-    /// The log of the row's probability of everything that can be drawn; differs from the mass where filters cut.
+    /// The log of the row's probability of everything that can be drawn; differs from the mass where filters
+    /// cut.
     fn log_kept(&self) -> f64 {
         self.log_mass()
     }
@@ -110,8 +113,8 @@ pub trait Part<W: Weight> {
     /// The share of every token of the row.
     fn shares(&self) -> Vec<W>;
 
-    /// What the shares sum to without this token, summed anew rather than subtracted from one, so that it is right
-    /// also when the token has nearly everything.
+    /// What the shares sum to without this token, summed anew rather than subtracted from one, so that it is
+    /// right also when the token has nearly everything.
     fn share_without(&self, token: u32) -> W;
 
     /// A token in proportion to its share; `None` if the part has no mass.
@@ -172,7 +175,8 @@ impl<W: Weight> Row<W> for Table<W> {
 }
 
 impl<W: Weight> TablePart<W> {
-    /// The tokens that a ceiling leaves. What they are is found in floating point, their weights stay as they are.
+    /// The tokens that a ceiling leaves. What they are is found in floating point, their weights stay as they
+    /// are.
     fn under(mut self, ceiling: Ceiling) -> Self {
         let listed: Vec<(f32, u32)> = (0..)
             .zip(&self.weights)

@@ -24,23 +24,25 @@ pub enum Step<W = f64> {
     Token(Drawn<W>),
     /// Append the token, which ends the sequence; the sample is accepted.
     End(Drawn<W>),
-    /// The attempt failed: drop the tokens of the answer and begin again after the prompt; where the sampler says so
-    /// ([`Walk::aligned`](super::Walk::aligned)), after the first tokens of the answer.
+    /// The attempt failed: drop the tokens of the answer and begin again after the prompt; where the sampler
+    /// says so ([`Walk::aligned`](super::Walk::aligned)), after the first tokens of the answer.
     Restart,
     /// There will be no sample.
     Stuck(LawError),
 }
 
-/// A way to choose a token with the law of a part of a row: to draw it, or to judge tokens that were drawn elsewhere.
+/// A way to choose a token with the law of a part of a row: to draw it, or to judge tokens that were drawn
+/// elsewhere.
 pub trait Rule<W: Weight> {
-    /// A token that has the law of the part, with random numbers of this place; `None` if the part has no mass.
+    /// A token that has the law of the part, with random numbers of this place; `None` if the part has no
+    /// mass.
     fn choose<P, C>(&self, part: &P, place: Place, chooser: &mut C) -> Option<u32>
     where
         P: Part<W>,
         C: Chooser<W> + ?Sized;
 
-    /// The same where tokens that were drawn elsewhere may be accepted without having the law of the part. A rule that judges none
-    /// chooses as always.
+    /// The same where tokens that were drawn elsewhere may be accepted without having the law of the part. A
+    /// rule that judges none chooses as always.
     fn choose_lossy<P, C>(
         &self,
         part: &P,
@@ -64,9 +66,9 @@ pub trait Sampler<W: Weight> {
         R: Row<W>,
         C: Chooser<W> + ?Sized;
 
-    /// The same step, with its token chosen by a rule where the sampler draws from the masked row. A sampler whose draw
-    /// is more than that ignores the rule, which changes no law: so does this default, and the global law, whose draw
-    /// also decides whether an attempt survives and which known continuation it takes.
+    /// The same step, with its token chosen by a rule where the sampler draws from the masked row. A sampler
+    /// whose draw is more than that ignores the rule, which changes no law: so does this default, and the
+    /// global law, whose draw also decides whether an attempt survives and which known continuation it takes.
     fn next_by<R, C>(
         &mut self,
         row: &R,

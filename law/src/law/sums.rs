@@ -6,8 +6,9 @@
 //!   groups     1.7                     .9                      …      a draw: one group, one block of it, one token of that
 //! ```
 //!
-//! Every sum adds its terms from the first to the last, so whoever adds in this order has the same bits: the longest chain
-//! is a group of a row of 128,000 tokens, where one sum over all its blocks would be 4,000 additions one after another.
+//! Every sum adds its terms from the first to the last, so whoever adds in this order has the same bits: the
+//! longest chain is a group of a row of 128,000 tokens, where one sum over all its blocks would be 4,000
+//! additions one after another.
 
 use super::{Chooser, Place};
 
@@ -39,8 +40,8 @@ impl Sums {
         }
     }
 
-    /// The total without a block. The other blocks of its group are summed anew, because little is left of a difference where
-    /// the block has nearly everything.
+    /// The total without a block. The other blocks of its group are summed anew, because little is left of a
+    /// difference where the block has nearly everything.
     pub(super) fn without(&self, block: usize) -> f64 {
         let own = block / GROUP;
         let (first, end) = (own * GROUP, self.blocks.len().min(own * GROUP + GROUP));
@@ -56,7 +57,8 @@ impl Sums {
             .sum()
     }
 
-    /// A block in proportion to its sum. Where there is one group, or one block in it, nothing is drawn for it.
+    /// A block in proportion to its sum. Where there is one group, or one block in it, nothing is drawn for
+    /// it.
     pub(super) fn choose<C: Chooser<f64> + ?Sized>(&self, place: Place, chooser: &mut C) -> usize {
         let group = match self.groups.len() {
             0 | 1 => 0,

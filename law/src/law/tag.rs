@@ -8,16 +8,17 @@ pub enum Law {
     /// Mask each row, draw, go on. One pass; favours prefixes whose continuations the model finds unlikely.
     #[default]
     Local,
-    /// The model conditioned on the whole constraint, by attempts that may fail and learn from it. Tokens are certain
-    /// only when an attempt is accepted.
+    /// The model conditioned on the whole constraint, by attempts that may fail and learn from it. Tokens are
+    /// certain only when an attempt is accepted.
     Global {
-        /// How many attempts to make at most; counted in attempts, because a limit in tokens or seconds would favour
-        /// short answers.
+        /// How many attempts to make at most; counted in attempts, because a limit in tokens or seconds would
+        /// favour short answers.
         attempts: u32,
         /// What to do when they have all failed.
         fallback: Fallback,
     },
-    /// The local law corrected by what texts before this one have taught; nears the global law as they grow in number.
+    /// The local law corrected by what texts before this one have taught; nears the global law as they grow
+    /// in number.
     Adaptive,
 }
 
@@ -29,7 +30,8 @@ pub enum Fallback {
     Fail,
     /// One local sample, tagged `global-weighted` and weighted.
     Weighted,
-    /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the limit of many steps.
+    /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the
+    /// limit of many steps.
     Chain {
         /// How many texts are proposed after the first.
         steps: u32,
@@ -54,7 +56,8 @@ pub enum LawTag {
     GlobalExact,
     /// A local sample that stands in for a global one with its weight.
     GlobalWeighted,
-    /// Drafts that were likely enough, whatever their probability, and draws between them ([`TypicalAcceptance`](super::TypicalAcceptance)).
+    /// Drafts that were likely enough, whatever their probability, and draws between them
+    /// ([`TypicalAcceptance`](super::TypicalAcceptance)).
     Lossy,
     /// The likeliest of several samples, whatever their law.
     BestOf,
@@ -66,7 +69,8 @@ pub enum LawTag {
     Mcmc,
     /// Drawn with what texts before it have taught: the global law in the limit of many.
     Asap,
-    /// Drawn with what errors have taught, and back where one was met ([`Aprad`](crate::law::Aprad)): approximate.
+    /// Drawn with what errors have taught, and back where one was met ([`Aprad`](crate::law::Aprad)):
+    /// approximate.
     Aprad,
     /// The likeliest texts that a beam search has found.
     Beam,
@@ -114,7 +118,8 @@ impl LawTag {
 }
 
 impl LawTag {
-    /// Whether a sample has an importance weight: not where its law cannot be written down, or where nothing was left to chance.
+    /// Whether a sample has an importance weight: not where its law cannot be written down, or where nothing
+    /// was left to chance.
     pub fn has_weight(self) -> bool {
         match self {
             LawTag::Raw
@@ -165,7 +170,8 @@ pub enum LawError {
     /// Greedy decoding has no global form short of a search for the most likely sequence.
     #[error("the global law needs a temperature above 0")]
     GreedyGlobal,
-    /// Mirostat's bound depends on the surprise under a mask, and the global law is about the model before it.
+    /// Mirostat's bound depends on the surprise under a mask, and the global law is about the model before
+    /// it.
     #[error("Mirostat needs the local law")]
     MirostatGlobal,
     /// The global law is about a constraint, and there is none.

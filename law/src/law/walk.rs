@@ -10,9 +10,9 @@
 //!             Token Token End
 //! ```
 //!
-//! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says. All draws
-//! are at the place (attempt, position), so a walk that is fed the same rows takes the same steps. Attempts are counted by
-//! the trie: see [`Walk::place`].
+//! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says.
+//! All draws are at the place (attempt, position), so a walk that is fed the same rows takes the same steps.
+//! Attempts are counted by the trie: see [`Walk::place`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,9 +24,9 @@ use super::{
 };
 
 /// Draws the token.
-struct Draw;
+struct DrawRule;
 
-impl<W: Weight> Rule<W> for Draw {
+impl<W: Weight> Rule<W> for DrawRule {
     fn choose<P, C>(&self, part: &P, place: Place, chooser: &mut C) -> Option<u32>
     where
         P: Part<W>,
@@ -40,7 +40,7 @@ impl<W: Weight> Rule<W> for Draw {
 type SharedTrie<W> = Arc<Mutex<Trie<W>>>;
 
 #[derive(Clone, Debug)]
-enum Stage<W> {
+enum WalkStage<W> {
     /// Draw from the masked rows.
     Local,
     /// Draw from the masked rows because the attempts ran out.
@@ -79,7 +79,7 @@ enum Lost {
 /// The sampler of one sequence under a [`Law`](super::Law).
 #[derive(Debug)]
 pub struct Walk<W = f64> {
-    stage: Stage<W>,
+    stage: WalkStage<W>,
     local: LawTag,
     ends: Arc<[u32]>,
     /// The attempts that failed.
@@ -109,19 +109,19 @@ impl<W: Weight> Walk<W> {
         let mirostat = warper.mirostat();
         Walk {
             mirostat: mirostat.map(|mirostat| (mirostat, mirostat.first())),
-            ..Self::at(Stage::Local, local, ends.into())
+            ..Self::at(WalkStage::Local, local, ends.into())
         }
     }
 
-    /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model, prompt,
-    /// warping, constraint and greatest length, and may be shared with other walks of that key.
+    /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model,
+    /// prompt, warping, constraint and greatest length, and may be shared with other walks of that key.
     pub fn global(trie: SharedTrie<W>, attempts: u32, fallback: Fallback) -> Self {
         let (number, attempt, ends) = {
             let mut trie = lock(&trie);
             let (number, attempt) = begin(&mut trie);
             (number, attempt, trie.ends().clone())
         };
-        let stage = Stage::Attempt {
+        let stage = WalkStage::Attempt {
             trie,
             attempt,
             limit: attempts,
@@ -133,14 +133,15 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// A walk that draws a text under the bounds that others over the same trie have left, and leaves its own; see
-    /// [`Attempt::adaptive`].
+    /// A walk that draws a text under the bounds that others over the same trie have left, and leaves its
+    /// own; see [`Attempt::adaptive`].
     pub fn adaptive(trie: SharedTrie<W>) -> Self {
         Self::drawn_by(trie, Lost::Redrawn, LawTag::Asap)
     }
 
-    /// A walk of a particle whose tokens are drawn in proportion to `p·θ`, as [`Twisted`](super::Twisted) does: the same as
-    /// [`adaptive`](Self::adaptive), but a text that has lost all probability is not begun anew, because its weight is zero.
+    /// A walk of a particle whose tokens are drawn in proportion to `p·θ`, as [`Twisted`](super::Twisted)
+    /// does: the same as [`adaptive`](Self::adaptive), but a text that has lost all probability is not begun
+    /// anew, because its weight is zero.
     pub fn twisted(trie: SharedTrie<W>) -> Self {
         Self::drawn_by(trie, Lost::GivenUp, LawTag::Smc)
     }
@@ -151,26 +152,26 @@ impl<W: Weight> Walk<W> {
             let number = trie.attempts();
             (number, Attempt::adaptive(&mut trie, number), trie.ends().clone())
         };
-        let stage = Stage::Adaptive { trie, attempt, lost };
+        let stage = WalkStage::Adaptive { trie, attempt, lost };
         Walk {
             number,
             ..Self::at(stage, tag, ends)
         }
     }
 
-    /// A walk under approximately aligned decoding, which goes back at most `errors` times. `ends` are the tokens that end a
-    /// sequence. After [`Step::Restart`] it is at [`position`](Self::position), which may be behind the prompt: the tokens
-    /// before it are kept.
+    /// A walk under approximately aligned decoding, which goes back at most `errors` times. `ends` are the
+    /// tokens that end a sequence. After [`Step::Restart`] it is at [`position`](Self::position), which may
+    /// be behind the prompt: the tokens before it are kept.
     pub fn aligned(sampler: Aprad<W>, errors: u32, ends: &[u32]) -> Self {
-        let stage = Stage::Aligned {
+        let stage = WalkStage::Aligned {
             sampler: Box::new(sampler),
             limit: errors,
         };
         Self::at(stage, LawTag::Aprad, ends.into())
     }
 
-    /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One that has
-    /// drawn nothing under the global law begins an attempt of its own over the same trie.
+    /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One
+    /// that has drawn nothing under the global law begins an attempt of its own over the same trie.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut fork = Walk {
@@ -179,15 +180,15 @@ impl<W: Weight> Walk<W> {
             logs: self.logs.clone(),
             ..*self
         };
-        if self.logs.is_empty() && !matches!(self.stage, Stage::Chain { .. }) {
+        if self.logs.is_empty() && !matches!(self.stage, WalkStage::Chain { .. }) {
             fork.begin();
         }
         fork
     }
 
-    /// Goes back to the place where this attempt had drawn `position` tokens; false, and nothing changed, if it has not, or
-    /// if this is in the middle of an attempt of the global law, which is a sample only as a whole. What is drawn
-    /// from then on is drawn from new random numbers.
+    /// Goes back to the place where this attempt had drawn `position` tokens; false, and nothing changed, if
+    /// it has not, or if this is in the middle of an attempt of the global law, which is a sample only as a
+    /// whole. What is drawn from then on is drawn from new random numbers.
     pub fn rewind(&mut self, position: u32) -> bool {
         let drawn = self.logs.len();
         if position as usize > drawn || position > 0 && !self.is_certain() {
@@ -212,29 +213,30 @@ impl<W: Weight> Walk<W> {
     /// Begins an attempt of its own, if it makes any.
     fn begin(&mut self) {
         match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
-            Stage::Adaptive { trie, attempt, .. } => {
+            WalkStage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
+            WalkStage::Adaptive { trie, attempt, .. } => {
                 let mut trie = lock(trie);
                 self.number = trie.attempts();
                 *attempt = Attempt::adaptive(&mut trie, self.number);
             }
-            Stage::Aligned { sampler, .. } => sampler.begin(),
-            Stage::Chain { trie, chain } => {
+            WalkStage::Aligned { sampler, .. } => sampler.begin(),
+            WalkStage::Chain { trie, chain } => {
                 (self.number, _) = begin(&mut lock(trie));
                 chain.begin(self.number);
             }
-            Stage::Local | Stage::Weighted => (),
+            WalkStage::Local | WalkStage::Weighted => (),
         }
     }
 
-    /// The bound on the surprise of the token at this position of what was drawn; `None` without [`Mirostat`].
+    /// The bound on the surprise of the token at this position of what was drawn; `None` without
+    /// [`Mirostat`].
     pub fn ceiling_at(&self, position: u32) -> Option<Ceiling> {
         let (mirostat, _) = self.mirostat?;
         let drawn = self.logs.iter().take(position as usize);
         Some(drawn.fold(mirostat.first(), |ceiling, logs| mirostat.next(ceiling, *logs)))
     }
 
-    fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
+    fn at(stage: WalkStage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
         Walk {
             stage,
             local,
@@ -249,11 +251,12 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// The same walk, which accepts drafts that are typical, so that its text has no law but the tag [`LawTag::Lossy`]. Only the local law
-    /// is given up so; a walk under another stays as it is, and so does a greedy one, whose law leaves one token to accept.
+    /// The same walk, which accepts drafts that are typical, so that its text has no law but the tag
+    /// [`LawTag::Lossy`]. Only the local law is given up so; a walk under another stays as it is, and so does
+    /// a greedy one, whose law leaves one token to accept.
     #[must_use]
     pub fn lossy(self, accepts: TypicalAcceptance) -> Self {
-        let draws = matches!(self.stage, Stage::Local) && self.local != LawTag::Greedy;
+        let draws = matches!(self.stage, WalkStage::Local) && self.local != LawTag::Greedy;
         Walk {
             lossy: Some(accepts).filter(|_| draws),
             ..self
@@ -263,8 +266,8 @@ impl<W: Weight> Walk<W> {
     /// The law of the sample if it is accepted at the present stage.
     pub fn tag(&self) -> LawTag {
         match self.stage {
-            Stage::Attempt { .. } => LawTag::GlobalExact,
-            Stage::Chain { .. } => LawTag::Mcmc,
+            WalkStage::Attempt { .. } => LawTag::GlobalExact,
+            WalkStage::Chain { .. } => LawTag::Mcmc,
             _ if self.lossy.is_some() => LawTag::Lossy,
             _ => self.local,
         }
@@ -280,14 +283,16 @@ impl<W: Weight> Walk<W> {
         Place::new(self.number, self.position())
     }
 
-    /// Where the token is drawn that follows `more` further tokens of this attempt. A draw depends on its place alone, so the
-    /// rows of a draft can be drawn from all at once, before it is known which of them the text reaches.
+    /// Where the token is drawn that follows `more` further tokens of this attempt. A draw depends on its
+    /// place alone, so the rows of a draft can be drawn from all at once, before it is known which of them
+    /// the text reaches.
     pub fn place_after(&self, more: u32) -> Place {
         Place::new(self.number, self.position().saturating_add(more))
     }
 
-    /// The step of a token that was drawn elsewhere, from the masked row of this place ([`place`](Self::place)); `None`, and
-    /// nothing done, in the middle of an attempt of the global law, which decides more than a token.
+    /// The step of a token that was drawn elsewhere, from the masked row of this place
+    /// ([`place`](Self::place)); `None`, and nothing done, in the middle of an attempt of the global law,
+    /// which decides more than a token.
     pub fn take(&mut self, drawn: Drawn<W>) -> Option<Step<W>> {
         if !self.is_certain() {
             return None;
@@ -296,8 +301,8 @@ impl<W: Weight> Walk<W> {
         Some(self.step_of(drawn))
     }
 
-    /// Teaches the trie, under a law that has one, what the rows of a drafted tree say; see [`Attempt::harvest`]. To be asked
-    /// before the step at this place.
+    /// Teaches the trie, under a law that has one, what the rows of a drafted tree say; see
+    /// [`Attempt::harvest`]. To be asked before the step at this place.
     ///
     /// # Errors
     /// The first that `rows` returns.
@@ -310,17 +315,21 @@ impl<W: Weight> Walk<W> {
         R: Row<W>,
     {
         match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt, .. } => {
+            WalkStage::Attempt { trie, attempt, .. } | WalkStage::Adaptive { trie, attempt, .. } => {
                 attempt.harvest(&mut lock(trie), tree, rows)
             }
-            // The weights of a chain are those of the trie as it was. What is known of errors is not of masks.
-            Stage::Chain { .. } | Stage::Aligned { .. } | Stage::Local | Stage::Weighted => Ok(()),
+            // The weights of a chain are those of the trie as it was. What is known of errors is not of
+            // masks.
+            WalkStage::Chain { .. } | WalkStage::Aligned { .. } | WalkStage::Local | WalkStage::Weighted => {
+                Ok(())
+            }
         }
     }
 
-    /// The step of a token that is asked about, in place of being in a mask that nobody knows; `allowed` is what is known, and
-    /// may hold more. The token is of the local law of what is allowed, and its weight is an estimate of the mass of that; see
-    /// [`asked`]. Under a law that draws more than a token, and with [`Mirostat`], this is [`LawError::NeedsMask`].
+    /// The step of a token that is asked about, in place of being in a mask that nobody knows; `allowed` is
+    /// what is known, and may hold more. The token is of the local law of what is allowed, and its weight is
+    /// an estimate of the mass of that; see [`asked`]. Under a law that draws more than a token, and with
+    /// [`Mirostat`], this is [`LawError::NeedsMask`].
     pub fn next_asked<R, C>(
         &mut self,
         row: &R,
@@ -353,11 +362,11 @@ impl<W: Weight> Walk<W> {
         self.failed
     }
 
-    /// Where the attempts ran out and a chain took their place: how many texts it proposes after the first, and how many it
-    /// has accepted.
+    /// Where the attempts ran out and a chain took their place: how many texts it proposes after the first,
+    /// and how many it has accepted.
     pub fn moves(&self) -> Option<(u32, u32)> {
         match &self.stage {
-            Stage::Chain { chain, .. } => Some(chain.moves()),
+            WalkStage::Chain { chain, .. } => Some(chain.moves()),
             _ => None,
         }
     }
@@ -380,12 +389,14 @@ impl<W: Weight> Walk<W> {
         self.logs.iter().map(|logs| (logs.token, logs.kept)).collect()
     }
 
-    /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them so.
+    /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them
+    /// so.
     pub fn is_certain(&self) -> bool {
-        matches!(self.stage, Stage::Local | Stage::Weighted)
+        matches!(self.stage, WalkStage::Local | WalkStage::Weighted)
     }
 
-    /// A token from the masked row. What is told of it depends on the row, the mask and the token, not on the rule.
+    /// A token from the masked row. What is told of it depends on the row, the mask and the token, not on the
+    /// rule.
     fn masked<R, C>(&self, row: &R, allowed: Allowed<'_>, rule: &impl Rule<W>, chooser: &mut C) -> Step<W>
     where
         R: Row<W>,
@@ -424,7 +435,7 @@ impl<W: Weight> Walk<W> {
 
     fn advance(&mut self, drawn: &Drawn<W>) {
         let weight = match &self.stage {
-            Stage::Adaptive { attempt, .. } => attempt.factor().ln(),
+            WalkStage::Adaptive { attempt, .. } => attempt.factor().ln(),
             _ => drawn.log_kept,
         };
         let logs = Logs {
@@ -442,22 +453,22 @@ impl<W: Weight> Walk<W> {
 
     fn fail(&mut self) -> Step<W> {
         let position = self.position();
-        self.failed += u32::from(!matches!(self.stage, Stage::Chain { .. }));
+        self.failed += u32::from(!matches!(self.stage, WalkStage::Chain { .. }));
         self.number = self.number.wrapping_add(1);
         self.logs.clear();
         self.log_probability = 0.0;
         self.log_weight = 0.0;
-        if let Stage::Chain { .. } = &self.stage {
+        if let WalkStage::Chain { .. } = &self.stage {
             self.begin();
             return Step::Restart;
         }
-        if let Stage::Adaptive {
+        if let WalkStage::Adaptive {
             lost: Lost::GivenUp, ..
         } = &self.stage
         {
             return Step::Stuck(LawError::NoMass { position });
         }
-        if let Stage::Adaptive { trie, .. } = &self.stage {
+        if let WalkStage::Adaptive { trie, .. } = &self.stage {
             let is_hopeless = lock(trie).is_hopeless();
             self.begin();
             return match is_hopeless {
@@ -467,7 +478,7 @@ impl<W: Weight> Walk<W> {
                 false => Step::Restart,
             };
         }
-        let Stage::Attempt {
+        let WalkStage::Attempt {
             trie: shared,
             attempt,
             limit,
@@ -497,8 +508,8 @@ impl<W: Weight> Walk<W> {
         };
         drop(trie);
         self.stage = match next {
-            Some((chain, trie)) => Stage::Chain { trie, chain },
-            None => Stage::Weighted,
+            Some((chain, trie)) => WalkStage::Chain { trie, chain },
+            None => WalkStage::Weighted,
         };
         Step::Restart
     }
@@ -510,7 +521,7 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         R: Row<W>,
         C: Chooser<W> + ?Sized,
     {
-        self.next_by(row, allowed, &Draw, chooser)
+        self.next_by(row, allowed, &DrawRule, chooser)
     }
 
     fn next_by<R, C>(
@@ -525,10 +536,10 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         C: Chooser<W> + ?Sized,
     {
         let step = match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt, .. } => {
+            WalkStage::Attempt { trie, attempt, .. } | WalkStage::Adaptive { trie, attempt, .. } => {
                 attempt.next(&mut lock(trie), row, allowed, chooser)
             }
-            Stage::Aligned { sampler, limit } => match sampler.step(row, allowed, *limit, chooser) {
+            WalkStage::Aligned { sampler, limit } => match sampler.step(row, allowed, *limit, chooser) {
                 Ok(Aligned::Drawn(drawn)) => self.step_of(drawn),
                 Ok(Aligned::Back { kept }) => {
                     self.failed = self.failed.saturating_add(1);
@@ -537,7 +548,7 @@ impl<W: Weight> Sampler<W> for Walk<W> {
                 }
                 Err(why) => Step::Stuck(why),
             },
-            Stage::Chain { chain, .. } => chain.next(row, allowed, chooser).unwrap_or_else(|| {
+            WalkStage::Chain { chain, .. } => chain.next(row, allowed, chooser).unwrap_or_else(|| {
                 let attempts = self.failed;
                 Step::Stuck(LawError::Exhausted { attempts })
             }),
@@ -552,8 +563,9 @@ impl<W: Weight> Sampler<W> for Walk<W> {
     }
 }
 
-/// Begins an attempt with the number that the trie gives it. Walks with the same seed may share a trie: if each counted its
-/// own attempts, the draws of a later one would be those that taught the trie, and the law would be another.
+/// Begins an attempt with the number that the trie gives it. Walks with the same seed may share a trie: if
+/// each counted its own attempts, the draws of a later one would be those that taught the trie, and the law
+/// would be another.
 fn begin<W: Weight>(trie: &mut Trie<W>) -> (u32, Attempt<W>) {
     let number = trie.attempts();
     (number, Attempt::begin(trie, number))

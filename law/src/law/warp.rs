@@ -6,13 +6,13 @@
 //! 2. the frequency and presence penalties, for the tokens of the answer;
 //! 3. the logit bias;
 //! 4. the temperature;
-//! 5. the filters, in the order of the table in [`law`](crate::law#filters-and-the-mask): before the mask under the global
-//!    law, after it under the local one (the reason is there, too).
+//! 5. the filters, in the order of the table in [`law`](crate::law#filters-and-the-mask): before the mask
+//!    under the global law, after it under the local one (the reason is there, too).
 //!
 //! A [`Contrastive`] row is made of two rows before all this.
 //!
-//! All of it depends on the tokens so far and on nothing else, so `p(·|u)` is a law of the prefix `u` and the sequence
-//! laws are well defined.
+//! All of it depends on the tokens so far and on nothing else, so `p(·|u)` is a law of the prefix `u` and the
+//! sequence laws are well defined.
 
 mod contrast;
 
@@ -30,11 +30,13 @@ pub use contrast::{Contrast, Contrastive};
 pub struct Warping {
     /// Divides the logits; 0 takes the most likely token.
     pub temperature: f32,
-    /// Keeps the tokens whose logits are at most this number of standard deviations below the largest; `None` keeps all.
+    /// Keeps the tokens whose logits are at most this number of standard deviations below the largest; `None`
+    /// keeps all.
     pub top_n_sigma: Option<f32>,
     /// Keeps this number of the most likely tokens; `None` keeps all.
     pub top_k: Option<u32>,
-    /// Keeps the fewest tokens of nearly the expected surprise that together are at least this likely; 1 keeps all.
+    /// Keeps the fewest tokens of nearly the expected surprise that together are at least this likely; 1
+    /// keeps all.
     pub typical_p: f32,
     /// Keeps the fewest tokens that together are at least this likely; 1 keeps all.
     pub top_p: f32,
@@ -136,7 +138,8 @@ pub struct Warper {
 }
 
 impl Warper {
-    /// Checks the parameters. The law decides whether the filters cut before the mask (global) or after it (local).
+    /// Checks the parameters. The law decides whether the filters cut before the mask (global) or after it
+    /// (local).
     pub fn new(warping: Warping, law: Law) -> Result<Self, LawError> {
         check(&warping)?;
         let before_mask = law != Law::Local;
@@ -155,8 +158,8 @@ impl Warper {
         })
     }
 
-    /// The same, with rows among these tokens only (packed words): a model may have more logits than its vocabulary has
-    /// tokens, and those count as if they were not there.
+    /// The same, with rows among these tokens only (packed words): a model may have more logits than its
+    /// vocabulary has tokens, and those count as if they were not there.
     pub fn among(self, tokens: Vec<u32>) -> Self {
         Warper {
             tokens: Some(tokens),
@@ -184,22 +187,23 @@ impl Warper {
         self.warping.mirostat.filter(|_| !self.is_greedy())
     }
 
-    /// Whether the rows give every token the probability that the model itself gives it. Filters that follow the mask, and
-    /// greedy decoding among them, change what is drawn but not the row.
+    /// Whether the rows give every token the probability that the model itself gives it. Filters that follow
+    /// the mask, and greedy decoding among them, change what is drawn but not the row.
     pub fn is_identity(&self) -> bool {
         let is_cut = self.is_filtered() && self.before_mask;
         !self.changes_logits() && !self.is_contrast && self.scale() == 1.0 && !is_cut
     }
 
-    /// Whether the logits, the scale and the mask are all that a draw depends on: no penalty, no bias, and no filter but
-    /// that of greedy decoding.
+    /// Whether the logits, the scale and the mask are all that a draw depends on: no penalty, no bias, and no
+    /// filter but that of greedy decoding.
     pub fn is_plain(&self) -> bool {
         let is_row = !self.changes_logits() && !self.is_contrast && self.tokens.is_none();
         is_row && (self.is_greedy() || !self.is_filtered())
     }
 
-    /// The filters that cut what a mask leaves, if all of them keep the most likely tokens up to some rank, and a draw depends on the
-    /// logits, the history, the scale, the mask and these alone. Of a greedy law there are none: the most likely token is taken.
+    /// The filters that cut what a mask leaves, if all of them keep the most likely tokens up to some rank,
+    /// and a draw depends on the logits, the history, the scale, the mask and these alone. Of a greedy law
+    /// there are none: the most likely token is taken.
     pub fn by_rank(&self) -> Option<ByRank> {
         let Warping {
             top_n_sigma,
@@ -273,7 +277,8 @@ impl Warper {
         })
     }
 
-    /// What the logits are multiplied with: 1 over the temperature. A greedy row is told as that of temperature 1.
+    /// What the logits are multiplied with: 1 over the temperature. A greedy row is told as that of
+    /// temperature 1.
     pub fn scale(&self) -> f64 {
         if self.is_greedy() {
             1.0

@@ -1,4 +1,5 @@
-//! Constraints that are functions of what is written: the state is the text, and nothing of the host is copied with it.
+//! Constraints that are functions of what is written: the state is the text, and nothing of the host is
+//! copied with it.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ pub enum Written<'a> {
     Whole(&'a [u8]),
 }
 
-/// A constraint that a function of the text decides. An end token asks whether the text is whole, any other special token is not
-/// allowed.
+/// A constraint that a function of the text decides. An end token asks whether the text is whole, any other
+/// special token is not allowed.
 #[derive(Clone, Debug)]
 pub struct PerText<F> {
     vocabulary: Arc<Vocabulary>,

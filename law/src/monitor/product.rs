@@ -11,7 +11,8 @@ pub struct Product {
 }
 
 impl Product {
-    /// What all of these allow. They are asked in this order, and the first no ends it: the cheap ones go first.
+    /// What all of these allow. They are asked in this order, and the first no ends it: the cheap ones go
+    /// first.
     pub fn new(parts: Vec<Arc<dyn Monitor>>) -> Self {
         Product { parts }
     }
@@ -68,7 +69,8 @@ impl MonitorState for ProductState {
         Ok(())
     }
 
-    /// The masks of those that have one. It is exact if all are: who can only be asked may forbid any token of it.
+    /// The masks of those that have one. It is exact if all are: who can only be asked may forbid any token
+    /// of it.
     fn narrow(&mut self, words: &mut [u32], left: Option<usize>) -> Result<Coverage, Failure> {
         let mut kinds = Vec::with_capacity(self.states.len());
         for (part, state) in self.states.iter_mut().enumerate() {

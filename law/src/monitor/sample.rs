@@ -1,9 +1,10 @@
 //! Tokens under a constraint, of whatever kind its answers are.
 //!
-//! [`verify`] judges a drafted tree without a mask: at each node it draws the token that would be drawn without drafts, by asking, and
-//! goes on where that was drafted. With the row perturbed once, the first allowed token in descending order is the draw, so where
-//! the model is right a constraint is asked about two tokens a place, however many there are; and a draft
-//! that the constraint forbids is never taken, because it is not drawn.
+//! [`verify`] judges a drafted tree without a mask: at each node it draws the token that would be drawn
+//! without drafts, by asking, and goes on where that was drafted. With the row perturbed once, the first
+//! allowed token in descending order is the draw, so where the model is right a constraint is asked about two
+//! tokens a place, however many there are; and a draft that the constraint forbids is never taken, because it
+//! is not drawn.
 
 use super::{Coverage, Failure, MonitorState};
 use crate::draft::{Node, NodeId};
@@ -35,9 +36,9 @@ impl Ask for Asked<'_> {
     }
 }
 
-/// The next step of a walk under a constraint: a masked draw where its mask is exact, and one by asking where not
-/// ([`Walk::next_asked`]). `left` is how many tokens may come, the end token included. The state stays as it is; whoever
-/// takes the token advances it.
+/// The next step of a walk under a constraint: a masked draw where its mask is exact, and one by asking where
+/// not ([`Walk::next_asked`]). `left` is how many tokens may come, the end token included. The state stays as
+/// it is; whoever takes the token advances it.
 ///
 /// # Errors
 /// The constraint has no answer; the walk is not to be used any further.
@@ -68,9 +69,9 @@ where
     asked.failure.map_or(Ok(step), Err)
 }
 
-/// Walks down a drafted tree under a constraint, whose state is that of the text; it is left as it was. `rows` are those after the
-/// text (for `None`) and after each node of the path, until there is none. Every token has the law that it has without drafts,
-/// and with the same chooser it is the same.
+/// Walks down a drafted tree under a constraint, whose state is that of the text; it is left as it was.
+/// `rows` are those after the text (for `None`) and after each node of the path, until there is none. Every
+/// token has the law that it has without drafts, and with the same chooser it is the same.
 ///
 /// # Errors
 /// The constraint has no answer, or `rows` has an error.

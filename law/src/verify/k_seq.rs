@@ -6,8 +6,8 @@ use crate::law::{Allowed, Chooser, Part, Place, Purpose, Row, Table, Weight};
 /// How often the interval in which the factor lies is halved.
 const STEPS: usize = 10;
 
-/// Judges tokens that were drawn from one proposal independently of each other, so that one may come several times
-/// (SpecTr, [Sun et al. 2023](https://arxiv.org/abs/2310.15141)):
+/// Judges tokens that were drawn from one proposal independently of each other, so that one may come several
+/// times (SpecTr, [Sun et al. 2023](https://arxiv.org/abs/2310.15141)):
 ///
 /// ```text
 ///   kept = min(q, p / ρ)        β = Σ kept
@@ -15,12 +15,14 @@ const STEPS: usize = 10;
 ///   none accepted:    draw from  norm(p − kept · (1 − (1 − β)^k) / β)
 /// ```
 ///
-/// The token returned has the law `target` exactly for every `ρ` with `(1 − (1 − β)^k) / β ≤ ρ`, since nothing is taken off `p` then that
-/// it does not have. The smallest such `ρ` lies between 1 and `k` and accepts the most, `1 − (1 − β)^k`, which is at least
-/// `1 − (1 − 1/k)^k` of what the best rule for independent drafts accepts; it is found to `(k − 1) / 1024` by halving, from the two rows
-/// alone. A single token is judged by the [residual rule](super::residual), with `ρ = 1`.
+/// The token returned has the law `target` exactly for every `ρ` with `(1 − (1 − β)^k) / β ≤ ρ`, since
+/// nothing is taken off `p` then that it does not have. The smallest such `ρ` lies between 1 and `k` and
+/// accepts the most, `1 − (1 − β)^k`, which is at least `1 − (1 − 1/k)^k` of what the best rule for
+/// independent drafts accepts; it is found to `(k − 1) / 1024` by halving, from the two rows alone. A single
+/// token is judged by the [residual rule](super::residual), with `ρ = 1`.
 ///
-/// All laws must be the ones inside the mask. `None` if the target has no mass. Cost: some passes over both rows.
+/// All laws must be the ones inside the mask. `None` if the target has no mass. Cost: some passes over both
+/// rows.
 pub fn k_seq<W: Weight>(
     target: &impl Part<W>,
     proposal: &impl Part<W>,

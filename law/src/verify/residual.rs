@@ -11,7 +11,8 @@ pub struct Judged {
     pub accepted: bool,
 }
 
-/// Judges tokens that were drawn one after the other, each from its proposal, in the order in which they were drawn:
+/// Judges tokens that were drawn one after the other, each from its proposal, in the order in which they were
+/// drawn:
 ///
 /// ```text
 ///   p ← target
@@ -19,13 +20,15 @@ pub struct Judged {
 ///   none accepted:     draw from p
 /// ```
 ///
-/// The token returned has the law `target` exactly, as long as each token was drawn from its `q`, which may depend on the
-/// tokens before it. Drawn without replacement, `q` is the drafter's row without those. A single token is accepted with
-/// probability `Σ min(target, q)`, which is the best possible; without any this draws from the target.
+/// The token returned has the law `target` exactly, as long as each token was drawn from its `q`, which may
+/// depend on the tokens before it. Drawn without replacement, `q` is the drafter's row without those. A
+/// single token is accepted with probability `Σ min(target, q)`, which is the best possible; without any this
+/// draws from the target.
 ///
 /// All laws must be the ones inside the mask: cut and renormalised. `None` if the target has no mass.
 ///
-/// The draws differ from those of undrafted decoding, so a seed does not give the same tokens as without a draft.
+/// The draws differ from those of undrafted decoding, so a seed does not give the same tokens as without a
+/// draft.
 pub fn residual<W: Weight, Q: Part<W>>(
     target: &impl Part<W>,
     trials: impl IntoIterator<Item = (u32, Q)>,

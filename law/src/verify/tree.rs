@@ -38,12 +38,12 @@ impl<W> Verified<W> {
     }
 }
 
-/// Chooses tokens down a drafted tree, each by the rule for the children of its node (see [`verify`](super)); with an empty
-/// draft this is plain decoding. Parents stand before their children.
+/// Chooses tokens down a drafted tree, each by the rule for the children of its node (see [`verify`](super));
+/// with an empty draft this is plain decoding. Parents stand before their children.
 ///
-/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called for the nodes of the path
-/// alone. Where it says that there is no row, the walk ends and the text is open: a drafter that has to stop after a sampled
-/// token still offers that one, but nobody has to compute what follows it.
+/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called for the
+/// nodes of the path alone. Where it says that there is no row, the walk ends and the text is open: a drafter
+/// that has to stop after a sampled token still offers that one, but nobody has to compute what follows it.
 pub fn tree<'m, W, R, Q, S, E>(
     draft: &[Node<S, Q>],
     mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, E>,
@@ -68,12 +68,12 @@ where
     down(draft, step)
 }
 
-/// Walks down a drafted tree by the step of the sampler at each node, from the text to the first node at which the token
-/// chosen is no child, or after which nothing follows.
+/// Walks down a drafted tree by the step of the sampler at each node, from the text to the first node at
+/// which the token chosen is no child, or after which nothing follows.
 ///
-/// `step(node)` is the step after a node, or after the text for `None`; it is asked for the nodes of the path alone, in
-/// order. Where it is `None`, the walk ends and the text is open. This is what [`tree`] does with rows; it serves by itself
-/// where tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
+/// `step(node)` is the step after a node, or after the text for `None`; it is asked for the nodes of the path
+/// alone, in order. Where it is `None`, the walk ends and the text is open. This is what [`tree`] does with
+/// rows; it serves by itself where tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
 ///
 /// # Errors
 /// The first that `step` returns.
@@ -108,7 +108,8 @@ pub fn down<W, S, Q, E>(
         };
         let token = drawn.token;
         verified.drawn.push(drawn);
-        // A token that the residual rule draws in place of its trials is none of them, so this is right for all rules.
+        // A token that the residual rule draws in place of its trials is none of them, so this is right for
+        // all rules.
         let Some((child, _)) = children(draft, at).find(|(_, node)| node.token == token) else {
             break;
         };
@@ -118,7 +119,8 @@ pub fn down<W, S, Q, E>(
     Ok(verified)
 }
 
-/// The children of a node in order of offering. They stand after it, so a walk down ends whatever the parents are.
+/// The children of a node in order of offering. They stand after it, so a walk down ends whatever the parents
+/// are.
 fn children<S, Q>(
     draft: &[Node<S, Q>],
     parent: Option<NodeId>,
@@ -131,7 +133,8 @@ fn children<S, Q>(
         .filter(move |(_, node)| node.parent == parent)
 }
 
-/// The rule for the children of a node: the residual rule for those that were sampled, and one draw for the others.
+/// The rule for the children of a node: the residual rule for those that were sampled, and one draw for the
+/// others.
 struct Siblings<'d, 'm, S, Q> {
     nodes: Vec<&'d Node<S, Q>>,
     allowed: Allowed<'m>,
@@ -147,7 +150,8 @@ impl<S, Q> Siblings<'_, '_, S, Q> {
         })
     }
 
-    /// The row that all sampled tokens were drawn from independently of each other, if there are several and they were.
+    /// The row that all sampled tokens were drawn from independently of each other, if there are several and
+    /// they were.
     fn common_row(&self) -> Option<&Q> {
         let (_, first, _) = self.sampled().next()?;
         let is_like = |(_, row, is_independent)| is_independent && Arc::ptr_eq(first, row);

@@ -1,4 +1,5 @@
-//! The builder of an answer: samples grow side by side, and a writer puts their parts into the shapes of a route.
+//! The builder of an answer: samples grow side by side, and a writer puts their parts into the shapes of a
+//! route.
 //!
 //! ```text
 //!   (sample, event) ─► SampleState ─► text ─► PartReader ─► parts ─► Writer ─► bytes

@@ -1,7 +1,8 @@
-//! Certificates: answers checked again, by code that shares nothing with the grammar engine where there is some.
+//! Certificates: answers checked again, by code that shares nothing with the grammar engine where there is
+//! some.
 //!
-//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts by
-//! looking for the text in them. For grammars there is no second reader, and a certificate says so.
+//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts
+//! by looking for the text in them. For grammars there is no second reader, and a certificate says so.
 
 mod validation_cost;
 
@@ -30,17 +31,18 @@ pub struct Certifier {
 }
 
 enum Checker {
-    Schema(Box<Reader>),
+    Schema(Box<SchemaReader>),
     Regex(regex::Regex),
     List(Vec<String>),
     /// A text of which the answer is a span.
     Text(String, Boundary),
-    /// No second reader; the text goes through the machine byte by byte, where the decoder went token by token.
+    /// No second reader; the text goes through the machine byte by byte, where the decoder went token by
+    /// token.
     Machine(Box<Grammar>),
 }
 
 /// A schema as the independent program reads it.
-struct Reader {
+struct SchemaReader {
     schema: Value,
     validator: jsonschema::Validator,
     /// Takes its place where it would take too many steps.
@@ -131,7 +133,7 @@ impl Certifier {
     }
 }
 
-impl Reader {
+impl SchemaReader {
     fn check(&self, text: &str) -> Option<(bool, &'static str)> {
         match serde_json::from_str::<Value>(text) {
             Ok(value) if validation_cost::is_small(&self.schema, &value) => {
@@ -162,7 +164,7 @@ fn checker(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Checker
             let Ok(validator) = jsonschema::validator_for(&schema) else {
                 return machine();
             };
-            let reader = Reader {
+            let reader = SchemaReader {
                 schema,
                 validator,
                 machine: grammar.cloned(),

@@ -1,10 +1,10 @@
 //! How sure the model was of each value that it wrote: of every string, number and word of a JSON text.
 //!
 //! A value's probability is that of the tokens that hold a byte of it, as the model itself gave it before the
-//! constraint; of a number also the byte after it, which decides that the number ends. Tokens often hold more than
-//! the value (`","` ends one and begins the next); they count whole. Beside it stands the mass that was on allowed
-//! tokens there, after temperature and filters: where it is small, the constraint decided more than the model.
-//! Where the constraint leaves few values, [`closed`] names them.
+//! constraint; of a number also the byte after it, which decides that the number ends. Tokens often hold more
+//! than the value (`","` ends one and begins the next); they count whole. Beside it stands the mass that was
+//! on allowed tokens there, after temperature and filters: where it is small, the constraint decided more
+//! than the model. Where the constraint leaves few values, [`closed`] names them.
 
 pub mod closed;
 pub mod value_options;
@@ -17,7 +17,7 @@ use crate::wire::response::{Confidence, finite};
 
 /// A token of an answer: where its text ends, and its logarithms.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct TokenStep {
     token: u32,
     end: usize,
     logprob: f64,
@@ -36,14 +36,14 @@ struct Span {
 #[derive(Debug, Default)]
 pub struct Trace {
     bytes: Vec<u8>,
-    steps: Vec<Step>,
+    steps: Vec<TokenStep>,
 }
 
 impl Trace {
     /// Notes a token, and the bytes that it wrote.
     pub fn push(&mut self, (token, bytes): (u32, &[u8]), logprob: f32, log_mass: f32) {
         self.bytes.extend_from_slice(bytes);
-        self.steps.push(Step {
+        self.steps.push(TokenStep {
             token,
             end: self.bytes.len(),
             logprob: logprob.into(),
@@ -67,11 +67,11 @@ impl Trace {
             };
             let begin = from + at;
             from = begin + text.len();
-            let call = (kind == Kind::Call).then(|| {
+            let call = (kind == ValueKind::Call).then(|| {
                 calls += 1;
                 calls - 1
             });
-            if kind != Kind::Thought {
+            if kind != ValueKind::Thought {
                 told.extend(self.values(begin, &text, call));
             }
         }
@@ -112,7 +112,7 @@ impl Trace {
         let first = self.steps.partition_point(|step| step.end <= span.begin);
         let last = self.steps.partition_point(|step| step.end < span.decided);
         let steps = self.steps.get(first..=last).unwrap_or_default();
-        let sum = |number: fn(&Step) -> f64| finite(steps.iter().map(number).sum());
+        let sum = |number: fn(&TokenStep) -> f64| finite(steps.iter().map(number).sum());
         let (logprob, log_mass) = (sum(|step| step.logprob), sum(|step| step.log_mass));
         Confidence {
             path,
@@ -127,24 +127,24 @@ impl Trace {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Thought,
     Content,
     Call,
 }
 
 /// The texts of an answer, each put together.
-fn joined(parts: &[Part]) -> Vec<(Kind, String)> {
-    let mut texts: Vec<(Kind, String)> = Vec::new();
+fn joined(parts: &[Part]) -> Vec<(ValueKind, String)> {
+    let mut texts: Vec<(ValueKind, String)> = Vec::new();
     for part in parts {
         let (kind, text) = match part {
-            Part::Reasoning(text) => (Kind::Thought, text.as_str()),
-            Part::Content(text) => (Kind::Content, text.as_str()),
+            Part::Reasoning(text) => (ValueKind::Thought, text.as_str()),
+            Part::Content(text) => (ValueKind::Content, text.as_str()),
             Part::Opened(_) => {
-                texts.push((Kind::Call, String::new()));
+                texts.push((ValueKind::Call, String::new()));
                 continue;
             }
-            Part::Input(text) => (Kind::Call, text.as_str()),
+            Part::Input(text) => (ValueKind::Call, text.as_str()),
             Part::Closed => continue,
         };
         match texts.last_mut().filter(|(last, _)| *last == kind) {

@@ -5,9 +5,10 @@
 //!   options ─► a tree ──┴─► one request, a pass or a few ─► ln P of each option ─► normalised over the list
 //! ```
 //!
-//! The probability is that of the whole text of an option, in the tokens that the model's tokenizer makes of it or in all that
-//! write it, so options may be of any length and number. Nothing is drawn: the same question always gets the same numbers. Where
-//! one option is the beginning of another, the probability of ending there counts too.
+//! The probability is that of the whole text of an option, in the tokens that the model's tokenizer makes of
+//! it or in all that write it, so options may be of any length and number. Nothing is drawn: the same
+//! question always gets the same numbers. Where one option is the beginning of another, the probability of
+//! ending there counts too.
 
 use std::sync::Arc;
 
@@ -142,7 +143,8 @@ impl Weighing<'_> {
         self.request(prompt, options, (true, Some(spans.told.min(texts.len()))))
     }
 
-    /// The request that weighs options after a prompt; with their ends, or without; all, or so many of the likeliest.
+    /// The request that weighs options after a prompt; with their ends, or without; all, or so many of the
+    /// likeliest.
     fn request(
         &self,
         prompt: Vec<u32>,
@@ -224,7 +226,8 @@ pub async fn answer(
     Ok((answer.to_string(), usage))
 }
 
-/// The answer to a question for a span: the likeliest ones, each with the probability that the model writes it and ends.
+/// The answer to a question for a span: the likeliest ones, each with the probability that the model writes
+/// it and ends.
 fn extracted(question: &Question, spans: &Spans, weighed: &[Weighed]) -> Value {
     let span = |weighed: &Weighed| {
         let place = spans.characters(weighed.option);

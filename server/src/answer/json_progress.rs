@@ -1,4 +1,5 @@
-//! Progress of a JSON text while it is written: which values it holds, where they stand, and when each is complete.
+//! Progress of a JSON text while it is written: which values it holds, where they stand, and when each is
+//! complete.
 //!
 //! ```text
 //!   {"name": "Ada", "tags": ["a", "b"]}
@@ -9,13 +10,14 @@
 //!   └────────────────────────────── Opened (the root)
 //! ```
 //!
-//! It reads what a grammar has already made sure of, so it does not judge: for text that is not JSON it tells nothing
-//! useful, and does no harm. There is no recursion; what nests deeper than `DEPTH` is told as one value.
+//! It reads what a grammar has already made sure of, so it does not judge: for text that is not JSON it tells
+//! nothing useful, and does no harm. There is no recursion; what nests deeper than `PROGRESS_DEPTH` is told
+//! as one value.
 
 use serde_json::{Value, json};
 
 /// How deep values are told apart.
-const DEPTH: usize = 64;
+const PROGRESS_DEPTH: usize = 64;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub enum JsonEvent {
 
 /// An object or an array that is open.
 #[derive(Debug)]
-struct Level {
+struct OpenLevel {
     object: bool,
     /// Whether a key comes next.
     wants_key: bool,
@@ -40,7 +42,7 @@ struct Level {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum ProgressAt {
     Between,
     Text {
         begin: usize,
@@ -64,8 +66,8 @@ pub struct JsonProgress {
     read: usize,
     /// The pointer of the innermost open value.
     path: String,
-    levels: Vec<Level>,
-    at: At,
+    levels: Vec<OpenLevel>,
+    at: ProgressAt,
 }
 
 impl Default for JsonProgress {
@@ -75,7 +77,7 @@ impl Default for JsonProgress {
             read: 0,
             path: String::new(),
             levels: Vec::new(),
-            at: At::Between,
+            at: ProgressAt::Between,
         }
     }
 }
@@ -95,7 +97,7 @@ impl JsonProgress {
     /// The text has ended, and with it a number at the root.
     pub fn finish(&mut self) -> Vec<JsonEvent> {
         let mut found = Vec::new();
-        if let At::Word(begin) = self.at {
+        if let ProgressAt::Word(begin) = self.at {
             self.whole(begin, self.text.len(), &mut found);
         }
         found
@@ -108,29 +110,29 @@ impl JsonProgress {
 
     fn byte(&mut self, byte: u8, found: &mut Vec<JsonEvent>) {
         match self.at {
-            At::Text {
+            ProgressAt::Text {
                 begin,
                 escaped: false,
             } if byte == b'"' => self.quoted(begin, found),
-            At::Text { begin, escaped } => {
+            ProgressAt::Text { begin, escaped } => {
                 let escaped = !escaped && byte == b'\\';
-                self.at = At::Text { begin, escaped };
+                self.at = ProgressAt::Text { begin, escaped };
             }
-            At::Word(_) if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => {}
-            At::Word(begin) => {
+            ProgressAt::Word(_) if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => {}
+            ProgressAt::Word(begin) => {
                 self.whole(begin, self.read, found);
                 self.between(byte, found);
             }
-            At::Deep { .. } => self.deep(byte, found),
-            At::Between => self.between(byte, found),
+            ProgressAt::Deep { .. } => self.deep(byte, found),
+            ProgressAt::Between => self.between(byte, found),
         }
     }
 
     fn between(&mut self, byte: u8, found: &mut Vec<JsonEvent>) {
         let begin = self.read;
         match byte {
-            b'{' | b'[' if self.levels.len() >= DEPTH => {
-                self.at = At::Deep {
+            b'{' | b'[' if self.levels.len() >= PROGRESS_DEPTH => {
+                self.at = ProgressAt::Deep {
                     begin,
                     depth: 1,
                     quoted: false,
@@ -146,18 +148,18 @@ impl JsonProgress {
                 }
             }
             b'"' => {
-                self.at = At::Text {
+                self.at = ProgressAt::Text {
                     begin,
                     escaped: false,
                 }
             }
             b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
-            _ => self.at = At::Word(begin),
+            _ => self.at = ProgressAt::Word(begin),
         }
     }
 
     fn deep(&mut self, byte: u8, found: &mut Vec<JsonEvent>) {
-        let At::Deep {
+        let ProgressAt::Deep {
             begin,
             mut depth,
             mut quoted,
@@ -174,7 +176,7 @@ impl JsonProgress {
             b'}' | b']' if !quoted => depth -= 1,
             _ => {}
         }
-        self.at = At::Deep {
+        self.at = ProgressAt::Deep {
             begin,
             depth,
             quoted,
@@ -194,7 +196,7 @@ impl JsonProgress {
                 level.wants_key = false;
                 let key: String = serde_json::from_str(text).unwrap_or_default();
                 level.key = key.replace('~', "~0").replace('/', "~1");
-                self.at = At::Between;
+                self.at = ProgressAt::Between;
             }
             None => self.whole(begin, end, found),
         }
@@ -211,13 +213,13 @@ impl JsonProgress {
 
     fn whole(&mut self, begin: usize, end: usize, found: &mut Vec<JsonEvent>) {
         found.push(JsonEvent::Whole(self.pointer(), begin..end));
-        self.at = At::Between;
+        self.at = ProgressAt::Between;
     }
 
     fn open(&mut self, object: bool, found: &mut Vec<JsonEvent>) {
         let pointer = self.pointer();
         found.push(JsonEvent::Opened(pointer.clone(), object));
-        self.levels.push(Level {
+        self.levels.push(OpenLevel {
             object,
             wants_key: object,
             key: String::new(),
@@ -234,8 +236,8 @@ impl JsonProgress {
     }
 }
 
-/// What was found as operations of JSON Patch (RFC 6902). Applied in their order to any document, those of a whole
-/// text make its value: the first one replaces the document.
+/// What was found as operations of JSON Patch (RFC 6902). Applied in their order to any document, those of a
+/// whole text make its value: the first one replaces the document.
 pub fn operations(progress: &JsonProgress, found: Vec<JsonEvent>) -> Vec<Value> {
     let operation = |found| {
         let (path, value) = match found {
@@ -311,9 +313,12 @@ mod tests {
         let text = format!("{}\"[\\\"\"{}", "[".repeat(300), "]".repeat(300));
         let mut progress = JsonProgress::default();
         let found = progress.push(&text);
-        assert_eq!(found.len(), DEPTH + 1);
-        let deep = &text[DEPTH..text.len() - DEPTH];
-        let last = JsonEvent::Whole("/0".repeat(DEPTH), DEPTH..DEPTH + deep.len());
+        assert_eq!(found.len(), PROGRESS_DEPTH + 1);
+        let deep = &text[PROGRESS_DEPTH..text.len() - PROGRESS_DEPTH];
+        let last = JsonEvent::Whole(
+            "/0".repeat(PROGRESS_DEPTH),
+            PROGRESS_DEPTH..PROGRESS_DEPTH + deep.len(),
+        );
         assert_eq!(found.last(), Some(&last));
     }
 

@@ -4,9 +4,9 @@
 //!   text ─► [ marks that may just begin are held back ] ─► Reasoning | Content | Opened(tool) | Input
 //! ```
 //!
-//! The grammar of the answer ([`crate::grammars::language`]) makes sure that every text has exactly one reading; this is the
-//! reader. It works on pieces of any length, so streams and whole answers are read by the same code. What the frames of calls
-//! look like is the table [`crate::grammars::frames`].
+//! The grammar of the answer ([`crate::grammars::language`]) makes sure that every text has exactly one
+//! reading; this is the reader. It works on pieces of any length, so streams and whole answers are read by
+//! the same code. What the frames of calls look like is the table [`crate::grammars::frames`].
 
 use std::sync::Arc;
 
@@ -30,8 +30,9 @@ pub enum Part {
     Closed,
 }
 
-/// What becomes of free text for which the tokens are few. Under a constraint an answer is completed in time; free text
-/// that had to end, or that stands where a call might have stood, is shorter than the model would have it.
+/// What becomes of free text for which the tokens are few. Under a constraint an answer is completed in time;
+/// free text that had to end, or that stands where a call might have stood, is shorter than the model would
+/// have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
     /// It is as the model ended it.
@@ -85,7 +86,7 @@ impl OutputFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum PartAt {
     Start,
     Thought,
     /// Behind a thought, with the line breaks that may still be passed over.
@@ -119,8 +120,8 @@ struct Json {
 }
 
 impl Json {
-    /// How many bytes of `text` still belong to the value, and whether it ended: at a bracket that it did not open, or at a
-    /// mark, which holds no JSON. White space is no part of the value until more of it follows.
+    /// How many bytes of `text` still belong to the value, and whether it ended: at a bracket that it did not
+    /// open, or at a mark, which holds no JSON. White space is no part of the value until more of it follows.
     fn read(&mut self, text: &str) -> (usize, bool) {
         for (at, byte) in text.bytes().enumerate() {
             match (self.quoted, byte) {
@@ -152,7 +153,7 @@ const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 #[derive(Clone, Debug)]
 pub struct PartReader {
     reading: Arc<OutputFormat>,
-    at: At,
+    at: PartAt,
     held: String,
 }
 
@@ -161,28 +162,33 @@ impl PartReader {
     pub fn new(reading: Arc<OutputFormat>) -> Self {
         Self {
             reading,
-            at: At::Start,
+            at: PartAt::Start,
             held: String::new(),
         }
     }
 
     /// Whether the thought is being read.
     pub fn thinks(&self) -> bool {
-        self.at == At::Thought || (self.at == At::Start && self.reading.thought == Thought::Begun)
+        self.at == PartAt::Thought || (self.at == PartAt::Start && self.reading.thought == Thought::Begun)
     }
 
-    /// Whether free text was cut that ends here and of which the tokens left took this. What obeys a constraint is whole,
-    /// however few the tokens were.
+    /// Whether free text was cut that ends here and of which the tokens left took this. What obeys a
+    /// constraint is whole, however few the tokens were.
     pub fn is_cut(&self, cut: Cut) -> bool {
         let is_free = match self.at {
-            At::Start | At::Thought | At::Gap(_) | At::Content => self.reading.has_free_text,
-            At::Rest(tool) => self.reading.is_free_input(tool),
-            At::Open(_) | At::Head(_) | At::Arguments(..) | At::Tail(_) | At::Between(_) | At::End => false,
+            PartAt::Start | PartAt::Thought | PartAt::Gap(_) | PartAt::Content => self.reading.has_free_text,
+            PartAt::Rest(tool) => self.reading.is_free_input(tool),
+            PartAt::Open(_)
+            | PartAt::Head(_)
+            | PartAt::Arguments(..)
+            | PartAt::Tail(_)
+            | PartAt::Between(_)
+            | PartAt::End => false,
         };
         match cut {
             Cut::Nothing => false,
             // Perhaps the beginning of a call was taken away.
-            Cut::Diverted => is_free && self.at == At::Content && self.reading.calls.is_some(),
+            Cut::Diverted => is_free && self.at == PartAt::Content && self.reading.calls.is_some(),
             Cut::Ended => is_free,
         }
     }
@@ -198,19 +204,24 @@ impl PartReader {
     /// Ends the answer: what was held back comes out.
     pub fn finish(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
-        if self.at == At::Start && self.reading.thought != Thought::Begun {
+        if self.at == PartAt::Start && self.reading.thought != Thought::Begun {
             self.enter_answer(&mut parts);
         }
         let rest = std::mem::take(&mut self.held);
         match self.at {
-            At::Thought | At::Start => reasoning(rest, &mut parts),
-            At::Content => content(rest, &mut parts),
-            At::Arguments(..) => input(rest, &mut parts),
-            At::Rest(_) => {
+            PartAt::Thought | PartAt::Start => reasoning(rest, &mut parts),
+            PartAt::Content => content(rest, &mut parts),
+            PartAt::Arguments(..) => input(rest, &mut parts),
+            PartAt::Rest(_) => {
                 input(rest, &mut parts);
                 parts.push(Part::Closed);
             }
-            At::Gap(_) | At::Open(_) | At::Head(_) | At::Tail(_) | At::Between(_) | At::End => {}
+            PartAt::Gap(_)
+            | PartAt::Open(_)
+            | PartAt::Head(_)
+            | PartAt::Tail(_)
+            | PartAt::Between(_)
+            | PartAt::End => {}
         }
         parts
     }
@@ -218,36 +229,36 @@ impl PartReader {
     /// Makes one step; `false` when more text is needed.
     fn step(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.at {
-            At::Start => self.start(parts),
-            At::Thought => {
+            PartAt::Start => self.start(parts),
+            PartAt::Thought => {
                 let (before, found) = self.until(END_THINK);
                 reasoning(before, parts);
                 if found {
-                    self.at = At::Gap(2);
+                    self.at = PartAt::Gap(2);
                 }
                 found
             }
-            At::Gap(lines) => self.gap(lines, parts),
-            At::Content => self.content(parts),
-            At::Open(frame) => self.pass(self.frame(frame).open, At::Head(frame)),
-            At::Head(frame) => self.head(frame, parts),
-            At::Arguments(frame, json) => self.arguments(frame, json, parts),
-            At::Rest(_) => {
+            PartAt::Gap(lines) => self.gap(lines, parts),
+            PartAt::Content => self.content(parts),
+            PartAt::Open(frame) => self.pass(self.frame(frame).open, PartAt::Head(frame)),
+            PartAt::Head(frame) => self.head(frame, parts),
+            PartAt::Arguments(frame, json) => self.arguments(frame, json, parts),
+            PartAt::Rest(_) => {
                 input(std::mem::take(&mut self.held), parts);
                 false
             }
-            At::Tail(frame) => self.tail(frame, parts),
-            At::Between(frame) => self.between(frame),
-            At::End => false,
+            PartAt::Tail(frame) => self.tail(frame, parts),
+            PartAt::Between(frame) => self.between(frame),
+            PartAt::End => false,
         }
     }
 
     fn start(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.reading.thought {
-            Thought::Begun => self.at = At::Thought,
+            Thought::Begun => self.at = PartAt::Thought,
             Thought::Possible if self.held.starts_with(THINK) => {
                 self.held.drain(..THINK.len());
-                self.at = At::Thought;
+                self.at = PartAt::Thought;
             }
             Thought::Possible if THINK.starts_with(self.held.as_str()) => return false,
             Thought::Possible | Thought::None => self.enter_answer(parts),
@@ -263,13 +274,13 @@ impl PartReader {
             .as_ref()
             .filter(|calls| calls.mode == Mode::Bare)
         else {
-            self.at = At::Content;
+            self.at = PartAt::Content;
             return;
         };
         // There is nothing after the arguments of the only call, so they are read like raw input.
         debug_assert_eq!(calls.tools.len(), 1);
         parts.push(Part::Opened(0));
-        self.at = At::Rest(0);
+        self.at = PartAt::Rest(0);
     }
 
     fn gap(&mut self, lines: usize, parts: &mut Vec<Part>) -> bool {
@@ -278,7 +289,7 @@ impl PartReader {
         }
         if lines > 0 && self.held.starts_with('\n') {
             self.held.drain(..1);
-            self.at = At::Gap(lines - 1);
+            self.at = PartAt::Gap(lines - 1);
         } else {
             self.enter_answer(parts);
         }
@@ -298,7 +309,7 @@ impl PartReader {
             .frames
             .iter()
             .position(|other| std::ptr::eq(other, frame));
-        self.at = At::Open(place.unwrap_or_default());
+        self.at = PartAt::Open(place.unwrap_or_default());
         true
     }
 
@@ -307,7 +318,7 @@ impl PartReader {
     }
 
     /// Passes over these pieces.
-    fn pass(&mut self, pieces: &[frames::Piece<'_>], next: At) -> bool {
+    fn pass(&mut self, pieces: &[frames::Piece<'_>], next: PartAt) -> bool {
         let Match::Whole(length) = frames::read(pieces, &self.held) else {
             return false;
         };
@@ -322,8 +333,8 @@ impl PartReader {
             return false;
         };
         self.at = match tools[tool].is_custom() {
-            true => At::Rest(tool),
-            false => At::Arguments(frame, Json::default()),
+            true => PartAt::Rest(tool),
+            false => PartAt::Arguments(frame, Json::default()),
         };
         self.held.drain(..length);
         parts.push(Part::Opened(tool));
@@ -335,9 +346,9 @@ impl PartReader {
         let rest = self.held.split_off(length);
         input(std::mem::replace(&mut self.held, rest), parts);
         self.at = if ended {
-            At::Tail(frame)
+            PartAt::Tail(frame)
         } else {
-            At::Arguments(frame, json)
+            PartAt::Arguments(frame, json)
         };
         ended
     }
@@ -345,7 +356,7 @@ impl PartReader {
     fn tail(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
         let space = self.held.len() - self.held.trim_start_matches(WHITE_SPACE).len();
         self.held.drain(..space);
-        let passed = self.pass(self.frame(frame).tail, At::Between(frame));
+        let passed = self.pass(self.frame(frame).tail, PartAt::Between(frame));
         if passed {
             parts.push(Part::Closed);
         }
@@ -356,10 +367,10 @@ impl PartReader {
     fn between(&mut self, frame: Framing) -> bool {
         let Frame { close, between, .. } = self.frame(frame);
         match frames::read(*close, &self.held) {
-            Match::Whole(_) if close.is_empty() => self.pass(between, At::Head(frame)),
-            Match::Whole(_) => self.pass(close, At::End),
+            Match::Whole(_) if close.is_empty() => self.pass(between, PartAt::Head(frame)),
+            Match::Whole(_) => self.pass(close, PartAt::End),
             Match::Begun => false,
-            Match::Not => self.pass(between, At::Head(frame)),
+            Match::Not => self.pass(between, PartAt::Head(frame)),
         }
     }
 

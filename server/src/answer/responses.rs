@@ -33,7 +33,7 @@ pub struct ResponsesWriter {
 
 /// The item that is being written.
 struct Item {
-    kind: Kind,
+    kind: ItemKind,
     id: String,
     call_id: String,
     name: String,
@@ -42,38 +42,38 @@ struct Item {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ItemKind {
     Reasoning,
     Message,
     Function,
     Custom,
 }
 
-impl Kind {
+impl ItemKind {
     fn prefix(self) -> &'static str {
         match self {
-            Kind::Reasoning => "rs",
-            Kind::Message => "msg",
-            Kind::Function => "fc",
-            Kind::Custom => "ctc",
+            ItemKind::Reasoning => "rs",
+            ItemKind::Message => "msg",
+            ItemKind::Function => "fc",
+            ItemKind::Custom => "ctc",
         }
     }
 
     /// The events that bring its text, and the field of the last one that holds all of it.
     fn events(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Kind::Reasoning => (
+            ItemKind::Reasoning => (
                 "response.reasoning_text.delta",
                 "response.reasoning_text.done",
                 "text",
             ),
-            Kind::Message => ("response.output_text.delta", "response.output_text.done", "text"),
-            Kind::Function => (
+            ItemKind::Message => ("response.output_text.delta", "response.output_text.done", "text"),
+            ItemKind::Function => (
                 "response.function_call_arguments.delta",
                 "response.function_call_arguments.done",
                 "arguments",
             ),
-            Kind::Custom => (
+            ItemKind::Custom => (
                 "response.custom_tool_call_input.delta",
                 "response.custom_tool_call_input.done",
                 "input",
@@ -82,12 +82,12 @@ impl Kind {
     }
 
     fn has_parts(self) -> bool {
-        matches!(self, Kind::Reasoning | Kind::Message)
+        matches!(self, ItemKind::Reasoning | ItemKind::Message)
     }
 }
 
 impl Item {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ItemKind) -> Self {
         Self {
             kind,
             id: format!("{}_{}", kind.prefix(), crate::operate::random::identity()),
@@ -101,7 +101,7 @@ impl Item {
     /// The part of its content.
     fn part(&self) -> Value {
         match self.kind {
-            Kind::Reasoning => json!({"type": "reasoning_text", "text": self.text}),
+            ItemKind::Reasoning => json!({"type": "reasoning_text", "text": self.text}),
             _ => json!({"type": "output_text", "text": self.text, "annotations": [],
                         "logprobs": logprobs_json(&self.logprobs)}),
         }
@@ -112,15 +112,15 @@ impl Item {
         let begun = status == "in_progress";
         let content = || if begun { json!([]) } else { json!([self.part()]) };
         match self.kind {
-            Kind::Reasoning => {
+            ItemKind::Reasoning => {
                 json!({"id": id, "type": "reasoning", "status": status, "summary": [], "content": content()})
             }
-            Kind::Message => {
+            ItemKind::Message => {
                 json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content()})
             }
-            Kind::Function => json!({"id": id, "type": "function_call", "status": status,
+            ItemKind::Function => json!({"id": id, "type": "function_call", "status": status,
                                      "call_id": self.call_id, "name": self.name, "arguments": text}),
-            Kind::Custom => json!({"id": id, "type": "custom_tool_call", "status": status,
+            ItemKind::Custom => json!({"id": id, "type": "custom_tool_call", "status": status,
                                    "call_id": self.call_id, "name": self.name, "input": text}),
         }
     }
@@ -207,9 +207,9 @@ impl ResponsesWriter {
         let (_, done, field) = kind.events();
         let mut last = json!({field: text});
         match kind {
-            Kind::Message => last["logprobs"] = logprobs,
-            Kind::Function => last["name"] = json!(name),
-            Kind::Reasoning | Kind::Custom => {}
+            ItemKind::Message => last["logprobs"] = logprobs,
+            ItemKind::Function => last["name"] = json!(name),
+            ItemKind::Reasoning | ItemKind::Custom => {}
         }
         self.send_item(done, last, out);
         if kind.has_parts() {
@@ -221,12 +221,12 @@ impl ResponsesWriter {
         self.open = None;
     }
 
-    fn text(&mut self, kind: Kind, text: String, logprobs: Vec<TokenLogprob>, out: &mut String) {
+    fn text(&mut self, kind: ItemKind, text: String, logprobs: Vec<TokenLogprob>, out: &mut String) {
         if self.open.as_ref().is_none_or(|open| open.kind != kind) {
             self.begin(Item::new(kind), out);
         }
         let mut more = json!({"delta": text});
-        if kind == Kind::Message {
+        if kind == ItemKind::Message {
             more["logprobs"] = logprobs_json(&logprobs);
         }
         if let Some(item) = &mut self.open {
@@ -238,7 +238,11 @@ impl ResponsesWriter {
 
     fn call(&mut self, tool: usize, out: &mut String) {
         let call = opened(&self.reading, tool);
-        let kind = if call.custom { Kind::Custom } else { Kind::Function };
+        let kind = if call.custom {
+            ItemKind::Custom
+        } else {
+            ItemKind::Function
+        };
         let mut item = Item::new(kind);
         (item.call_id, item.name) = (call.id, call.name);
         self.begin(item, out);
@@ -248,12 +252,12 @@ impl ResponsesWriter {
         let status = status(sample.ended.finish);
         let mut items = Vec::new();
         if !sample.reasoning.is_empty() {
-            let mut item = Item::new(Kind::Reasoning);
+            let mut item = Item::new(ItemKind::Reasoning);
             item.text.clone_from(&sample.reasoning);
             items.push(item.json("completed"));
         }
         if !sample.content.is_empty() || sample.calls.is_empty() {
-            let mut item = Item::new(Kind::Message);
+            let mut item = Item::new(ItemKind::Message);
             item.text.clone_from(&sample.content);
             if self.logprobs {
                 item.logprobs.clone_from(&sample.logprobs);
@@ -265,7 +269,11 @@ impl ResponsesWriter {
             }));
         }
         for (place, call) in sample.calls.iter().enumerate() {
-            let mut item = Item::new(if call.custom { Kind::Custom } else { Kind::Function });
+            let mut item = Item::new(if call.custom {
+                ItemKind::Custom
+            } else {
+                ItemKind::Function
+            });
             item.call_id.clone_from(&call.id);
             item.name.clone_from(&call.name);
             item.text.clone_from(&call.input);
@@ -290,11 +298,11 @@ impl Writer for ResponsesWriter {
             Vec::new()
         };
         match piece.part {
-            Part::Reasoning(text) => self.text(Kind::Reasoning, text, Vec::new(), out),
-            Part::Content(text) => self.text(Kind::Message, text, logprobs, out),
+            Part::Reasoning(text) => self.text(ItemKind::Reasoning, text, Vec::new(), out),
+            Part::Content(text) => self.text(ItemKind::Message, text, logprobs, out),
             Part::Opened(tool) => self.call(tool, out),
             Part::Input(text) => {
-                let kind = self.open.as_ref().map_or(Kind::Function, |open| open.kind);
+                let kind = self.open.as_ref().map_or(ItemKind::Function, |open| open.kind);
                 self.text(kind, text, Vec::new(), out);
             }
             Part::Closed => self.close("completed", out),
@@ -303,7 +311,7 @@ impl Writer for ResponsesWriter {
 
     fn end(&mut self, end: End, out: &mut String) {
         if self.open.is_none() && self.done.is_empty() {
-            self.begin(Item::new(Kind::Message), out);
+            self.begin(Item::new(ItemKind::Message), out);
         }
         self.close(status(end.ended.finish), out);
         self.finish = end.ended.finish;

@@ -1,5 +1,5 @@
-//! Streams that outlive their connection: a client that lost its own comes back and reads on after the last event
-//! that it saw.
+//! Streams that outlive their connection: a client that lost its own comes back and reads on after the last
+//! event that it saw.
 //!
 //! ```text
 //!   engine ─► EventStream ─► [ events 0, 1, 2, … kept ] ─► reader ─► client
@@ -7,8 +7,9 @@
 //!                                        └── GET /v1/streams/ID, Last-Event-ID: 17 ─► reader from 18
 //! ```
 //!
-//! A task of its own drives the answer, not the connection. What is kept is bounded in bytes over all streams and in
-//! time: a stream that nobody reads for a while is forgotten, and one that still ran then ends in the engine.
+//! A task of its own drives the answer, not the connection. What is kept is bounded in bytes over all streams
+//! and in time: a stream that nobody reads for a while is forgotten, and one that still ran then ends in the
+//! engine.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -85,7 +86,8 @@ impl Streams {
         }
     }
 
-    /// Lets an answer run on its own and gives its identity and its first reader. Must be called inside the runtime.
+    /// Lets an answer run on its own and gives its identity and its first reader. Must be called inside the
+    /// runtime.
     ///
     /// # Errors
     /// Streams are not kept here, or there is no room for more.
@@ -166,7 +168,8 @@ impl Streams {
 }
 
 impl Kept {
-    /// Keeps a piece, whether there is room or not: the error that ends a stream without room must be read too.
+    /// Keeps a piece, whether there is room or not: the error that ends a stream without room must be read
+    /// too.
     fn add(&mut self, log: &Log, piece: &[u8]) {
         let before = locked(&log.state).bytes;
         log.push(piece);

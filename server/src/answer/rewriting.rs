@@ -6,7 +6,8 @@ use crate::answer::writer::{Base, End, Piece, Whole, Writer, told};
 use crate::wire::grammars::repair::{Rewritten, rewritten};
 use crate::wire::response::{Extension, Usage};
 
-/// The pairs of places, without what both texts begin and end with, beyond which two texts are not compared: a fraction of a second.
+/// The pairs of places, without what both texts begin and end with, beyond which two texts are not compared:
+/// a fraction of a second.
 const COMPARED: usize = 1 << 27;
 
 /// Writes rewritten texts.

@@ -1,5 +1,5 @@
-//! One sample as it grows: engine events in, news for the client out. Streams send the news as they come, other
-//! answers collect them.
+//! One sample as it grows: engine events in, news for the client out. Streams send the news as they come,
+//! other answers collect them.
 
 mod token_watch;
 
@@ -153,8 +153,8 @@ impl SampleState {
         self.healed = healed.to_vec();
     }
 
-    /// Tells of every token how it came about; with a grammar, where in it the token stands; and which drafts its pass had, if that
-    /// is wanted.
+    /// Tells of every token how it came about; with a grammar, where in it the token stands; and which drafts
+    /// its pass had, if that is wanted.
     pub fn watch(&mut self, grammar: Option<Grammar>, details: TokenDetails) {
         self.watched = Some(TokenWatch::new(grammar, details));
     }
@@ -372,8 +372,8 @@ fn display_bytes(token: u32, bytes: Vec<u8>, vocabulary: &Vocabulary) -> Vec<u8>
     }
 }
 
-/// Likely tokens with what they write behind the prompt; those that contradict its end, of which these bytes are left to be
-/// spelled, could not have come and are left out.
+/// Likely tokens with what they write behind the prompt; those that contradict its end, of which these bytes
+/// are left to be spelled, could not have come and are left out.
 fn alternatives(top: &[(u32, f32)], unspelled: &[u8], vocabulary: &Vocabulary) -> Vec<TopLogprob> {
     let likely = top.iter().filter_map(|&(token, logprob)| {
         let bytes = vocabulary.bytes(token);

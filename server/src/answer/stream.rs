@@ -1,8 +1,8 @@
 //! The body of a streamed answer: server-sent events, one frame for each piece of news.
 //!
-//! The body owns the running samples. When the client goes away, actix drops the body, and with it the sequences in
-//! the engine. While there is nothing to tell (the request waits, the grammar compiles, the global law still tries) a
-//! comment line goes out every few seconds, so that proxies keep the connection.
+//! The body owns the running samples. When the client goes away, actix drops the body, and with it the
+//! sequences in the engine. While there is nothing to tell (the request waits, the grammar compiles, the
+//! global law still tries) a comment line goes out every few seconds, so that proxies keep the connection.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -27,11 +27,11 @@ pub struct EventStream {
     frame: AnswerBuilder,
     running: Running,
     keep_alive: Interval,
-    phase: Phase,
+    phase: StreamPhase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum StreamPhase {
     Opening,
     Writing,
     Closed,
@@ -46,7 +46,7 @@ impl EventStream {
             frame,
             running,
             keep_alive,
-            phase: Phase::Opening,
+            phase: StreamPhase::Opening,
         }
     }
 
@@ -54,13 +54,13 @@ impl EventStream {
     pub fn fail(&mut self, error: &ApiError, write: &mut dyn FnMut(&[u8])) {
         let mut out = String::new();
         self.frame.failed(error, &mut out);
-        self.phase = Phase::Closed;
+        self.phase = StreamPhase::Closed;
         write(out.as_bytes());
     }
 
     /// Takes events while there are some, and writes their frames.
     fn gather(&mut self, context: &mut Context<'_>, out: &mut String) {
-        while out.len() < GATHERED && self.phase == Phase::Writing {
+        while out.len() < GATHERED && self.phase == StreamPhase::Writing {
             let taken = match self.running.poll_next(context) {
                 Poll::Pending => return,
                 Poll::Ready(Err(error)) => Err(error),
@@ -68,10 +68,10 @@ impl EventStream {
             };
             if let Err(error) = taken {
                 self.frame.failed(&error, out);
-                self.phase = Phase::Closed;
+                self.phase = StreamPhase::Closed;
             } else if self.frame.complete() {
                 self.frame.closing(out);
-                self.phase = Phase::Closed;
+                self.phase = StreamPhase::Closed;
             }
         }
     }
@@ -83,11 +83,11 @@ impl Stream for EventStream {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let mut out = String::new();
-        if this.phase == Phase::Opening {
+        if this.phase == StreamPhase::Opening {
             this.frame.opening(&mut out);
-            this.phase = Phase::Writing;
+            this.phase = StreamPhase::Writing;
         }
-        let closed_before = this.phase == Phase::Closed;
+        let closed_before = this.phase == StreamPhase::Closed;
         this.gather(context, &mut out);
         if !out.is_empty() {
             this.keep_alive.reset();

@@ -1,5 +1,5 @@
-//! The buffer between token bytes and text that may be sent: whole characters only, and nothing that could still become
-//! a stop string.
+//! The buffer between token bytes and text that may be sent: whole characters only, and nothing that could
+//! still become a stop string.
 //!
 //! ```text
 //!   bytes ─► [ incomplete character held back ] ─► [ possible stop string held back ] ─► text

@@ -1,4 +1,5 @@
-//! The trait [`Writer`], one for the shapes of each route, and the pieces of an answer that writers are given.
+//! The trait [`Writer`], one for the shapes of each route, and the pieces of an answer that writers are
+//! given.
 
 use serde_json::Value;
 
@@ -56,8 +57,8 @@ pub struct Findings {
 }
 
 impl Base {
-    /// Of a new answer, with an identity of this kind, under a constraint if there is one, to a request of which these
-    /// fields are ignored.
+    /// Of a new answer, with an identity of this kind, under a constraint if there is one, to a request of
+    /// which these fields are ignored.
     pub fn new(
         prefix: &str,
         served: &ServedModel,
@@ -192,7 +193,8 @@ pub trait Writer: Send {
     fn failed(&mut self, error: &ApiError, out: &mut String) {
         sse_event(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
     }
-    /// Whether the whole answer may take long to write, so that it must not be written on a thread that serves connections.
+    /// Whether the whole answer may take long to write, so that it must not be written on a thread that
+    /// serves connections.
     fn is_slow(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! The program that people type. What needs no model it does by itself; for the rest it becomes `lexiform-server`, which lies
-//! beside it.
+//! The program that people type. What needs no model it does by itself; for the rest it becomes
+//! `lexiform-server`, which lies beside it.
 //!
 //! ```text
 //!   lexiform check …   ─► here, in a few milliseconds
@@ -23,8 +23,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The program that has all commands.
 const SERVER: &str = "lexiform-server";
 
-/// The subcommands, as `lexiform --help` lists them. Those without arguments are run by the other program, which also says
-/// what may follow them.
+/// The subcommands, as `lexiform --help` lists them. Those without arguments are run by the other program,
+/// which also says what may follow them.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a model over HTTP, speaking the OpenAI API
@@ -86,19 +86,21 @@ fn main() -> ExitCode {
     program::main::<Command>(&texts, Ok)
 }
 
-/// Whether the other program runs these arguments: the first words, or those that `help` is asked about, say so.
+/// Whether the other program runs these arguments: the first words, or those that `help` is asked about, say
+/// so.
 fn is_elsewhere(args: &[String]) -> bool {
-    let mut words = Words(args.get(1..).unwrap_or_default()).filter(|word| *word != "help");
+    let mut words = ArgumentWords(args.get(1..).unwrap_or_default()).filter(|word| *word != "help");
     match words.next() {
         Some("eval") => words.next() == Some("drafts"),
         word => word.is_some_and(|word| ELSEWHERE.contains(&word)),
     }
 }
 
-/// The arguments that are neither flags nor the value of `--color`, the only flag that may stand before a subcommand.
-struct Words<'a>(&'a [String]);
+/// The arguments that are neither flags nor the value of `--color`, the only flag that may stand before a
+/// subcommand.
+struct ArgumentWords<'a>(&'a [String]);
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for ArgumentWords<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

@@ -1,4 +1,5 @@
-//! Values for flags out of a file: they take the place of the defaults, so flags and environment win over them.
+//! Values for flags out of a file: they take the place of the defaults, so flags and environment win over
+//! them.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,8 @@ use figment::value::{Dict, Value};
 
 use lexiform_cli::failure::{Failure, read_text};
 
-/// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one subcommand.
+/// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one
+/// subcommand.
 ///
 /// # Errors
 /// The file cannot be read, or names a flag that the subcommand does not have.

@@ -1,4 +1,5 @@
-//! `lexiform bench decode`: how fast the decode loop writes, and what part of the machine's memory speed that is.
+//! `lexiform bench decode`: how fast the decode loop writes, and what part of the machine's memory speed that
+//! is.
 //!
 //! ```text
 //!   flags ─► grid: groups of (answers, prompt, temperature), each with the same arms
@@ -6,9 +7,10 @@
 //!   runs of an arm ─► medians ─► report: JSON, table, page
 //! ```
 //!
-//! The arms of a group take turns, so that a machine that becomes slower or faster meanwhile does so for all of them, and each is compared
-//! with its baseline of the same round. No two prompts are the same, so that nothing is found in the cache, and nothing is learned from
-//! earlier answers: both would make later rounds faster than earlier ones.
+//! The arms of a group take turns, so that a machine that becomes slower or faster meanwhile does so for all
+//! of them, and each is compared with its baseline of the same round. No two prompts are the same, so that
+//! nothing is found in the cache, and nothing is learned from earlier answers: both would make later rounds
+//! faster than earlier ones.
 
 mod args;
 mod arms;

@@ -1,12 +1,13 @@
-//! `lexiform eval drafts`: what each drafter saves on tool calls and documents that are written one after the other.
+//! `lexiform eval drafts`: what each drafter saves on tool calls and documents that are written one after the
+//! other.
 //!
 //! ```text
 //!   DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─► figures of the arm
 //!   an arm: which drafts are made, and by which policy they are fed       one arm makes none, and is what others are compared with
 //! ```
 //!
-//! Every request goes the way of a client's, and has a seed, so that all arms write the same texts; where an arm does not, the
-//! report says so.
+//! Every request goes the way of a client's, and has a seed, so that all arms write the same texts; where an
+//! arm does not, the report says so.
 
 mod arms;
 mod page;
@@ -34,8 +35,9 @@ use tasks::Task;
 
 /// Write tool calls and documents with each kind of draft, and compare
 ///
-/// The data is a file of JSON lines, each with `messages`, `question` (as the Berkeley function-calling leaderboard has it) or `prompt`, and
-/// with `tools`, of which one is called, or a `schema`. What an arm has learned from one line it may use in the next.
+/// The data is a file of JSON lines, each with `messages`, `question` (as the Berkeley function-calling
+/// leaderboard has it) or `prompt`, and with `tools`, of which one is called, or a `schema`. What an arm has
+/// learned from one line it may use in the next.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -63,7 +65,8 @@ pub struct Args {
     /// The drafts to compare; by default all of them, with `rest` only where there is a --draft-corpus
     #[arg(long = "arm", value_parser = ARMS.map(|arm| arm.name))]
     arms: Vec<String>,
-    /// Feed all drafts that are made, whatever passes cost, in the place of as many as pay; `svip`, `ucb1` and `exp3` keep to their own policies
+    /// Feed all drafts that are made, whatever passes cost, in the place of as many as pay; `svip`, `ucb1`
+    /// and `exp3` keep to their own policies
     #[arg(long)]
     always: bool,
     /// Write a page with plots to this file

@@ -47,12 +47,13 @@ pub struct Args {
 /// How the texts are drawn.
 #[derive(Debug, clap::Args)]
 struct Sampling {
-    /// The law to draw from: local (each token from what is allowed there), global (the whole text, exactly), or an
-    /// approximation of global by what earlier texts teach (asap), going back from errors (aprad), particles (smc, sir) or a
-    /// Markov chain (mcmc)
+    /// The law to draw from: local (each token from what is allowed there), global (the whole text, exactly),
+    /// or an approximation of global by what earlier texts teach (asap), going back from errors (aprad),
+    /// particles (smc, sir) or a Markov chain (mcmc)
     #[arg(long, default_value = LOCAL, value_parser = LAWS)]
     law: String,
-    /// Search for likely texts instead: the name of a search, or an object of JSON with its name (kind) and parameters
+    /// Search for likely texts instead: the name of a search, or an object of JSON with its name (kind) and
+    /// parameters
     #[arg(long, conflicts_with = "law", value_name = "SEARCH")]
     search: Option<String>,
     /// How many texts
@@ -61,8 +62,8 @@ struct Sampling {
     /// The seed; the same seed gives the same texts
     #[arg(long, allow_hyphen_values = true)]
     seed: Option<i64>,
-    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for any law but local,
-    /// which needs one, where that is 0
+    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for any
+    /// law but local, which needs one, where that is 0
     #[arg(long)]
     temperature: Option<f64>,
     /// The most tokens to write
@@ -147,8 +148,8 @@ pub fn run(args: Args) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// The flags of the model, with a cache for the texts that are asked for. Laws and searches with branches of their own may fill a whole
-/// batch.
+/// The flags of the model, with a cache for the texts that are asked for. Laws and searches with branches of
+/// their own may fill a whole batch.
 fn model(args: &Args) -> ModelArgs {
     let mut model = args.model.clone();
     if args.sampling.law == LOCAL && args.sampling.search.is_none() {
@@ -178,7 +179,8 @@ fn texts(answer: &Value, raw: bool) -> String {
     choices.map(text).collect()
 }
 
-/// The same request that a client would send: the command line can do what the service can do, in the same way.
+/// The same request that a client would send: the command line can do what the service can do, in the same
+/// way.
 fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: String) -> Value {
     let sampling = &args.sampling;
     let mut body = json!({"model": served.name(), "law": sampling.law, "n": sampling.n});

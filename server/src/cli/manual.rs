@@ -1,5 +1,5 @@
-//! `lexiform completions` and `lexiform man`: what a shell completes, and manual pages, both made from the definitions of the
-//! flags.
+//! `lexiform completions` and `lexiform man`: what a shell completes, and manual pages, both made from the
+//! definitions of the flags.
 
 use std::path::PathBuf;
 

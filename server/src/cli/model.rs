@@ -34,13 +34,13 @@ const CACHE_PART: usize = 4;
 /// Which model, and how it runs. Shared by `serve` and `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache, ollama:NAME or ollama:NAME:TAG, or
-    /// demo, which is built in. Nothing is downloaded; `lexiform models` lists what is here. By default the model that `cargo xtask serve` has fetched,
-    /// or else demo
+    /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache,
+    /// ollama:NAME or ollama:NAME:TAG, or demo, which is built in. Nothing is downloaded; `lexiform models`
+    /// lists what is here. By default the model that `cargo xtask serve` has fetched, or else demo
     #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
-    /// A small model that drafts ahead, named like --model; it never changes what is written, only how fast. One with the same
-    /// tokenizer drafts best
+    /// A small model that drafts ahead, named like --model; it never changes what is written, only how fast.
+    /// One with the same tokenizer drafts best
     #[arg(
         help_heading = "Drafts",
         long,
@@ -48,8 +48,8 @@ pub struct ModelArgs {
         value_name = "MODEL"
     )]
     pub draft_model: Option<PathBuf>,
-    /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as said, as best:3, that
-    /// it can best do without. It takes the place of a draft model
+    /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as
+    /// said, as best:3, that it can best do without. It takes the place of a draft model
     #[arg(
         help_heading = "Drafts",
         long,
@@ -58,8 +58,8 @@ pub struct ModelArgs {
         conflicts_with = "draft_model"
     )]
     pub draft_skip: Option<DraftSkip>,
-    /// Guess tokens ahead in so many columns of each pass, and draft from phrases that the guesses show (lookahead decoding): for
-    /// devices on which a pass of a hundred tokens takes as long as one of one
+    /// Guess tokens ahead in so many columns of each pass, and draft from phrases that the guesses show
+    /// (lookahead decoding): for devices on which a pass of a hundred tokens takes as long as one of one
     #[arg(
         help_heading = "Drafts",
         long,
@@ -70,7 +70,8 @@ pub struct ModelArgs {
     /// Where the model runs: cpu, cuda, or cuda:N
     #[arg(help_heading = "Model", long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
-    /// Refused unless it is 1: a process uses one card. Hidden, and there for those who come from servers that have it.
+    /// Refused unless it is 1: a process uses one card. Hidden, and there for those who come from servers
+    /// that have it.
     #[arg(
         help_heading = "Model",
         long,
@@ -81,7 +82,8 @@ pub struct ModelArgs {
     )]
     #[arg(num_args = 0..=1, default_missing_value = "several", value_parser = one_card)]
     pub tensor_parallel_size: Option<usize>,
-    /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on a GPU
+    /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on
+    /// a GPU
     #[arg(
         help_heading = "Model",
         long,
@@ -90,8 +92,9 @@ pub struct ModelArgs {
         value_name = "TYPE"
     )]
     pub dtype: Dtype,
-    /// How the weights are kept: stored, or int8 or fp8, which round them to eight bits: less memory and faster passes of few tokens,
-    /// and another model, which answers name. Needs --device cpu and f32, or a card whose kernels run the model
+    /// How the weights are kept: stored, or int8 or fp8, which round them to eight bits: less memory and
+    /// faster passes of few tokens, and another model, which answers name. Needs --device cpu and f32, or a
+    /// card whose kernels run the model
     #[arg(
         help_heading = "Model",
         long,
@@ -100,8 +103,9 @@ pub struct ModelArgs {
         value_name = "FORMAT"
     )]
     pub weights: WeightFormat,
-    /// Give the same text for the same seed in any company: a text is computed in the same way whatever else is in a pass, which makes
-    /// long prompts slower. Needs --device cpu and f32; requests can insist on it with "batch_invariant"
+    /// Give the same text for the same seed in any company: a text is computed in the same way whatever else
+    /// is in a pass, which makes long prompts slower. Needs --device cpu and f32; requests can insist on it
+    /// with "batch_invariant"
     #[arg(help_heading = "Model", long, env = "LEXIFORM_BATCH_INVARIANT")]
     pub batch_invariant: bool,
     /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program, if it was
@@ -142,8 +146,8 @@ pub struct ModelArgs {
         value_name = "N"
     )]
     pub pass_tokens: usize,
-    /// Tokens of prompts in a pass beside sequences that are being written; by default as many as are left of it. Fewer
-    /// make long prompts slower and the others steadier
+    /// Tokens of prompts in a pass beside sequences that are being written; by default as many as are left of
+    /// it. Fewer make long prompts slower and the others steadier
     #[arg(
         help_heading = "Batches and memory",
         long,
@@ -151,8 +155,8 @@ pub struct ModelArgs {
         value_name = "N"
     )]
     pub prompt_piece: Option<usize>,
-    /// Memory for keys and values, in MiB, at most what a full batch could use. By default 512, and with --device cpu a
-    /// quarter of the memory that is free at start, if that is more
+    /// Memory for keys and values, in MiB, at most what a full batch could use. By default 512, and with
+    /// --device cpu a quarter of the memory that is free at start, if that is more
     #[arg(
         help_heading = "Batches and memory",
         long,
@@ -160,11 +164,12 @@ pub struct ModelArgs {
         value_name = "MIB"
     )]
     pub cache_memory: Option<usize>,
-    /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0 learns nothing
+    /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0
+    /// learns nothing
     #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
     pub draft_memory: usize,
-    /// A folder in which what is learned from the answers of each API key is kept over a restart, its last answers in a quarter of
-    /// that memory. It is made if it is not there
+    /// A folder in which what is learned from the answers of each API key is kept over a restart, its last
+    /// answers in a quarter of that memory. It is made if it is not there
     #[arg(
         help_heading = "Drafts",
         long,
@@ -172,12 +177,12 @@ pub struct ModelArgs {
         value_name = "DIR"
     )]
     pub draft_folder: Option<PathBuf>,
-    /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells whether somebody
-    /// had a similar one
+    /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells
+    /// whether somebody had a similar one
     #[arg(help_heading = "Drafts", long, env = "LEXIFORM_SHARE_DRAFTS")]
     pub share_drafts: bool,
-    /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several times. They are read at
-    /// start, without what is hidden in a folder
+    /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several
+    /// times. They are read at start, without what is hidden in a folder
     #[arg(
         help_heading = "Drafts",
         long,
@@ -271,7 +276,8 @@ impl ModelArgs {
         })
     }
 
-    /// Loads the model of these files to draft for another one. Without a tokenizer of its own it has that of the other one.
+    /// Loads the model of these files to draft for another one. Without a tokenizer of its own it has that of
+    /// the other one.
     fn load_assistant(&self, files: &ModelFiles) -> Result<Assistant, StartError> {
         let LoadedModel { model, eos, .. } = load(files, &self.load_options())?;
         let tokens = match files.has(TOKENIZER) {
@@ -305,8 +311,8 @@ impl ModelArgs {
         options
     }
 
-    /// The sizes of the engine for this model: as much cache as the memory holds, at least one whole context, and no
-    /// more than all sequences of a full batch could use.
+    /// The sizes of the engine for this model: as much cache as the memory holds, at least one whole context,
+    /// and no more than all sequences of a full batch could use.
     pub fn engine_config(&self, model: &dyn Model) -> EngineConfig {
         let whole = model.max_positions().div_ceil(BLOCK).max(1);
         let bytes = model.cache_bytes_per_token().saturating_mul(BLOCK).max(1);
@@ -333,7 +339,8 @@ impl ModelArgs {
         }
     }
 
-    /// What answers are drafted from. Phrases are guessed for what nobody has written yet, so all else comes first.
+    /// What answers are drafted from. Phrases are guessed for what nobody has written yet, so all else comes
+    /// first.
     fn learners(&self) -> Vec<Learner> {
         let mut learners = DraftStores::default().learners;
         learners.extend(self.draft_lookahead.map(|_| Learner::Phrases));

@@ -12,9 +12,9 @@ use lexiform_cli::shown::output::Output;
 
 /// List the models on this disk, and whether they can be run.
 ///
-/// They are looked for where programs keep them: those that `cargo xtask serve` has fetched, the Hugging Face cache (HF_HUB_CACHE,
-/// HF_HOME) and Ollama's store (OLLAMA_MODELS). The first column is what --model takes. No weights are loaded: a model that is
-/// said to run may still be too large for the memory, or broken.
+/// They are looked for where programs keep them: those that `cargo xtask serve` has fetched, the Hugging Face
+/// cache (HF_HUB_CACHE, HF_HOME) and Ollama's store (OLLAMA_MODELS). The first column is what --model takes.
+/// No weights are loaded: a model that is said to run may still be too large for the memory, or broken.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -35,11 +35,11 @@ impl Args {
 /// Standard output cannot be written.
 pub fn run(args: Args) -> Outcome {
     let Inventory { models, cut } = source::inventory(&Stores::of_user());
-    let rows: Vec<Row> = models.into_iter().filter_map(Row::of).collect();
+    let rows: Vec<ModelRow> = models.into_iter().filter_map(ModelRow::of).collect();
     args.output.print(
         || {
             let cut: Vec<Value> = cut.iter().map(|(store, most)| json!({"store": store, "listed": most})).collect();
-            json!({"ok": true, "exit": 0, "models": rows.iter().map(Row::json).collect::<Vec<_>>(), "cut": cut})
+            json!({"ok": true, "exit": 0, "models": rows.iter().map(ModelRow::json).collect::<Vec<_>>(), "cut": cut})
         },
         || {
             let mut text = table(&rows);
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Outcome {
 }
 
 /// A model and what the engine says of it.
-struct Row {
+struct ModelRow {
     word: String,
     store: &'static str,
     bytes: Option<u64>,
@@ -65,7 +65,7 @@ struct Row {
     described: Result<ModelConfig, String>,
 }
 
-impl Row {
+impl ModelRow {
     /// `None` for a demo model that this program does not have.
     fn of(listed: Listed) -> Option<Self> {
         let Listed { word, store, found } = listed;
@@ -83,7 +83,7 @@ impl Row {
                 (Some(place.bytes()), Some(format), described)
             }
         };
-        Some(Row {
+        Some(ModelRow {
             word,
             store,
             bytes,
@@ -115,7 +115,7 @@ impl Row {
 const SAFETENSORS: &str = "safetensors";
 
 /// The models that can be run as a table, and below it the others, each with the reason.
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[ModelRow]) -> String {
     let (mut cells, mut problems) = (
         vec![["--model", "size", "format", "architecture", "context", "where"].map(str::to_owned)],
         String::new(),

@@ -27,8 +27,9 @@ use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///
-/// Every flag can also be set by an environment variable, LEXIFORM_ and the flag's name in capitals, and in a TOML file
-/// that --config names: `max-batch = 16`. A flag wins over the environment, and the environment over the file.
+/// Every flag can also be set by an environment variable, LEXIFORM_ and the flag's name in capitals, and in a
+/// TOML file that --config names: `max-batch = 16`. A flag wins over the environment, and the environment
+/// over the file.
 ///
 /// Examples:
 ///   lexiform serve                                      the fetched model, or demo, on 127.0.0.1:8000
@@ -49,7 +50,8 @@ pub struct Args {
     /// The port to listen on; 0 takes a free one
     #[arg(help_heading = "Address", long, env = "LEXIFORM_PORT", default_value_t = 8000)]
     port: u16,
-    /// The name of the model in requests; by default that of its file or folder, or what --model says for one of a store
+    /// The name of the model in requests; by default that of its file or folder, or what --model says for one
+    /// of a store
     #[arg(
         help_heading = "Address",
         long,
@@ -77,8 +79,8 @@ struct Limits {
     /// The largest request body, in bytes
     #[arg(long, env = "LEXIFORM_BODY_LIMIT", default_value_t = BODY_LIMIT, value_name = "BYTES")]
     body_limit: usize,
-    /// Seconds within which a request body must arrive; one that comes slower than 1 KiB a second on average is given up
-    /// after 5
+    /// Seconds within which a request body must arrive; one that comes slower than 1 KiB a second on average
+    /// is given up after 5
     #[arg(long, env = "LEXIFORM_BODY_SECONDS", default_value_t = BodyLimits::default().time.as_secs(), value_name = "N")]
     body_seconds: u64,
     /// Memory for all request bodies that arrive or are being read, in MiB; more are refused with status 503
@@ -89,8 +91,8 @@ struct Limits {
         value_name = "MIB"
     )]
     body_memory: usize,
-    /// Request bodies that may be unfinished at a time, at most half of the connections; beyond that the oldest is refused
-    /// with status 503
+    /// Request bodies that may be unfinished at a time, at most half of the connections; beyond that the
+    /// oldest is refused with status 503
     #[arg(
         long,
         env = "LEXIFORM_UNFINISHED_BODIES",
@@ -138,7 +140,8 @@ struct Limits {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
-    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask. SIGHUP reads it again
+    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask. SIGHUP reads it
+    /// again
     #[arg(long, env = "LEXIFORM_API_KEYS", value_name = "FILE")]
     api_keys: Option<PathBuf>,
     /// A certificate chain in PEM, to speak HTTPS; SIGHUP reads it and its key again
@@ -147,8 +150,8 @@ struct Access {
     /// The key of the certificate in PEM
     #[arg(long, env = "LEXIFORM_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Certificates of authorities in PEM: only clients that show a certificate of one of them may connect, also for
-    /// /live and /ready (see --metrics-address). SIGHUP reads them again
+    /// Certificates of authorities in PEM: only clients that show a certificate of one of them may connect,
+    /// also for /live and /ready (see --metrics-address). SIGHUP reads them again
     #[arg(
         long,
         env = "LEXIFORM_TLS_CLIENT_CA",
@@ -156,8 +159,8 @@ struct Access {
         requires = "tls_cert"
     )]
     tls_client_ca: Option<PathBuf>,
-    /// Another address for /metrics, /live and /ready, as 127.0.0.1:9090, over plain HTTP and without keys; /metrics is
-    /// not served beside the API then
+    /// Another address for /metrics, /live and /ready, as 127.0.0.1:9090, over plain HTTP and without keys;
+    /// /metrics is not served beside the API then
     #[arg(long, env = "LEXIFORM_METRICS_ADDRESS", value_name = "HOST:PORT")]
     metrics_address: Option<String>,
     /// Origins whose pages may ask, as https://example.org; may be given several times
@@ -177,8 +180,8 @@ struct Access {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 struct Logs {
-    /// How much is logged: error, warn, info or debug; info has a line for each request, with its id and the trace that
-    /// its traceparent names
+    /// How much is logged: error, warn, info or debug; info has a line for each request, with its id and the
+    /// trace that its traceparent names
     #[arg(long, env = "LEXIFORM_LOG", default_value = "warn", value_name = "LEVEL")]
     log: tracing::Level,
     /// How it is logged
@@ -189,11 +192,13 @@ struct Logs {
         value_name = "FORMAT"
     )]
     log_format: Format,
-    /// A file to which an account of every request is appended, a line of JSON each, without prompts and answers
+    /// A file to which an account of every request is appended, a line of JSON each, without prompts and
+    /// answers
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. A request's trace tells how long it
-    /// was prepared, compiled, queued, read and written; it goes on that of its traceparent, unless that is not sampled
+    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. A request's trace
+    /// tells how long it was prepared, compiled, queued, read and written; it goes on that of its
+    /// traceparent, unless that is not sampled
     #[arg(long, env = "LEXIFORM_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<Endpoint>,
 }
@@ -332,8 +337,9 @@ impl Tls {
     }
 }
 
-/// Reads keys and certificates again at each SIGHUP, each file for itself. Without any the signal is taken all the same:
-/// its default is to end the program, which nobody means who writes it into a script that renews certificates.
+/// Reads keys and certificates again at each SIGHUP, each file for itself. Without any the signal is taken
+/// all the same: its default is to end the program, which nobody means who writes it into a script that
+/// renews certificates.
 async fn renew(mut hang_up: Signal, app: Arc<AppState>, tls: Tls) {
     while hang_up.recv().await.is_some() {
         let certificate = tls

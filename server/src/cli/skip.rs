@@ -31,7 +31,7 @@ impl FromStr for DraftSkip {
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first)?, number(last)?);
-            if first > last || last > MOST {
+            if first > last || last > MOST_LAYERS {
                 return Err(wrong());
             }
             layers.extend(first..=last);
@@ -41,7 +41,7 @@ impl FromStr for DraftSkip {
 }
 
 /// The greatest number of a layer that can be named; no model has as many.
-const MOST: usize = 9_999;
+const MOST_LAYERS: usize = 9_999;
 
 impl DraftSkip {
     /// The same for a model with this tokenizer.
@@ -50,7 +50,8 @@ impl DraftSkip {
             DraftSkip::Named(layers) => SkippedLayers::Named(layers.clone()),
             DraftSkip::Best(count) => SkippedLayers::Likeliest {
                 count: *count,
-                // A tokenizer that has no tokens for it leaves no text to choose by, which is said where it is needed.
+                // A tokenizer that has no tokens for it leaves no text to choose by, which is said where it
+                // is needed.
                 text: tokenizer.encode(TEXT).unwrap_or_default(),
             },
         }

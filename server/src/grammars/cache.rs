@@ -4,8 +4,9 @@
 //!   insert ─► too heavy? ─► the least recently used entry of the heaviest owner goes; again
 //! ```
 //!
-//! So no owner whose entries weigh no more than the bound divided by the number of owners ever loses one, whatever the
-//! others bring: the heaviest weighs more than that. Where all entries have one owner, or none, this is an LRU cache.
+//! So no owner whose entries weigh no more than the bound divided by the number of owners ever loses one,
+//! whatever the others bring: the heaviest weighs more than that. Where all entries have one owner, or none,
+//! this is an LRU cache.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,13 +25,13 @@ pub struct Cache<K, V> {
 }
 
 struct Entries<K, V> {
-    by_key: HashMap<K, Entry<V>>,
+    by_key: HashMap<K, CacheEntry<V>>,
     /// What the entries of each owner weigh together.
     charged: HashMap<Owner, u64>,
     weight: u64,
 }
 
-struct Entry<V> {
+struct CacheEntry<V> {
     value: V,
     owner: Owner,
     weight: u64,
@@ -68,9 +69,10 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         matching.collect()
     }
 
-    /// Inserts a value of this weight. An entry that takes the place of another stays charged to the first owner.
+    /// Inserts a value of this weight. An entry that takes the place of another stays charged to the first
+    /// owner.
     pub fn insert(&self, key: K, value: V, owner: Owner, weight: u64) {
-        let mut entry = Entry {
+        let mut entry = CacheEntry {
             value,
             owner,
             weight,
@@ -122,7 +124,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Entries<K, V> {
-    fn take(&mut self, key: &K) -> Option<Entry<V>> {
+    fn take(&mut self, key: &K) -> Option<CacheEntry<V>> {
         let entry = self.by_key.remove(key)?;
         self.weight -= entry.weight;
         if let Some(charged) = self.charged.get_mut(&entry.owner) {
@@ -134,8 +136,8 @@ impl<K: Clone + Eq + Hash, V> Entries<K, V> {
         Some(entry)
     }
 
-    /// The key of the entry that is evicted next. O(entries): there are some thousands at most, and an entry is inserted
-    /// when it was compiled, which takes much longer.
+    /// The key of the entry that is evicted next. O(entries): there are some thousands at most, and an entry
+    /// is inserted when it was compiled, which takes much longer.
     fn next_victim(&self) -> Option<K> {
         let (heaviest, _) = self.charged.iter().max_by_key(|(_, weight)| **weight)?;
         let theirs = self.by_key.iter().filter(|(_, entry)| entry.owner == *heaviest);

@@ -6,8 +6,8 @@
 //!   compile ───► owner ───────────────┴─► all compiles
 //! ```
 //!
-//! A compile counts its bytes before it takes them ([`Meter`]). One that finds no room is refused as busy: its source is
-//! not at fault, and the same request may succeed a moment later.
+//! A compile counts its bytes before it takes them ([`Meter`]). One that finds no room is refused as busy:
+//! its source is not at fault, and the same request may succeed a moment later.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -34,8 +34,8 @@ impl CompileMemory {
         }
     }
 
-    /// The meter of one compile of this owner; who is nobody in particular has no share of its own. O(owners that have
-    /// something compiled).
+    /// The meter of one compile of this owner; who is nobody in particular has no share of its own. O(owners
+    /// that have something compiled).
     pub fn one_of(&self, owner: &Owner) -> Meter {
         if owner.is_none() {
             return Meter::within(&self.all, usize::MAX);

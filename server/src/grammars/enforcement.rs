@@ -1,4 +1,5 @@
-//! How far the constraints of a request are enforced: what its answer reports of it, and what `strict: true` refuses.
+//! How far the constraints of a request are enforced: what its answer reports of it, and what `strict: true`
+//! refuses.
 //!
 //! ```text
 //!   finding of the compile    in the answer               strict: true
@@ -9,9 +10,10 @@
 //!   an unknown metaschema     ignored                     refused: its keywords may mean something else
 //! ```
 //!
-//! The compile refuses whatever it understands and cannot enforce, strict or not; so what is left to refuse is what has no
-//! meaning in the draft of the schema. Clients send `strict: true` by default, with schemas full of remarks for other
-//! programs (`discriminator`, `nullable`, `format: "phone"`), which therefore must pass.
+//! The compile refuses whatever it understands and cannot enforce, strict or not; so what is left to refuse
+//! is what has no meaning in the draft of the schema. Clients send `strict: true` by default, with schemas
+//! full of remarks for other programs (`discriminator`, `nullable`, `format: "phone"`), which therefore must
+//! pass.
 //!
 //! # Why `strict: true` does not refuse everything that is not exact
 //!
@@ -34,7 +36,7 @@ use crate::wire::generation::Extent;
 use crate::wire::response::{Enforcement, Keyword};
 
 /// The most keywords that one answer lists.
-const LISTED: usize = 4_096;
+const LISTED_KEYWORDS: usize = 4_096;
 
 /// What an answer in a language tells of its enforcement.
 ///
@@ -50,8 +52,8 @@ pub fn report(
         Extent::Inexact => inexact(language, compiled),
         Extent::Whole => whole(language, compiled, interest)?,
     };
-    let unlisted = keywords.len().saturating_sub(LISTED);
-    keywords.truncate(LISTED);
+    let unlisted = keywords.len().saturating_sub(LISTED_KEYWORDS);
+    keywords.truncate(LISTED_KEYWORDS);
     Ok(Enforcement {
         grammar: compiled.id.to_string(),
         enforced: report::enforced(compiled),

@@ -1,18 +1,18 @@
-//! The frames in which models write calls of tools: what stands before, between and behind the name of a tool and its
-//! arguments.
+//! The frames in which models write calls of tools: what stands before, between and behind the name of a tool
+//! and its arguments.
 //!
 //! ```text
 //!   open  head NAME middle ARGUMENTS tail  ( between  head NAME middle ARGUMENTS tail )*  close
 //! ```
 //!
-//! Each family of models was trained on a frame of its own, and small models often write the frame of another family, or
-//! plain JSON, in a fenced block or not. [`FRAMES`] is the list; everything else follows from it: the grammar of a call
-//! ([`lowering`](super::lowering)), the text that begins one, and the reader of an answer
-//! ([`answer::parts`](crate::answer::parts)). A new frame is a new row.
+//! Each family of models was trained on a frame of its own, and small models often write the frame of another
+//! family, or plain JSON, in a fenced block or not. [`FRAMES`] is the list; everything else follows from it:
+//! the grammar of a call ([`lowering`](super::lowering)), the text that begins one, and the reader of an
+//! answer ([`answer::parts`](crate::answer::parts)). A new frame is a new row.
 //!
-//! Free text becomes a call at its *trigger*: the first mark of the frame or, in a frame that begins with plain text, the name
-//! of one of the tools with what stands before it. Until then it is text: an object with another first key, or with a name
-//! that is no tool's, triggers nothing.
+//! Free text becomes a call at its *trigger*: the first mark of the frame or, in a frame that begins with
+//! plain text, the name of one of the tools with what stands before it. Until then it is text: an object with
+//! another first key, or with a name that is no tool's, triggers nothing.
 
 use crate::wire::tools::Callable;
 
@@ -27,8 +27,8 @@ const PYTHON_TAG: &str = "<|python_tag|>";
 /// All marks of frames.
 pub const FRAME_MARKS: [&str; 4] = [CALL, END_CALL, TOOL_CALLS, PYTHON_TAG];
 
-/// The most bytes of white space, or letters behind a fence, in one place of a frame. Longer runs are no frame; so neither
-/// can a model go on with them for ever, nor is a stream held back for long.
+/// The most bytes of white space, or letters behind a fence, in one place of a frame. Longer runs are no
+/// frame; so neither can a model go on with them for ever, nor is a stream held back for long.
 pub const RUN: usize = 16;
 
 /// A piece of a frame.
@@ -65,8 +65,8 @@ pub struct Frame {
     pub between: &'static [Piece<'static>],
     /// What stands behind the last call.
     pub close: &'static [Piece<'static>],
-    /// What stands between the name of a custom tool and its raw input, which ends with the answer; `None` where the frame
-    /// has no place for such input.
+    /// What stands between the name of a custom tool and its raw input, which ends with the answer; `None`
+    /// where the frame has no place for such input.
     pub raw: Option<&'static [Piece<'static>]>,
 }
 
@@ -94,8 +94,8 @@ const ARGUMENTS: &[Piece<'static>] = &[
 /// Behind the arguments in an object.
 const END_OBJECT: &[Piece<'static>] = &[Space, Text("}")];
 
-/// All frames. The first is written where an answer must be a call, and where its text obeys a constraint of its own, with
-/// which the others could be confused.
+/// All frames. The first is written where an answer must be a call, and where its text obeys a constraint of
+/// its own, with which the others could be confused.
 pub const FRAMES: &[Frame] = &[
     Frame {
         name: "hermes",
@@ -203,8 +203,8 @@ impl Match {
     }
 }
 
-/// Reads pieces at the beginning of a text. White space and letters are read as far as they go, so a text that ends in them has
-/// only begun.
+/// Reads pieces at the beginning of a text. White space and letters are read as far as they go, so a text
+/// that ends in them has only begun.
 pub fn read<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>, text: &str) -> Match {
     pieces.into_iter().fold(Match::Whole(0), |found, piece| {
         found.then(|at| piece.read(&text[at..]))
@@ -294,7 +294,8 @@ impl Frame {
         }
     }
 
-    /// The texts that begin a call of these tools, as a regular expression; `None` where it has a place for none of them.
+    /// The texts that begin a call of these tools, as a regular expression; `None` where it has a place for
+    /// none of them.
     pub fn trigger(&self, tools: &[Callable]) -> Option<String> {
         let names: Vec<String> = tools
             .iter()
@@ -316,8 +317,8 @@ impl Frame {
         })
     }
 
-    /// The ends of a text, as regular expressions, behind which this frame would be the end of another one: a fence makes a
-    /// fenced object of an object.
+    /// The ends of a text, as regular expressions, behind which this frame would be the end of another one: a
+    /// fence makes a fenced object of an object.
     pub fn not_behind(&self) -> Vec<String> {
         let longer = |other: &&Frame| other.head == self.head && other.open.len() > self.open.len();
         let before = FRAMES.iter().filter(longer).filter_map(|other| {
@@ -339,8 +340,8 @@ impl Frame {
         })
     }
 
-    /// The tool that is called by a text behind what the frame opens with, by its place in the list, and how far it is to
-    /// the input.
+    /// The tool that is called by a text behind what the frame opens with, by its place in the list, and how
+    /// far it is to the input.
     pub fn call(&self, tools: &[Callable], text: &str) -> Option<(usize, usize)> {
         tools.iter().enumerate().find_map(|(place, tool)| {
             let name = [Text(&tool.name)];
@@ -455,7 +456,8 @@ mod tests {
         );
     }
 
-    /// Guards against a frame that could not be told from free text: every trigger ends with a mark or a name.
+    /// Guards against a frame that could not be told from free text: every trigger ends with a mark or a
+    /// name.
     #[test]
     fn every_frame_has_a_trigger() {
         for frame in FRAMES {

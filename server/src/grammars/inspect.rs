@@ -1,5 +1,5 @@
-//! What can be said about a compiled grammar without a model: whether a text belongs to it and where it leaves it, what
-//! may come after a prefix, and the shortest text there is.
+//! What can be said about a compiled grammar without a model: whether a text belongs to it and where it
+//! leaves it, what may come after a prefix, and the shortest text there is.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// States that the search for the shortest text may look at.
 const LOOKED_AT: usize = 4_096;
 /// Tokens that an answer lists.
-const LISTED: usize = 64;
+const LISTED_TOKENS: usize = 64;
 /// Ways to go on that an answer lists.
 const LISTED_WAYS: usize = 32;
 
@@ -30,8 +30,8 @@ pub fn check(grammar: &Grammar, text: &str) -> Value {
     }
 }
 
-/// The state after a text, or the byte at which it leaves the grammar. Where a mark may stand, its name is read as the
-/// mark.
+/// The state after a text, or the byte at which it leaves the grammar. Where a mark may stand, its name is
+/// read as the mark.
 ///
 /// # Errors
 /// The text leaves the grammar.
@@ -104,7 +104,7 @@ pub fn mask(grammar: &Grammar, prefix: &str) -> Value {
         "forced": String::from_utf8_lossy(&grammar.forced(state)),
         "bytes": expected(grammar, prefix.as_bytes()),
         "ways": ways(grammar, state),
-        "tokens": tokens.take(LISTED).map(token).collect::<Vec<_>>(),
+        "tokens": tokens.take(LISTED_TOKENS).map(token).collect::<Vec<_>>(),
     })
 }
 
@@ -126,9 +126,10 @@ fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
     told.ways.into_iter().map(way).collect()
 }
 
-/// The shortest text of a grammar in bytes, if the search finds one within its bounds; of several the most readable.
+/// The shortest text of a grammar in bytes, if the search finds one within its bounds; of several the most
+/// readable.
 pub fn shortest(grammar: &Grammar) -> Option<String> {
-    let mut search = Search::from(grammar.start());
+    let mut search = StateSearch::from(grammar.start());
     while let Some((state, text)) = search.nearest() {
         if grammar.is_accepting(state) {
             return String::from_utf8(text).ok();
@@ -154,7 +155,7 @@ pub fn shortest(grammar: &Grammar) -> Option<String> {
 }
 
 /// A search for the nearest of some states, by the bytes that lead there.
-struct Search {
+struct StateSearch {
     /// What is to be looked at, by length and then by age, and where its state and text stand.
     queue: BinaryHeap<Reverse<(usize, usize)>>,
     reached: Vec<(State, Vec<u8>)>,
@@ -162,7 +163,7 @@ struct Search {
     lengths: HashMap<State, usize>,
 }
 
-impl Search {
+impl StateSearch {
     fn from(start: State) -> Self {
         let mut search = Self {
             queue: BinaryHeap::new(),

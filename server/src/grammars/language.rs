@@ -8,10 +8,11 @@
 //!              | "<tool_call>\n" {"name": "sql"} "\n" INPUT          the input of a custom tool ends the answer
 //! ```
 //!
-//! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text, calls may also
-//! stand in the frames of other families ([`frames`](super::frames)). Every part of a frame is in the grammar, so a call can
-//! be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold anything, the closing mark
-//! too; it ends with the answer, so that no text has two readings.
+//! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text,
+//! calls may also stand in the frames of other families ([`frames`](super::frames)). Every part of a frame is
+//! in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw
+//! text that may hold anything, the closing mark too; it ends with the answer, so that no text has two
+//! readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use sha2::{Digest as _, Sha256};
@@ -71,8 +72,8 @@ impl Rejected {
 /// Something noteworthy about a constraint that compiles.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The place of the constraint among [`Language::constraints`]: where it came from may differ from request to
-    /// request, though the grammar is the same.
+    /// The place of the constraint among [`Language::constraints`]: where it came from may differ from
+    /// request to request, though the grammar is the same.
     pub constraint: usize,
     /// What was found.
     pub problem: Problem,
@@ -96,8 +97,8 @@ pub fn is_mark(name: &[u8]) -> bool {
 }
 
 impl Language {
-    /// The frames in which its calls may be written: all of them behind free text; where an answer must be a call, or its
-    /// text obeys a constraint, with which some could be confused, the first alone.
+    /// The frames in which its calls may be written: all of them behind free text; where an answer must be a
+    /// call, or its text obeys a constraint, with which some could be confused, the first alone.
     pub fn frames(&self) -> &'static [Frame] {
         match &self.calls {
             Some(calls) if calls.mode == Mode::Auto && self.content.is_none() => FRAMES,

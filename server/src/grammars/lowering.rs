@@ -1,7 +1,7 @@
 //! The lowering of an answer's language to one grammar.
 //!
-//! [`lower_answer`] writes the frame of a thought, and `calls` those of calls; [`lower`] has each constraint lowered by its
-//! front end and puts what comes of it into its place.
+//! [`lower_answer`] writes the frame of a thought, and `calls` those of calls; [`lower`] has each constraint
+//! lowered by its front end and puts what comes of it into its place.
 
 mod calls;
 
@@ -24,7 +24,7 @@ pub fn lower_answer(
     vocabulary: &Vocabulary,
     limits: &Limits,
 ) -> Result<(Cfg, Vec<Finding>), Rejected> {
-    let mut writer = Writer {
+    let mut writer = GrammarWriter {
         builder: CfgBuilder::new(),
         vocabulary,
         limits,
@@ -131,7 +131,7 @@ pub fn schema_options(constraint: &Constraint) -> schema::Options {
     }
 }
 
-struct Writer<'a> {
+struct GrammarWriter<'a> {
     builder: CfgBuilder,
     vocabulary: &'a Vocabulary,
     limits: &'a Limits,
@@ -139,7 +139,7 @@ struct Writer<'a> {
     findings: Vec<Finding>,
 }
 
-impl Writer<'_> {
+impl GrammarWriter<'_> {
     fn answer(&mut self, language: &Language) -> Result<ExprId, Rejected> {
         let Some(calls) = &language.calls else {
             return match &language.content {

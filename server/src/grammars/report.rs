@@ -1,4 +1,5 @@
-//! What clients are told of a compiled grammar: its findings, how each keyword is enforced, what a linter says.
+//! What clients are told of a compiled grammar: its findings, how each keyword is enforced, what a linter
+//! says.
 
 use lexiform::error::ProblemKind;
 use serde_json::{Value, json};
@@ -8,7 +9,8 @@ use super::store::Compiled;
 use crate::wire::error::Diagnosis;
 use crate::wire::response::Keyword;
 
-/// The most findings that one answer lists: a schema may hold as many keywords without effect as it has bytes.
+/// The most findings that one answer lists: a schema may hold as many keywords without effect as it has
+/// bytes.
 const LISTED_FINDINGS: usize = 256;
 
 /// A registered grammar.
@@ -29,9 +31,9 @@ pub fn keywords(keywords: &[Keyword]) -> Value {
     serde_json::to_value(keywords).unwrap_or_default()
 }
 
-/// How a constraint stands to what may be written under it: `exact`, where both are the same; `closed`, where all that is
-/// not written are keys of objects that list theirs and say nothing of others; `narrower`, where more of what it allows is
-/// not written; `partial`, where some of what it says has no effect.
+/// How a constraint stands to what may be written under it: `exact`, where both are the same; `closed`, where
+/// all that is not written are keys of objects that list theirs and say nothing of others; `narrower`, where
+/// more of what it allows is not written; `partial`, where some of what it says has no effect.
 pub fn enforced(compiled: &Compiled) -> &'static str {
     let closes = |finding: &Finding| finding.problem.kind == ProblemKind::Closed;
     let narrows = |finding: &Finding| closes(finding) || finding.problem.kind == ProblemKind::Narrowed;

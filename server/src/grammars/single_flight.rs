@@ -1,5 +1,5 @@
-//! Single flight: calls for the same key at the same time share one run of the work, which is cancelled when nobody is
-//! left who waits for it.
+//! Single flight: calls for the same key at the same time share one run of the work, which is cancelled when
+//! nobody is left who waits for it.
 //!
 //! ```text
 //!   request ─ InterestGuard ─► thread ─ Interest ─┐ leads
@@ -7,8 +7,8 @@
 //!      ╳ the client left, or its time is over: its interest is lost
 //! ```
 //!
-//! The first who asks works on its own thread, for those who come later too, also if its own client leaves meanwhile.
-//! A call that was cancelled admits no more waiters: who comes then begins anew.
+//! The first who asks works on its own thread, for those who come later too, also if its own client leaves
+//! meanwhile. A call that was cancelled admits no more waiters: who comes then begins anew.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -48,10 +48,10 @@ struct Call<V> {
 
 struct Waiters<V> {
     interests: Vec<Interest>,
-    phase: Phase<V>,
+    phase: FlightPhase<V>,
 }
 
-enum Phase<V> {
+enum FlightPhase<V> {
     Running,
     Cancelled,
     Done(V),
@@ -65,8 +65,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
-    /// The outcome of work for this key: of what another does just now, or else of this. `None` where the interest was
-    /// lost while another worked. A panic in the work is that of its leader alone; the others begin anew.
+    /// The outcome of work for this key: of what another does just now, or else of this. `None` where the
+    /// interest was lost while another worked. A panic in the work is that of its leader alone; the others
+    /// begin anew.
     pub fn run(&self, key: &K, interest: &Interest, work: impl FnOnce(Cancel) -> V) -> Option<V> {
         loop {
             let (call, leads) = self.enter(key, interest);
@@ -77,9 +78,9 @@ impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
                 return Some(value);
             }
             match call.wait(interest) {
-                Phase::Done(value) => return Some(value),
-                Phase::Panicked => {}
-                Phase::Running | Phase::Cancelled => return None,
+                FlightPhase::Done(value) => return Some(value),
+                FlightPhase::Panicked => {}
+                FlightPhase::Running | FlightPhase::Cancelled => return None,
             }
         }
     }
@@ -98,7 +99,7 @@ impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
             leader: interest.clone(),
             waiters: Mutex::new(Waiters {
                 interests: vec![interest.clone()],
-                phase: Phase::Running,
+                phase: FlightPhase::Running,
             }),
             finished: Condvar::new(),
         });
@@ -110,7 +111,7 @@ impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
 impl<V: Clone + Send + 'static> Call<V> {
     fn admits(&self, interest: &Interest) -> bool {
         let mut waiters = locked(&self.waiters);
-        let runs = matches!(waiters.phase, Phase::Running);
+        let runs = matches!(waiters.phase, FlightPhase::Running);
         if runs {
             waiters.interests.retain(|other| !other.is_lost());
             waiters.interests.push(interest.clone());
@@ -129,25 +130,25 @@ impl<V: Clone + Send + 'static> Call<V> {
         }
         let mut waiters = locked(&self.waiters);
         let cancelled = waiters.interests.iter().all(Interest::is_lost);
-        if cancelled && matches!(waiters.phase, Phase::Running) {
-            waiters.phase = Phase::Cancelled;
+        if cancelled && matches!(waiters.phase, FlightPhase::Running) {
+            waiters.phase = FlightPhase::Cancelled;
         }
         cancelled
     }
 
     /// Waits for the work of another; still running where the interest was lost before.
-    fn wait(&self, interest: &Interest) -> Phase<V> {
+    fn wait(&self, interest: &Interest) -> FlightPhase<V> {
         let mut waiters = locked(&self.waiters);
         while !interest.is_lost() {
             match &waiters.phase {
-                Phase::Done(value) => return Phase::Done(value.clone()),
-                Phase::Panicked => return Phase::Panicked,
-                Phase::Running | Phase::Cancelled => {}
+                FlightPhase::Done(value) => return FlightPhase::Done(value.clone()),
+                FlightPhase::Panicked => return FlightPhase::Panicked,
+                FlightPhase::Running | FlightPhase::Cancelled => {}
             }
             let woken = self.finished.wait_timeout(waiters, LOOK);
             waiters = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Phase::Running
+        FlightPhase::Running
     }
 }
 
@@ -156,7 +157,7 @@ struct Completion<'f, K: Eq + Hash, V> {
     flights: &'f SingleFlight<K, V>,
     key: &'f K,
     call: Arc<Call<V>>,
-    phase: Phase<V>,
+    phase: FlightPhase<V>,
 }
 
 impl<'f, K: Eq + Hash, V> Completion<'f, K, V> {
@@ -166,12 +167,12 @@ impl<'f, K: Eq + Hash, V> Completion<'f, K, V> {
             flights,
             key,
             call,
-            phase: Phase::Panicked,
+            phase: FlightPhase::Panicked,
         }
     }
 
     fn with(mut self, value: V) {
-        self.phase = Phase::Done(value);
+        self.phase = FlightPhase::Done(value);
     }
 }
 
@@ -185,7 +186,7 @@ impl<K: Eq + Hash, V> Drop for Completion<'_, K, V> {
             calls.remove(self.key);
         }
         drop(calls);
-        locked(&self.call.waiters).phase = mem::replace(&mut self.phase, Phase::Panicked);
+        locked(&self.call.waiters).phase = mem::replace(&mut self.phase, FlightPhase::Panicked);
         self.call.finished.notify_all();
         self.flights.running.fetch_sub(1, Ordering::AcqRel);
     }
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
     use crate::grammars::interest::InterestGuard;
 
-    type Counts = SingleFlight<&'static str, u32>;
+    type FlightCounts = SingleFlight<&'static str, u32>;
 
     /// Work that nobody ever ends but by calling it off.
     fn endless(cancel: &Cancel) {
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_gets_the_same_work() {
-        let flights = Arc::new(Counts::default());
+        let flights = Arc::new(FlightCounts::default());
         let (begun, has_begun) = channel();
         let (end, may_end) = channel::<()>();
         let first = thread::spawn({
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn work_is_called_off_when_the_last_has_left() {
-        let flights = Arc::new(Counts::default());
+        let flights = Arc::new(FlightCounts::default());
         let (leader, follower) = (InterestGuard::default(), InterestGuard::default());
         let working = thread::spawn({
             let (flights, interest) = (flights.clone(), leader.interest());
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn who_comes_when_work_was_called_off_begins_anew() {
-        let flights = Counts::default();
+        let flights = FlightCounts::default();
         let wanted = InterestGuard::default();
         let (call, leads) = flights.enter(&"a", &wanted.interest());
         assert!(leads);
@@ -301,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_that_of_its_leader() {
-        let flights = Counts::default();
+        let flights = FlightCounts::default();
         let broken = catch_unwind(AssertUnwindSafe(|| {
             flights.run(&"a", &Interest::default(), |_| panic!("the test says so"))
         }));

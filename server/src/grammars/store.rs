@@ -1,12 +1,12 @@
-//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by what a language means, and what
-//! clients registered. A client sends the same schema with every request.
+//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by what a language means,
+//! and what clients registered. A client sends the same schema with every request.
 //!
-//! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key pushes out the
-//! grammars of the others. A grammar that grew with the texts it read is weighed again, and one that outgrew its
-//! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
-//! source at the same time wait for one compile, which is called off when the last of them has left. What does not
-//! compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but keeping it
-//! would let bad requests push out good grammars.
+//! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key
+//! pushes out the grammars of the others. A grammar that grew with the texts it read is weighed again, and
+//! one that outgrew its bound gives way to a fresh one, while sequences that run on the old one keep it.
+//! Requests that bring the same new source at the same time wait for one compile, which is called off when
+//! the last of them has left. What does not compile is not kept: the compiler's limits are deterministic, so
+//! the answer would be the same again, but keeping it would let bad requests push out good grammars.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -132,7 +132,8 @@ impl GrammarStore {
         })
     }
 
-    /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is weighed again.
+    /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is
+    /// weighed again.
     fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
         if let Some(renewed) = compiled.grammar.compacted() {
             compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
@@ -146,8 +147,8 @@ impl GrammarStore {
         compiled
     }
 
-    /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as they
-    /// were when their last answer ended. To look at one takes some hundred nanoseconds.
+    /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as
+    /// they were when their last answer ended. To look at one takes some hundred nanoseconds.
     pub fn weigh_all(&self) {
         let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
         for (language, compiled, owner) in self.cache.matching(is_due) {
@@ -235,8 +236,8 @@ mod tests {
         !known
     }
 
-    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way, and who comes
-    /// back is compiled for anew (the theme of cache exhaustion).
+    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way,
+    /// and who comes back is compiled for anew (the theme of cache exhaustion).
     #[test]
     fn strangers_cannot_fill_the_memory_with_grammars() {
         let bytes = 16 * u64::from(BASE_BYTES);
@@ -248,8 +249,8 @@ mod tests {
         assert!(get(&grammars, 1, None));
     }
 
-    /// Guards against a grammar that grows with every text that it reads: the next request goes on in one that takes its
-    /// place, and so do those that run.
+    /// Guards against a grammar that grows with every text that it reads: the next request goes on in one
+    /// that takes its place, and so do those that run.
     #[test]
     fn a_grammar_that_has_outgrown_its_memory_is_replaced() {
         let mut grammars = grammars(1 << 24);

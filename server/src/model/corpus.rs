@@ -4,8 +4,8 @@
 //!   files, folders ─► all files, in order ─► UTF-8 ─► tokens of each ─► sorted for retrieval
 //! ```
 //!
-//! All problems of all files are found before anything is refused. A corpus that is too large is refused and never cut: what would be
-//! left of it is nobody's choice.
+//! All problems of all files are found before anything is refused. A corpus that is too large is refused and
+//! never cut: what would be left of it is nobody's choice.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use lexiform::vocab::{Tokenizer, TokenizerError};
 use lexiform_law::draft::{CorpusError as Unsorted, Retrieval};
 
-/// Texts are encoded by so many bytes of whole lines at a time: an encoder takes a hundred times the size of what it is given.
+/// Texts are encoded by so many bytes of whole lines at a time: an encoder takes a hundred times the size of
+/// what it is given.
 const LINES: usize = 1 << 16;
 
 /// Why texts cannot be drafted from.
@@ -109,11 +110,12 @@ fn shown(path: &Path) -> String {
 
 /// Reads and sorts all texts that are named, in at most so many MiB; `None` where none is named.
 ///
-/// A folder stands for all files below it in the order of their names, without what is hidden (its name begins with a dot); links to
-/// files are followed, links to folders are not.
+/// A folder stands for all files below it in the order of their names, without what is hidden (its name
+/// begins with a dot); links to files are followed, links to folders are not.
 ///
 /// # Errors
-/// A file is missing, is not UTF-8 or is no file; a path holds no text; or all of them together are too large.
+/// A file is missing, is not UTF-8 or is no file; a path holds no text; or all of them together are too
+/// large.
 pub fn read(
     paths: &[PathBuf],
     most_mib: usize,
@@ -139,7 +141,7 @@ pub fn read(
         let files = files.len();
         return Err(CorpusError::TooManyBytes { files, bytes, most });
     }
-    let mut texts = Texts {
+    let mut texts = EncodedTexts {
         tokenizer,
         most,
         tokens: Vec::new(),
@@ -165,7 +167,7 @@ pub fn read(
 }
 
 /// The texts that were encoded so far.
-struct Texts<'t> {
+struct EncodedTexts<'t> {
     tokenizer: &'t Tokenizer,
     most: u64,
     tokens: Vec<Vec<u32>>,
@@ -173,7 +175,7 @@ struct Texts<'t> {
     count: u64,
 }
 
-impl Texts<'_> {
+impl EncodedTexts<'_> {
     /// Encodes one more, as far as there is room.
     fn cut(&mut self, path: &Path, text: &str) -> Result<(), FileProblem> {
         let mut tokens = Vec::new();

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::TurnedAway;
 use crate::wire::error::ApiError;
 
-/// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them wait.
+/// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them
+/// wait.
 pub const PREPARING: usize = 512;
 /// Tokens of prompts that may wait unless the operator chooses.
 const WAITING_TOKENS: usize = 1 << 20;

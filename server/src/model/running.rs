@@ -1,13 +1,13 @@
-//! Requests that run in the engine: the samples of one request are submitted together, those of one prompt as one
-//! request to the engine, and their events arrive in one channel.
+//! Requests that run in the engine: the samples of one request are submitted together, those of one prompt as
+//! one request to the engine, and their events arrive in one channel.
 //!
-//! A request that is dropped, because its client has gone or because the answer is complete, drops its tickets, and
-//! with them the sequences in the engine. The channel has no bound of its own: it holds at most `max_tokens` events a
-//! sample, and the engine must never wait for a slow client.
+//! A request that is dropped, because its client has gone or because the answer is complete, drops its
+//! tickets, and with them the sequences in the engine. The channel has no bound of its own: it holds at most
+//! `max_tokens` events a sample, and the engine must never wait for a slow client.
 //!
-//! Nothing waits for ever: a request that is in no pass within the time for queueing, or does not end within the
-//! time for answers, ends with an error; so does every request when the server is told to stop and the time for
-//! draining is over.
+//! Nothing waits for ever: a request that is in no pass within the time for queueing, or does not end within
+//! the time for answers, ends with an error; so does every request when the server is told to stop and the
+//! time for draining is over.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::wire::error::ApiError;
 
 /// What an error calls a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RequestKind {
     Answer,
     Search,
 }
@@ -34,7 +34,7 @@ pub struct Running {
     events: UnboundedReceiver<(usize, Event)>,
     tickets: Vec<Option<Ticket>>,
     limits: RequestLimits,
-    kind: Kind,
+    kind: RequestKind,
     begun: Instant,
     /// Room in the queue, until the first token, or until it is known that the request is in a pass.
     line: Option<Place>,
@@ -73,7 +73,11 @@ impl Running {
         Ok(Self {
             events,
             tickets,
-            kind: if is_search { Kind::Search } else { Kind::Answer },
+            kind: if is_search {
+                RequestKind::Search
+            } else {
+                RequestKind::Answer
+            },
             begun,
             line,
             timer: Box::pin(tokio::time::sleep_until(begun + limits.queue)),
@@ -118,8 +122,8 @@ impl Running {
         Poll::Pending
     }
 
-    /// Whether a sample is in a pass, though there may be nothing to tell of it for long: a search tells its answers at its
-    /// end, and an attempt at the global law when it is accepted.
+    /// Whether a sample is in a pass, though there may be nothing to tell of it for long: a search tells its
+    /// answers at its end, and an attempt at the global law when it is accepted.
     fn has_begun(&self) -> bool {
         self.tickets.iter().flatten().any(Ticket::has_begun)
     }
@@ -137,8 +141,8 @@ impl Running {
             _ if self.line.is_some() && !self.has_begun() => {
                 ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
             }
-            Kind::Search => ApiError::search_timed_out(answer),
-            Kind::Answer => ApiError::timed_out("ran", answer, false),
+            RequestKind::Search => ApiError::search_timed_out(answer),
+            RequestKind::Answer => ApiError::timed_out("ran", answer, false),
         }
     }
 

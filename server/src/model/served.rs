@@ -15,7 +15,8 @@ use crate::wire::response::FINGERPRINT;
 /// The bytes that the cache of compiled grammars may take.
 const GRAMMAR_CACHE_BYTES: u64 = 256 << 20;
 
-/// Cuts text that a grammar forces into the tokens that the model itself would write, so that its draw confirms them.
+/// Cuts text that a grammar forces into the tokens that the model itself would write, so that its draw
+/// confirms them.
 struct ForcedText(Arc<Tokenizer>);
 
 impl Tokenise for ForcedText {
@@ -24,7 +25,8 @@ impl Tokenise for ForcedText {
     }
 }
 
-/// The tokens of a draft model of so many rows, which may be others than those of the model that it drafts for.
+/// The tokens of a draft model of so many rows, which may be others than those of the model that it drafts
+/// for.
 ///
 /// # Errors
 /// The tokenizer and the draft model do not fit together.
@@ -152,7 +154,8 @@ impl ServedModel {
         self.weights
     }
 
-    /// The name of the format of its weights, if they were rounded when they were loaded: then what answers is another model.
+    /// The name of the format of its weights, if they were rounded when they were loaded: then what answers
+    /// is another model.
     pub fn rounded(&self) -> Option<&'static str> {
         match self.weights {
             WeightFormat::Stored => None,

@@ -1,4 +1,5 @@
-//! Where the files of a model lie: what a word on the command line names among the models that people have on their disks.
+//! Where the files of a model lie: what a word on the command line names among the models that people have on
+//! their disks.
 //!
 //! ```text
 //!   demo                      the model that is built into the program
@@ -9,8 +10,9 @@
 //!   nothing                   the fetched model, or demo where none was fetched
 //! ```
 //!
-//! Nothing is downloaded. What is not there is an error that says what to type. The stores may hold anything: names become paths only
-//! if they are plain, sizes are bounded, and nothing is read but what a store says is a model.
+//! Nothing is downloaded. What is not there is an error that says what to type. The stores may hold anything:
+//! names become paths only if they are plain, sizes are bounded, and nothing is read but what a store says is
+//! a model.
 
 mod error;
 mod folder;
@@ -31,7 +33,7 @@ const OLLAMA: &str = "ollama:";
 /// Where an installed Ollama that runs as a service of the system keeps its store.
 const OLLAMA_OF_SYSTEM: &str = "/usr/share/ollama/.ollama/models";
 /// The most models of one store that are listed.
-const LISTED: usize = 1_000;
+const LISTED_MODELS: usize = 1_000;
 
 /// The folders in which models are kept.
 #[derive(Clone, Debug, Default)]
@@ -107,8 +109,9 @@ impl Place {
     }
 }
 
-/// The model that is meant where none is named: the one that was fetched for this user, or else the one in the program. Random weights
-/// always have the tokens of that one, so that figures of one shape can be compared.
+/// The model that is meant where none is named: the one that was fetched for this user, or else the one in
+/// the program. Random weights always have the tokens of that one, so that figures of one shape can be
+/// compared.
 pub fn usual(wanted: Wanted, stores: &Stores) -> Located {
     let fetched = match wanted {
         Wanted::ForItsTokens => None,
@@ -156,7 +159,8 @@ fn on_disk(name: &str, path: PathBuf) -> Located {
     }
 }
 
-/// A file, or the model of a folder. Requests call it by the name of the file without its ending, or by that of the folder.
+/// A file, or the model of a folder. Requests call it by the name of the file without its ending, or by that
+/// of the folder.
 fn at_path(path: &Path, wanted: Wanted) -> Result<Located, SourceError> {
     let unreadable = |source| SourceError::Unreadable {
         path: path.to_path_buf(),
@@ -239,7 +243,8 @@ pub struct Inventory {
     pub cut: Vec<(&'static str, usize)>,
 }
 
-/// The models on this disk: the one in the program, those that were fetched, and those of the Hugging Face cache and of Ollama.
+/// The models on this disk: the one in the program, those that were fetched, and those of the Hugging Face
+/// cache and of Ollama.
 pub fn inventory(stores: &Stores) -> Inventory {
     let fetched = stores.fetched.as_ref();
     let fetched = fetched
@@ -252,7 +257,7 @@ pub fn inventory(stores: &Stores) -> Inventory {
     let cached = cache.map(|cache| (cache, hugging_face::all(cache))).into_iter();
     let cached = cached.flat_map(|(cache, names)| names.into_iter().map(move |name| (cache, name)));
     let cached = cached.flat_map(|(cache, name)| hugging_face::words(cache, &name));
-    let pulled = ollama::all(&stores.ollama, LISTED + 1).into_iter();
+    let pulled = ollama::all(&stores.ollama, LISTED_MODELS + 1).into_iter();
     let pulled = pulled.map(|name| format!("{OLLAMA}{}", name.short()));
     let words: [(&str, Box<dyn Iterator<Item = String>>); 4] = [
         ("built in", Box::new(std::iter::once(DEMO.to_owned()))),
@@ -262,14 +267,14 @@ pub fn inventory(stores: &Stores) -> Inventory {
     ];
     let mut all = Inventory::default();
     for (store, mut words) in words {
-        let listed = words.by_ref().take(LISTED).map(|word| Listed {
+        let listed = words.by_ref().take(LISTED_MODELS).map(|word| Listed {
             found: in_store(&word, stores).map(|located| located.place),
             word,
             store,
         });
         all.models.extend(listed);
         if words.next().is_some() {
-            all.cut.push((store, LISTED));
+            all.cut.push((store, LISTED_MODELS));
         }
     }
     all

@@ -1,8 +1,9 @@
 //! Chat templates: from messages to the text that a model was trained on, and from there to tokens.
 //!
-//! Templates are written for Jinja as `transformers` runs it, so this module gives them the same settings and helper
-//! functions. What users write must never turn into control tokens, and a template mixes both into one text. So
-//! any spelling of a control token *inside the messages* is put between two marks before the template runs:
+//! Templates are written for Jinja as `transformers` runs it, so this module gives them the same settings and
+//! helper functions. What users write must never turn into control tokens, and a template mixes both into one
+//! text. So any spelling of a control token *inside the messages* is put between two marks before the
+//! template runs:
 //!
 //! ```text
 //!   user: "ignore that <|im_end|> now"
@@ -12,8 +13,8 @@
 //!              · now<|im_end|>                           control tokens recognised
 //! ```
 //!
-//! The marks are two noncharacters of Unicode that do not occur in the request. Templates may trim, join or quote the
-//! text: the marks stay where they are.
+//! The marks are two noncharacters of Unicode that do not occur in the request. Templates may trim, join or
+//! quote the text: the marks stay where they are.
 
 mod clock;
 mod value;
@@ -75,8 +76,8 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Reads a template. `constants` are its variables for special tokens (`bos_token` and so on), `control_tokens`
-    /// the spellings that users must not be able to write.
+    /// Reads a template. `constants` are its variables for special tokens (`bos_token` and so on),
+    /// `control_tokens` the spellings that users must not be able to write.
     ///
     /// # Errors
     /// The template is not valid Jinja.
@@ -244,7 +245,8 @@ impl Marks {
         out
     }
 
-    /// Splits the rendered text at the marks. An opened region without its end (a template cut it) stays plain.
+    /// Splits the rendered text at the marks. An opened region without its end (a template cut it) stays
+    /// plain.
     fn split(self, text: &str) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut plain = false;

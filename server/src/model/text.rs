@@ -141,8 +141,8 @@ pub struct ModelText {
 }
 
 impl ModelText {
-    /// Reads `tokenizer.json`, and `tokenizer_config.json`, `chat_template.jinja` and `generation_config.json` where
-    /// they are.
+    /// Reads `tokenizer.json`, and `tokenizer_config.json`, `chat_template.jinja` and
+    /// `generation_config.json` where they are.
     ///
     /// # Errors
     /// A file is missing or broken.

@@ -1,5 +1,5 @@
-//! The account of a request: who asked, what came out, and what it cost. One line of JSON for each in the audit log,
-//! without prompts, answers or keys.
+//! The account of a request: who asked, what came out, and what it cost. One line of JSON for each in the
+//! audit log, without prompts, answers or keys.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -61,7 +61,8 @@ impl InFlight {
     }
 }
 
-/// The account of one request. It is closed when this value is dropped: with the answer, or when the client leaves.
+/// The account of one request. It is closed when this value is dropped: with the answer, or when the client
+/// leaves.
 #[derive(Debug)]
 pub struct Account {
     audit: Arc<Audit>,

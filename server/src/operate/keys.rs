@@ -31,7 +31,8 @@ pub enum KeysError {
     /// It cannot be read or is no such file.
     #[error("the file of API keys: {0}")]
     Unreadable(#[from] Box<figment::Error>),
-    /// There is nothing in it. Without keys everybody may ask, and nobody means that who names a file of keys.
+    /// There is nothing in it. Without keys everybody may ask, and nobody means that who names a file of
+    /// keys.
     #[error("the file of API keys has no key")]
     Empty,
     /// A hash is not one.
@@ -44,13 +45,13 @@ pub enum KeysError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    keys: Vec<Entry>,
+struct KeyFile {
+    keys: Vec<KeyEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct KeyEntry {
     name: String,
     sha256: String,
     requests_per_minute: Option<u32>,
@@ -84,15 +85,15 @@ impl Keys {
     /// It is missing or not such a file.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         use figment::providers::{Format as _, Toml};
-        let read = figment::Figment::from(Toml::file_exact(path)).extract::<File>();
+        let read = figment::Figment::from(Toml::file_exact(path)).extract::<KeyFile>();
         Ok(Self {
             file: Some(path.to_owned()),
             ..Self::of(read.map_err(Box::new)?)?
         })
     }
 
-    /// Reads the file again; whether there is one. Keys that stand there as before go on with what they have left, and
-    /// requests that run go on in any case.
+    /// Reads the file again; whether there is one. Keys that stand there as before go on with what they have
+    /// left, and requests that run go on in any case.
     ///
     /// # Errors
     /// As of [`read`](Self::read); the keys from before stay.
@@ -123,12 +124,12 @@ impl Keys {
     /// It is not such a file.
     pub fn parse(text: &str) -> Result<Self, KeysError> {
         use figment::providers::{Format as _, Toml};
-        let file = figment::Figment::from(Toml::string(text)).extract::<File>();
+        let file = figment::Figment::from(Toml::string(text)).extract::<KeyFile>();
         Self::of(file.map_err(Box::new)?)
     }
 
-    fn of(file: File) -> Result<Self, KeysError> {
-        let key = |entry: Entry| {
+    fn of(file: KeyFile) -> Result<Self, KeysError> {
+        let key = |entry: KeyEntry| {
             let Some(hash) = unhex(&entry.sha256) else {
                 return Err(KeysError::NoHash { name: entry.name });
             };
@@ -171,7 +172,8 @@ impl Keys {
             ));
         };
         let hash: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
-        // Every key is compared, and each in constant time: how long this takes tells nothing about any of them.
+        // Every key is compared, and each in constant time: how long this takes tells nothing about any of
+        // them.
         let mut found = None;
         for key in keys.iter() {
             if bool::from(key.hash.ct_eq(&hash)) {
@@ -185,7 +187,8 @@ impl Keys {
     }
 }
 
-/// The key in the value of an `authorization` header. The name of the scheme may be written in any case (RFC 9110, 11.1).
+/// The key in the value of an `authorization` header. The name of the scheme may be written in any case (RFC
+/// 9110, 11.1).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, key) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(key)

@@ -1,7 +1,8 @@
 //! The metrics: what the server counts, for Prometheus to read.
 //!
-//! Routers and dashboards made for vLLM find its names here, as far as they have a true value; what only this server has
-//! is called `lexiform_*`. `deploy/metrics.md` lists all of them, and says what is not served and why.
+//! Routers and dashboards made for vLLM find its names here, as far as they have a true value; what only this
+//! server has is called `lexiform_*`. `deploy/metrics.md` lists all of them, and says what is not served and
+//! why.
 
 mod exposition;
 pub mod gauges;
@@ -142,7 +143,7 @@ pub struct RequestSize {
 
 /// What is measured of every sample.
 #[derive(Debug)]
-struct Samples {
+struct SampleMetrics {
     prompt_tokens: Histogram,
     generation_tokens: Histogram,
     attempts: Histogram,
@@ -166,7 +167,7 @@ struct Requests {
     longest: Histogram,
 }
 
-impl Default for Samples {
+impl Default for SampleMetrics {
     fn default() -> Self {
         let (tokens, seconds) = (|| Histogram::new(&TOKENS), || Histogram::new(&SECONDS));
         Self {
@@ -214,7 +215,7 @@ pub struct Metrics {
     /// Tokens by how they came about, in the order of [`ORIGINS`].
     tokens: [AtomicU64; 3],
     attempts: AtomicU64,
-    samples: Samples,
+    samples: SampleMetrics,
     requests: Requests,
     grammar_hits: AtomicU64,
     grammar_misses: AtomicU64,
@@ -238,7 +239,7 @@ impl Default for Metrics {
             ignored: AtomicU64::default(),
             tokens: Default::default(),
             attempts: AtomicU64::default(),
-            samples: Samples::default(),
+            samples: SampleMetrics::default(),
             requests: Requests::default(),
             grammar_hits: AtomicU64::default(),
             grammar_misses: AtomicU64::default(),
@@ -256,7 +257,7 @@ impl Metrics {
         counter.fetch_add(1, Relaxed);
         self.steered.fetch_add(u64::from(ended.is_steered), Relaxed);
         self.attempts.fetch_add(ended.attempts as u64, Relaxed);
-        let Samples {
+        let SampleMetrics {
             prompt_tokens,
             generation_tokens,
             attempts,
@@ -334,7 +335,8 @@ impl Metrics {
         }
     }
 
-    /// What the server itself spent on a request, beside its tokens and without the model, masks and compiles.
+    /// What the server itself spent on a request, beside its tokens and without the model, masks and
+    /// compiles.
     pub fn own_time_of_request(&self, time: Duration) {
         self.requests.own.observe_time(time);
     }

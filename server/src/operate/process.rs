@@ -2,13 +2,14 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside connections: the log, the audit, the listeners, the workings of the runtime, a model that is read again.
+/// Files beside connections: the log, the audit, the listeners, the workings of the runtime, a model that is
+/// read again.
 const RESERVED: usize = 64;
 /// The fewest connections that are served, however few files may be open.
-const LEAST: usize = 16;
+const LEAST_CONNECTIONS: usize = 16;
 
-/// Raises the number of files that may be open to what the process is allowed at most, and says how many these are.
-/// Every connection is an open file, and the usual soft limit is 1,024, or 256.
+/// Raises the number of files that may be open to what the process is allowed at most, and says how many
+/// these are. Every connection is an open file, and the usual soft limit is 1,024, or 256.
 pub fn open_files() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -22,7 +23,7 @@ pub fn open_files() -> usize {
 
 /// How many connections of those wanted have a file each, where so many files may be open.
 pub fn connections(wanted: usize, files: usize) -> usize {
-    wanted.min(files.saturating_sub(RESERVED)).max(LEAST)
+    wanted.min(files.saturating_sub(RESERVED)).max(LEAST_CONNECTIONS)
 }
 
 /// The bytes of physical memory that the process holds, where the system tells.
@@ -51,7 +52,7 @@ mod tests {
     fn few_files_mean_few_connections() {
         assert_eq!(connections(2048, 1 << 20), 2048);
         assert_eq!(connections(2048, 256), 192);
-        assert_eq!(connections(2048, 10), LEAST);
+        assert_eq!(connections(2048, 10), LEAST_CONNECTIONS);
     }
 
     #[test]

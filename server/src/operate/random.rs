@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A number that nobody can guess from earlier ones: a keyed hash of a counter, with a key drawn by the system.
+/// A number that nobody can guess from earlier ones: a keyed hash of a counter, with a key drawn by the
+/// system.
 pub fn seed() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::OnceLock<RandomState> = std::sync::OnceLock::new();

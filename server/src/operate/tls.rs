@@ -1,7 +1,7 @@
 //! TLS: a certificate chain and a key in PEM files.
 //!
-//! Certificates live for weeks and servers for months, so the files can be read again while the server runs. New
-//! connections see the new certificate, old ones go on.
+//! Certificates live for weeks and servers for months, so the files can be read again while the server runs.
+//! New connections see the new certificate, old ones go on.
 
 mod authority;
 mod pem;

@@ -6,9 +6,10 @@
 //!   account of the request ─► Recording ─► channel, bounded ─► thread ─► collector, OTLP over HTTP, JSON
 //! ```
 //!
-//! All times are known when the request has ended, so there is nothing to carry through the code while it runs, and no
-//! library of spans is needed: a trace is a list that belongs to the account of the request. Whatever the collector does,
-//! no request waits for it: a full channel drops traces and counts them. TLS is left to a collector beside the server.
+//! All times are known when the request has ended, so there is nothing to carry through the code while it
+//! runs, and no library of spans is needed: a trace is a list that belongs to the account of the request.
+//! Whatever the collector does, no request waits for it: a full channel drops traces and counts them. TLS is
+//! left to a collector beside the server.
 //!
 //! Existing exporters bring an HTTP client, protocol buffers and a feature that nothing tests by default;
 //! OTLP's JSON is a page of code (`wire/otlp.rs`).
@@ -43,8 +44,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of a request that begins now, in the trace that its headers name. `None` if whoever began that trace does not
-    /// want it to be kept.
+    /// Of a request that begins now, in the trace that its headers name. `None` if whoever began that trace
+    /// does not want it to be kept.
     pub fn begin(headers: &HeaderMap) -> Option<Self> {
         let parent = Parent::of(headers);
         if parent.as_ref().is_some_and(|parent| !parent.sampled) {
@@ -159,7 +160,7 @@ impl std::str::FromStr for Endpoint {
 
 /// What became of the traces.
 #[derive(Debug, Default)]
-struct Counts {
+struct TraceCounts {
     sent: AtomicU64,
     dropped: AtomicU64,
 }
@@ -171,7 +172,7 @@ pub struct Traces {
     sender: Mutex<Option<SyncSender<otlp::Encoded>>>,
     wanted: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
-    counts: Arc<Counts>,
+    counts: Arc<TraceCounts>,
 }
 
 impl Traces {
@@ -181,7 +182,7 @@ impl Traces {
     /// There is no thread for it.
     pub fn to(endpoint: Endpoint) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(WAITING);
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<TraceCounts>::default();
         let counted = counts.clone();
         let thread = std::thread::Builder::new().name("lexiform-traces".to_owned());
         let thread = thread.spawn(move || pass_on(&receiver, &endpoint, &counted))?;
@@ -229,7 +230,7 @@ impl Drop for Traces {
     }
 }
 
-fn pass_on(traces: &Receiver<otlp::Encoded>, endpoint: &Endpoint, counts: &Counts) {
+fn pass_on(traces: &Receiver<otlp::Encoded>, endpoint: &Endpoint, counts: &TraceCounts) {
     while let Ok(first) = traces.recv() {
         let begun = Instant::now();
         let mut together = vec![first];

@@ -6,9 +6,10 @@
 //!           when there are too many: 503
 //! ```
 //!
-//! Honest bodies arrive within a round trip or two. So it is the oldest of those that arrive that has to make room when
-//! there are too many, and the last eighth of the bytes is kept for bodies that are small: whoever opens thousands of
-//! connections and leaves their bodies unfinished displaces itself, and not the small requests of others.
+//! Honest bodies arrive within a round trip or two. So it is the oldest of those that arrive that has to make
+//! room when there are too many, and the last eighth of the bytes is kept for bodies that are small: whoever
+//! opens thousands of connections and leaves their bodies unfinished displaces itself, and not the small
+//! requests of others.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -27,17 +28,19 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::BodyCounts;
 use crate::wire::error::ApiError;
 
-/// How much of a body that is too large is read and thrown away. A connection that is closed while its client still
-/// sends takes the answer with it; so honest mistakes get to see why they were refused, and floods are cut.
+/// How much of a body that is too large is read and thrown away. A connection that is closed while its client
+/// still sends takes the answer with it; so honest mistakes get to see why they were refused, and floods are
+/// cut.
 const DRAINED: usize = 16 << 20;
 /// A body up to this size finds room also when larger ones do not.
-const SMALL: usize = 64 << 10;
+const SMALL_BODY: usize = 64 << 10;
 /// The time within which no body is too slow.
 const GRACE: Duration = Duration::from_secs(5);
 /// How fast a body must come after that, on average, in bytes a second.
 const RATE: f64 = 1024.0;
-/// Bodies larger than this take turns, for what is made of a body (values, tokens) may take a hundred times its size.
-const LARGE: usize = 32 << 10;
+/// Bodies larger than this take turns, for what is made of a body (values, tokens) may take a hundred times
+/// its size.
+const LARGE_BODY: usize = 32 << 10;
 /// The bytes of large bodies whose requests are prepared at a time; a larger one is prepared alone.
 const TURNS: usize = 1 << 20;
 
@@ -119,7 +122,7 @@ impl Bodies {
     }
 
     /// A place for one more, which the oldest gives up if there are too many.
-    fn arrive(self: &Arc<Self>) -> Place {
+    fn arrive(self: &Arc<Self>) -> BodyPlace {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let ended = CancellationToken::new();
         let mut places = self.places();
@@ -130,7 +133,7 @@ impl Bodies {
             oldest.cancel();
         }
         drop(places);
-        Place {
+        BodyPlace {
             bodies: self.clone(),
             number,
             ended,
@@ -148,14 +151,14 @@ impl Bodies {
 }
 
 /// A place among the bodies that arrive.
-struct Place {
+struct BodyPlace {
     bodies: Arc<Bodies>,
     number: u64,
     /// Cancelled when the place is lost to another.
     ended: CancellationToken,
 }
 
-impl Drop for Place {
+impl Drop for BodyPlace {
     fn drop(&mut self) {
         self.bodies.places().remove(&self.number);
     }
@@ -163,19 +166,23 @@ impl Drop for Place {
 
 /// Bytes that are set aside for one body.
 #[derive(Debug)]
-struct Room {
+struct BodyRoom {
     bodies: Arc<Bodies>,
     bytes: usize,
 }
 
-impl Room {
+impl BodyRoom {
     /// Sets aside so many in all.
     fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
             return Ok(());
         };
         let total = self.bodies.limits.total_bytes;
-        let most = if bytes <= SMALL { total } else { total - total / 8 };
+        let most = if bytes <= SMALL_BODY {
+            total
+        } else {
+            total - total / 8
+        };
         let fits = |held: usize| held.checked_add(more).filter(|held| *held <= most);
         let held = &self.bodies.held;
         held.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits)
@@ -185,7 +192,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for BodyRoom {
     fn drop(&mut self) {
         self.bodies.held.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -195,7 +202,7 @@ impl Drop for Room {
 #[derive(Debug)]
 pub struct Body {
     bytes: Vec<u8>,
-    _room: Room,
+    _room: BodyRoom,
     _turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -210,8 +217,8 @@ impl Deref for Body {
 /// The whole body. A large one is given out when its turn has come: few are prepared at a time.
 ///
 /// # Errors
-/// It is larger than `limit`, not declared as JSON, compressed, or broken off; it comes too slowly, or all bodies
-/// together take too much.
+/// It is larger than `limit`, not declared as JSON, compressed, or broken off; it comes too slowly, or all
+/// bodies together take too much.
 pub async fn read(
     request: &HttpRequest,
     payload: web::Payload,
@@ -227,7 +234,7 @@ pub async fn read(
     }
     let mut arriving = Arriving {
         place: bodies.arrive(),
-        room: Room {
+        room: BodyRoom {
             bodies: bodies.clone(),
             bytes: 0,
         },
@@ -246,7 +253,7 @@ pub async fn read(
     } = arriving;
     drop(place);
     let turn = match bytes.len() {
-        0..=LARGE => None,
+        0..=LARGE_BODY => None,
         large => {
             let turn = bodies.large.clone().acquire_many_owned(large.min(TURNS) as u32);
             let turn = tokio::time::timeout(bodies.limits.time, turn).await;
@@ -262,8 +269,8 @@ pub async fn read(
 
 /// A body that is not whole yet.
 struct Arriving {
-    place: Place,
-    room: Room,
+    place: BodyPlace,
+    room: BodyRoom,
     payload: web::Payload,
     begun: Instant,
     received: usize,
@@ -312,8 +319,8 @@ impl Arriving {
     }
 }
 
-/// A page in a browser can send a body to this server without asking its user, unless the body must be declared as
-/// JSON.
+/// A page in a browser can send a body to this server without asking its user, unless the body must be
+/// declared as JSON.
 fn check_head(request: &HttpRequest) -> Result<(), ApiError> {
     let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     if let Some(encoding) = request
@@ -351,8 +358,8 @@ mod tests {
         }))
     }
 
-    fn room(bodies: &Arc<Bodies>) -> Room {
-        Room {
+    fn room(bodies: &Arc<Bodies>) -> BodyRoom {
+        BodyRoom {
             bodies: bodies.clone(),
             bytes: 0,
         }
@@ -362,12 +369,12 @@ mod tests {
     #[test]
     fn the_last_eighth_of_the_bytes_is_for_small_bodies() {
         let bodies = bodies(8 << 20, 10);
-        let mut large: Vec<Room> = (0..8).map(|_| room(&bodies)).collect();
+        let mut large: Vec<BodyRoom> = (0..8).map(|_| room(&bodies)).collect();
         let grown = large.iter_mut().filter_map(|room| room.grow(1 << 20).ok());
         assert_eq!(grown.count(), 7);
-        let mut small: Vec<Room> = (0..20).map(|_| room(&bodies)).collect();
-        let grown = small.iter_mut().filter_map(|room| room.grow(SMALL).ok());
-        assert_eq!(grown.count(), (1 << 20) / SMALL);
+        let mut small: Vec<BodyRoom> = (0..20).map(|_| room(&bodies)).collect();
+        let grown = small.iter_mut().filter_map(|room| room.grow(SMALL_BODY).ok());
+        assert_eq!(grown.count(), (1 << 20) / SMALL_BODY);
         assert_eq!(bodies.counts().bytes, 8 << 20);
         drop((large, small));
         assert_eq!(bodies.counts().bytes, 0);

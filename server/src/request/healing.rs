@@ -10,8 +10,8 @@ use crate::wire::error::ApiError;
 
 /// Heals the prompts of these requests, whose answers are in this language; blocks while grammars compile.
 ///
-/// Free text stays free behind the removed bytes. Under the local law it is cut after `max_tokens`, as it is without healing;
-/// the other laws and searches are about whole texts.
+/// Free text stays free behind the removed bytes. Under the local law it is cut after `max_tokens`, as it is
+/// without healing; the other laws and searches are about whole texts.
 ///
 /// # Errors
 /// A grammar does not compile behind the removed bytes, or the interest was lost.

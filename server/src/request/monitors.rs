@@ -1,4 +1,5 @@
-//! The monitors of a request as the engine has them: each the grammar of a whole answer whose content obeys it.
+//! The monitors of a request as the engine has them: each the grammar of a whole answer whose content obeys
+//! it.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::wire::constraint::monitors::MonitorSource;
 use crate::wire::error::ApiError;
 use crate::wire::generation::Generation;
 
-/// The monitors beside a language. Where an answer has no content (it is a call of a tool), there is nothing to monitor.
+/// The monitors beside a language. Where an answer has no content (it is a call of a tool), there is nothing
+/// to monitor.
 ///
 /// # Errors
 /// One does not compile, or is not registered here.

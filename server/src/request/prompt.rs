@@ -1,7 +1,7 @@
 //! From a checked request to what the engine takes: tokens, a compiled grammar, sampling.
 //!
-//! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
-//! block, never on one that serves connections.
+//! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread
+//! that may block, never on one that serves connections.
 
 use std::time::Duration;
 
@@ -28,10 +28,12 @@ use crate::wire::generation::{self as wire, Generation, LogprobsMode};
 use crate::wire::law::Law;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// How long the monitors of a request may take for the tokens of a pass. They are grammars, whose steps are counted.
+/// How long the monitors of a request may take for the tokens of a pass. They are grammars, whose steps are
+/// counted.
 const MONITOR_TIME: Duration = Duration::from_secs(5);
 
-/// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than it returns.
+/// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than
+/// it returns.
 const STREAMS: usize = 1 << 16;
 
 /// Checks that the request asks for the model that is served.
@@ -98,8 +100,8 @@ pub fn of_chat(
     Ok(Chat { tokens, language })
 }
 
-/// Refuses constraints that are longer than any source may be, before anything is made of them: a copy, a sketch for the
-/// prompt, a hash.
+/// Refuses constraints that are longer than any source may be, before anything is made of them: a copy, a
+/// sketch for the prompt, a hash.
 ///
 /// # Errors
 /// One is too long.
@@ -116,8 +118,9 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     Ok(())
 }
 
-/// A model that was trained to call tools writes the frame of a call, also around a call that it must make; unless it was
-/// trained to obey schemas, too: then a call that it must make is an answer under the tool's schema.
+/// A model that was trained to call tools writes the frame of a call, also around a call that it must make;
+/// unless it was trained to obey schemas, too: then a call that it must make is an answer under the tool's
+/// schema.
 fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
     let obeys = matches!(
         calls.tools[..],
@@ -350,8 +353,8 @@ fn search(served: &ServedModel, generation: &Generation) -> Result<Option<Search
     Ok(Some(search))
 }
 
-/// Tokens that write a phrase and nothing else: those of the tokenizer, or where it adds a space the longest that fit, one after
-/// the other.
+/// Tokens that write a phrase and nothing else: those of the tokenizer, or where it adds a space the longest
+/// that fit, one after the other.
 fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiError> {
     let vocabulary = served.vocabulary();
     let written = |tokens: &[u32]| -> Vec<u8> {
@@ -375,8 +378,8 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
     Ok(tokens)
 }
 
-/// What to draft. Who names a seed wants its text, drafted or not: particles are resampled wherever all of them have got to in a pass, and
-/// with drafts that depends on what was fed.
+/// What to draft. Who names a seed wants its text, drafted or not: particles are resampled wherever all of
+/// them have got to in a pass, and with drafts that depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
     let is_resampled = matches!(generation.law, Law::Smc { .. });
     if !generation.draft || is_resampled && generation.seed.is_some() {
@@ -391,7 +394,8 @@ fn speculation(generation: &Generation) -> Speculation {
     }
 }
 
-/// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for is cut.
+/// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for
+/// is cut.
 pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
     let context = served.engine().max_context();
     let room = context.saturating_sub(prompt);

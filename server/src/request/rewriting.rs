@@ -1,4 +1,5 @@
-//! Texts that the model writes anew: what it is told of the given text, and what it is likely to repeat of it.
+//! Texts that the model writes anew: what it is told of the given text, and what it is likely to repeat of
+//! it.
 
 use lexiform::limits::Cancel;
 use lexiform::repair::{Costs, Repair, RepairLimits};
@@ -18,11 +19,12 @@ use crate::wire::generation::Generation;
 /// What the model is asked to do.
 const TASK: &str =
     "Write this text again in the required form. Keep what it says, and change only what does not fit.";
-/// The pairs of a place and a state that the search for a draft looks at: a few milliseconds. Where they are not enough, the text
-/// itself is the draft, and an answer comes later rather than never.
+/// The pairs of a place and a state that the search for a draft looks at: a few milliseconds. Where they are
+/// not enough, the text itself is the draft, and an answer comes later rather than never.
 const DRAFT_NODES: usize = 1 << 14;
 
-/// A text in the prompt, and what is to be said of it beside the task: as a chat where the model has a template, else as a text.
+/// A text in the prompt, and what is to be said of it beside the task: as a chat where the model has a
+/// template, else as a text.
 ///
 /// # Errors
 /// The template refuses the conversation, or the text is too long.
@@ -60,8 +62,9 @@ pub fn prompt(
     })
 }
 
-/// The tokens that the model is likely to write in place of a text: the nearest valid text, or the text itself where that one is far.
-/// They say how fast the answer comes, and nothing about what it is; so where they do not fit, there are none.
+/// The tokens that the model is likely to write in place of a text: the nearest valid text, or the text
+/// itself where that one is far. They say how fast the answer comes, and nothing about what it is; so where
+/// they do not fit, there are none.
 ///
 /// # Errors
 /// Nobody waits any more.

@@ -6,8 +6,8 @@
 //!           └─ does anybody still wait?
 //! ```
 //!
-//! Cutting takes some hundred bytes of memory and some hundred nanoseconds for each byte of text. A text without a place
-//! where it may be cut in pieces (blanks, a word of a million letters) is bounded by itself.
+//! Cutting takes some hundred bytes of memory and some hundred nanoseconds for each byte of text. A text
+//! without a place where it may be cut in pieces (blanks, a word of a million letters) is bounded by itself.
 
 use lexiform::vocab::{Tokenizer, TokenizerError};
 
@@ -15,8 +15,8 @@ use crate::grammars::interest::Interest;
 use crate::model::served::ServedModel;
 use crate::wire::error::ApiError;
 
-/// The bytes that a prompt may have for each token of the context, beside [`SPARE_BYTES`]: prose has four or five, and
-/// of indented code few files have ten.
+/// The bytes that a prompt may have for each token of the context, beside [`SPARE_BYTES`]: prose has four or
+/// five, and of indented code few files have ten.
 const BYTES_PER_TOKEN: usize = 16;
 /// The bytes that a prompt may have in any case.
 const SPARE_BYTES: usize = 64 << 10;
@@ -56,7 +56,8 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Of a text that the answer is likely to repeat: one that does not fit into the context cannot be repeated.
+    /// Of a text that the answer is likely to repeat: one that does not fit into the context cannot be
+    /// repeated.
     pub fn of_prediction(served: &'a ServedModel, interest: &'a Interest) -> Self {
         Self {
             noun: "prediction",
@@ -141,8 +142,9 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Refuses a piece that cannot fit, before it is cut: a bound costs a few steps a byte and no memory, and looks no
-    /// further than the context. A piece of fewer bytes than there is room for tokens may always fit.
+    /// Refuses a piece that cannot fit, before it is cut: a bound costs a few steps a byte and no memory, and
+    /// looks no further than the context. A piece of fewer bytes than there is room for tokens may always
+    /// fit.
     fn check_piece(&self, piece: &str) -> Result<(), ApiError> {
         let Some(context) = self.context else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! What the model is told of the tools that it may call and of the schema that its answer obeys, and where it is told.
+//! What the model is told of the tools that it may call and of the schema that its answer obeys, and where it
+//! is told.
 //!
 //! | | the template has a place | it has none |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | another constraint, `always` | in the system message | in the system message |
 //! | `never` | schemas and other constraints are not told | likewise |
 //!
-//! What enforces an answer does not depend on any of this: a grammar holds whether the model knows it or not. But a model
-//! that knows what it is to write needs its constraint less.
+//! What enforces an answer does not depend on any of this: a grammar holds whether the model knows it or not.
+//! But a model that knows what it is to write needs its constraint less.
 
 use lexiform_syntax::schema::sketch;
 use serde_json::Value;
@@ -23,18 +24,19 @@ use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::{Generation, SchemaInPrompt};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// Where a model without a place for schemas is told of one if the request leaves that to the server: the default of
-/// `schema_in_prompt` for such models.
+/// Where a model without a place for schemas is told of one if the request leaves that to the server: the
+/// default of `schema_in_prompt` for such models.
 ///
-/// SmolLM2-135M-Instruct read facts from 200 short texts of ten kinds under a schema, greedy; all facts of a text were right in 139 of them, in 113
-/// where the model was told nothing, and in 84 where a sketch with the choices of each `enum` stood behind the question
-/// (`benches/record/2026-11-27-real-model-again.md`). The JSON Schema in the system message, which takes the place of that which the template
-/// has of its own, harms such a model, and so does every list of choices: it writes the first of them. So the keys are told, with their
-/// types, and choices are left to the grammar.
+/// SmolLM2-135M-Instruct read facts from 200 short texts of ten kinds under a schema, greedy; all facts of a
+/// text were right in 139 of them, in 113 where the model was told nothing, and in 84 where a sketch with the
+/// choices of each `enum` stood behind the question (`benches/record/2026-11-27-real-model-again.md`). The
+/// JSON Schema in the system message, which takes the place of that which the template has of its own, harms
+/// such a model, and so does every list of choices: it writes the first of them. So the keys are told, with
+/// their types, and choices are left to the grammar.
 const WITHOUT_PLACE: Telling = Telling::Question;
 
-/// The longest schema of which a sketch is shown to the model, in bytes. A sketch ends after some kilobytes; of a longer
-/// schema it would show an arbitrary part.
+/// The longest schema of which a sketch is shown to the model, in bytes. A sketch ends after some kilobytes;
+/// of a longer schema it would show an arbitrary part.
 pub const SKETCHED: usize = 256 << 10;
 
 /// Where the model is told of something.
@@ -52,12 +54,12 @@ enum Telling {
 
 /// Whether the template has a place for the schema that the whole answer obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SchemaPlace {
     Present,
     Missing,
 }
 
-impl Place {
+impl SchemaPlace {
     fn in_template(template: &ChatTemplate) -> Self {
         match template.takes_schema() {
             true => Self::Present,
@@ -67,12 +69,12 @@ impl Place {
 }
 
 /// Where the model is told of the schema that its answer obeys.
-fn telling_of_schema(asked: SchemaInPrompt, place: Place) -> Telling {
+fn telling_of_schema(asked: SchemaInPrompt, place: SchemaPlace) -> Telling {
     match (asked, place) {
         (SchemaInPrompt::Never, _) => Telling::Nowhere,
-        (SchemaInPrompt::Auto | SchemaInPrompt::Always, Place::Present) => Telling::Template,
-        (SchemaInPrompt::Always, Place::Missing) => Telling::Words,
-        (SchemaInPrompt::Auto, Place::Missing) => WITHOUT_PLACE,
+        (SchemaInPrompt::Auto | SchemaInPrompt::Always, SchemaPlace::Present) => Telling::Template,
+        (SchemaInPrompt::Always, SchemaPlace::Missing) => Telling::Words,
+        (SchemaInPrompt::Auto, SchemaPlace::Missing) => WITHOUT_PLACE,
     }
 }
 
@@ -82,7 +84,7 @@ pub fn notices(template: &ChatTemplate) -> Vec<&'static str> {
     if !template.takes_tools() {
         notices.push("the chat template has no place for tools: they are told in the system message");
     }
-    if telling_of_schema(SchemaInPrompt::Auto, Place::in_template(template)) == Telling::Question {
+    if telling_of_schema(SchemaInPrompt::Auto, SchemaPlace::in_template(template)) == Telling::Question {
         notices.push(
             "the chat template has no place for schemas: they are told behind the question (schema_in_prompt: never \
              leaves them out)",
@@ -119,10 +121,10 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
     let content = language.content.as_ref();
     let is_beside_tools = calls.is_some();
     let told_constraint = content.and_then(|constraint| match is_beside_tools {
-        false => in_words(constraint, generation, Place::in_template(template)),
+        false => in_words(constraint, generation, SchemaPlace::in_template(template)),
         // The template's place is for what the whole answer obeys, and so is that behind the question.
-        true => in_words(constraint, generation, Place::Missing)
-            .or_else(|| behind_question(constraint, generation, Place::Missing))
+        true => in_words(constraint, generation, SchemaPlace::Missing)
+            .or_else(|| behind_question(constraint, generation, SchemaPlace::Missing))
             .map(|told| format!("Where you call no tool: {told}")),
     });
     let words: Vec<String> = [told_tools, told_constraint].into_iter().flatten().collect();
@@ -131,8 +133,9 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
         tools,
         schema,
         words: words.join("\n\n"),
-        behind_question: alone
-            .and_then(|constraint| behind_question(constraint, generation, Place::in_template(template))),
+        behind_question: alone.and_then(|constraint| {
+            behind_question(constraint, generation, SchemaPlace::in_template(template))
+        }),
     }
 }
 
@@ -156,7 +159,7 @@ fn obeyed(language: &Language) -> Option<&Constraint> {
 
 /// The short form of a schema, if the template has a place for it and the request lets the model see it.
 fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
-    let telling = telling_of_schema(generation.schema_in_prompt, Place::in_template(template));
+    let telling = telling_of_schema(generation.schema_in_prompt, SchemaPlace::in_template(template));
     match &constraint.source {
         Source::Schema(text) if telling == Telling::Template => sketch(text),
         _ => None,
@@ -164,7 +167,7 @@ fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Gener
 }
 
 /// What the system message says about a constraint.
-fn in_words(constraint: &Constraint, generation: &Generation, place: Place) -> Option<String> {
+fn in_words(constraint: &Constraint, generation: &Generation, place: SchemaPlace) -> Option<String> {
     let asked = generation.schema_in_prompt;
     let Source::Schema(_) = &constraint.source else {
         return described(constraint).filter(|_| asked == SchemaInPrompt::Always);
@@ -176,7 +179,7 @@ fn in_words(constraint: &Constraint, generation: &Generation, place: Place) -> O
 }
 
 /// What is said of a schema behind the question.
-fn behind_question(constraint: &Constraint, generation: &Generation, place: Place) -> Option<String> {
+fn behind_question(constraint: &Constraint, generation: &Generation, place: SchemaPlace) -> Option<String> {
     match &constraint.source {
         Source::Schema(text)
             if telling_of_schema(generation.schema_in_prompt, place) == Telling::Question =>
@@ -312,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_schema_is_told_where_there_is_a_place_unless_nobody_wants_it() {
-        use {Place::*, SchemaInPrompt::*};
+        use {SchemaInPrompt::*, SchemaPlace::*};
         let table = [
             (Auto, Present, Telling::Template),
             (Always, Present, Telling::Template),

@@ -1,5 +1,5 @@
-//! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`, `check`,
-//! `mask`, `explain`; and `POST /v1/verify`, which checks certificates again.
+//! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`,
+//! `check`, `mask`, `explain`; and `POST /v1/verify`, which checks certificates again.
 
 pub mod repair;
 
@@ -88,8 +88,8 @@ pub async fn check(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Checks texts again as a certificate does, with programs that share no code with the decoder where there are such,
-/// and says whether a certificate from before is confirmed.
+/// Checks texts again as a certificate does, with programs that share no code with the decoder where there
+/// are such, and says whether a certificate from before is confirmed.
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
@@ -119,8 +119,8 @@ pub async fn mask(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says what a constraint means: its shortest text, what every text begins with; of a schema, a sketch, and how each
-/// of its assertions is enforced.
+/// Says what a constraint means: its shortest text, what every text begins with; of a schema, a sketch, and
+/// how each of its assertions is enforced.
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.

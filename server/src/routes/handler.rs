@@ -128,10 +128,10 @@ pub(crate) fn owner(request: &HttpRequest) -> Requester {
     }
 }
 
-/// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
-/// alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is over, work that has
-/// not begun never does, and work that runs is told by its interest, so that a crowd that sends expensive schemas and
-/// goes away costs nothing.
+/// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this
+/// request alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is
+/// over, work that has not begun never does, and work that runs is told by its interest, so that a crowd that
+/// sends expensive schemas and goes away costs nothing.
 ///
 /// # Errors
 /// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.

@@ -1,5 +1,5 @@
-//! The pages for people: the playground at `/`, the description of the API at `/docs/`, and the files that both are made of.
-//! All of it is built into the program, so the pages work without a network.
+//! The pages for people: the playground at `/`, the description of the API at `/docs/`, and the files that
+//! both are made of. All of it is built into the program, so the pages work without a network.
 //!
 //! ```text
 //!   /                   playground/index.html ─┐
@@ -7,7 +7,8 @@
 //!   /openapi.json       what /docs/ shows      ┘
 //! ```
 //!
-//! They hold nothing secret and are served to everybody, also where keys are asked for: a page asks for a key itself.
+//! They hold nothing secret and are served to everybody, also where keys are asked for: a page asks for a key
+//! itself.
 
 use std::sync::LazyLock;
 
@@ -31,7 +32,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// A file that is built in.
-struct File {
+struct PageFile {
     /// Its path below `/pages/`.
     path: &'static str,
     kind: &'static str,
@@ -42,12 +43,12 @@ struct File {
 
 macro_rules! files {
     ($($kind:ident $path:literal),* $(,)?) => {
-        vec![$(File::new($path, $kind, include_str!(concat!("../pages/", $path)))),*]
+        vec![$(PageFile::new($path, $kind, include_str!(concat!("../pages/", $path)))),*]
     };
 }
 
 /// All files, the two pages first.
-static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+static FILES: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
     files![
         HTML "playground/index.html",
         HTML "docs/index.html",
@@ -79,7 +80,7 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     ]
 });
 
-impl File {
+impl PageFile {
     fn new(path: &'static str, kind: &'static str, text: &'static str) -> Self {
         let digest = sha256(text.as_bytes());
         Self {
@@ -158,14 +159,14 @@ pub async fn file(request: HttpRequest, path: web::Path<String>) -> Result<HttpR
 
 /// The OpenAPI document.
 pub async fn openapi(request: HttpRequest) -> HttpResponse {
-    static DOCUMENT: LazyLock<File> = LazyLock::new(|| File::new("", "application/json", OPENAPI));
+    static DOCUMENT: LazyLock<PageFile> = LazyLock::new(|| PageFile::new("", "application/json", OPENAPI));
     DOCUMENT.answer(&request)
 }
 
 /// The icon that browsers ask for.
 pub async fn icon(request: HttpRequest) -> HttpResponse {
-    static ICON: LazyLock<File> =
-        LazyLock::new(|| File::new("", "image/svg+xml", include_str!("../pages/favicon.svg")));
+    static ICON: LazyLock<PageFile> =
+        LazyLock::new(|| PageFile::new("", "image/svg+xml", include_str!("../pages/favicon.svg")));
     ICON.answer(&request)
 }
 

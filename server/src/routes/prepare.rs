@@ -60,8 +60,8 @@ pub struct Prepared {
     pub timeout: Option<Duration>,
     /// When the request was read and its constraint came to be compiled.
     pub compile_begun: Instant,
-    /// How long it took to compile the constraint, or to wait for another request that compiled it, and to find how
-    /// short an answer may be.
+    /// How long it took to compile the constraint, or to wait for another request that compiled it, and to
+    /// find how short an answer may be.
     pub compiling: Duration,
 }
 
@@ -86,7 +86,7 @@ enum Boundary {
 }
 
 /// The samples of a request, and the constraint that they obey.
-struct Samples {
+struct SampleRequest {
     requests: Vec<Request>,
     language: Language,
     compiled: Option<Compiled>,
@@ -95,7 +95,7 @@ struct Samples {
     compiling: Duration,
 }
 
-impl Samples {
+impl SampleRequest {
     /// For these prompts, in this language.
     fn new(
         served: &ServedModel,
@@ -237,7 +237,7 @@ fn conversation(
         request,
         PromptTokenizer::of_prompt(served, "messages", interest),
     )?;
-    let mut samples = Samples::new(
+    let mut samples = SampleRequest::new(
         served,
         generation,
         (vec![chat.tokens], Boundary::Prompt),
@@ -295,7 +295,7 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
         false => Boundary::Prompt,
     };
     let prompts = (prompts, boundary);
-    let mut samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
+    let mut samples = SampleRequest::new(served, generation, prompts, language, request.logprobs, interest)?;
     let extras = Extras {
         logprobs: request.logprobs.is_some(),
         ..Extras::default()
@@ -336,9 +336,10 @@ pub fn rewrite(
         interest,
     )?;
     let prompts = (vec![chat.tokens], Boundary::Prompt);
-    let mut samples = Samples::new(served, &generation, prompts, chat.language, None, interest)
+    let mut samples = SampleRequest::new(served, &generation, prompts, chat.language, None, interest)
         .map_err(|error| error.inside("rewrite", INSIDE))?;
-    // Of the text alone, where the model may think before it: what is repaired, and what the answer calls the grammar.
+    // Of the text alone, where the model may think before it: what is repaired, and what the answer calls the
+    // grammar.
     let begun = Instant::now();
     let bare = Language {
         content: generation.constraint.clone(),

@@ -1,5 +1,5 @@
-//! What all generating routes do around their own reading of the request: body in, samples submitted, answer out; or an answer at
-//! once, where a route generates only for some of its requests.
+//! What all generating routes do around their own reading of the request: body in, samples submitted, answer
+//! out; or an answer at once, where a route generates only for some of its requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -123,13 +123,14 @@ async fn run(
     Ok(Begun::Running(prepared, running))
 }
 
-/// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server, 2026-11-21.
+/// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server,
+/// 2026-11-21.
 const DEPRECATED: &str = "@1795219200";
 /// Where the fields that succeed them are described (the relation is that of RFC 9745).
 const SUCCESSOR: &str = "</docs/>; rel=\"deprecation\"; type=\"text/html\"";
 
-/// Answers. The future that this returns, or the body of the stream, owns the samples: when the client leaves, they are
-/// dropped and the engine frees their sequences.
+/// Answers. The future that this returns, or the body of the stream, owns the samples: when the client
+/// leaves, they are dropped and the engine frees their sequences.
 async fn answer(
     app: &AppState,
     prepared: Prepared,

@@ -60,7 +60,8 @@ pub fn server(
     })
     .workers(listening.workers)
     .max_connections(connections)
-    // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
+    // A client that closes its side of the connection is gone; without this, actix lets its handler run to
+    // the end.
     .h1_allow_half_closed(false)
     .shutdown_timeout(listening.drain_seconds)
     .disable_signals();
@@ -71,8 +72,8 @@ pub fn server(
     Ok((server.run(), address))
 }
 
-/// Makes the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor certificates,
-/// and must go on while the other drains.
+/// Makes the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor
+/// certificates, and must go on while the other drains.
 ///
 /// # Errors
 /// The listener cannot be used.
@@ -92,11 +93,12 @@ pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Res
 }
 
 /// The paths that are answered to everybody, beside those of the pages.
-const OPEN: [&str; 2] = ["/live", "/ready"];
+const OPEN_PATHS: [&str; 2] = ["/live", "/ready"];
 
-/// Whether a path is answered to everybody. Pages hold no more than this repository does, and ask for a key themselves.
+/// Whether a path is answered to everybody. Pages hold no more than this repository does, and ask for a key
+/// themselves.
 fn is_open(app: &AppState, path: &str) -> bool {
-    OPEN.contains(&path) || (app.settings.offered.pages && pages::is_page(path))
+    OPEN_PATHS.contains(&path) || (app.settings.offered.pages && pages::is_page(path))
 }
 
 /// Around every request: an id, the key, the counters, a line in the log, and a 500 in place of a panic.
@@ -107,7 +109,7 @@ async fn around(
     let Some(app) = request.app_data::<web::Data<AppState>>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let seen = Seen {
+    let seen = SeenRequest {
         begun: Instant::now(),
         id: request_id(&request),
         // So that lines of the log can be found from a trace.
@@ -145,7 +147,7 @@ async fn around(
 fn admit(
     app: &AppState,
     request: &ServiceRequest,
-    seen: &Seen,
+    seen: &SeenRequest,
     key: &mut Option<Arc<Key>>,
 ) -> Result<Option<HttpResponse>, ApiError> {
     if let Some(early) = app.settings.cors.preflight(request.method(), request.headers()) {
@@ -164,7 +166,7 @@ fn admit(
 }
 
 /// What is known of a request before it is answered.
-struct Seen {
+struct SeenRequest {
     begun: Instant,
     id: HeaderValue,
     trace: Option<String>,
@@ -173,7 +175,7 @@ struct Seen {
     origin: Option<HeaderValue>,
 }
 
-impl Seen {
+impl SeenRequest {
     /// Marks an answer, counts it and writes its line.
     fn finish(
         self,

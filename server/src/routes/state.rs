@@ -20,8 +20,8 @@ use crate::wire::error::ApiError;
 pub const BODY_LIMIT: usize = 4 << 20;
 /// Connections at a time, unless the operator chooses.
 pub const CONNECTIONS: usize = 2048;
-/// Requests that may be prepared at a time although each takes long: more would only make compiles of many clients slow
-/// each other.
+/// Requests that may be prepared at a time although each takes long: more would only make compiles of many
+/// clients slow each other.
 const LONG_PREPARES: usize = 16;
 /// How long a request may keep a thread from those behind it that are to be prepared.
 const SLICE: Duration = Duration::from_millis(4);
@@ -142,7 +142,8 @@ impl AppState {
         self.closing.store(true, Ordering::Release);
     }
 
-    /// Takes no more requests, waits until the running ones have ended, and ends the rest when the time is over.
+    /// Takes no more requests, waits until the running ones have ended, and ends the rest when the time is
+    /// over.
     pub async fn drain(&self, time: Duration) {
         self.close();
         let deadline = Instant::now() + time;
@@ -169,8 +170,8 @@ impl AppState {
 /// The identity of a request.
 pub(super) struct RequestId(pub(super) String);
 
-/// Has the grammars weighed from time to time, as long as the model is served: what a few requests made one grow to does
-/// not stay until others ask for theirs.
+/// Has the grammars weighed from time to time, as long as the model is served: what a few requests made one
+/// grow to does not stay until others ask for theirs.
 fn keep_grammars_small(served: &Arc<ServedModel>) {
     let served = Arc::downgrade(served);
     let look = move || {

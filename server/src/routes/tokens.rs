@@ -1,4 +1,5 @@
-//! `POST /tokenize` and `POST /detokenize`: what the model's tokenizer makes of a text or a conversation, and back.
+//! `POST /tokenize` and `POST /detokenize`: what the model's tokenizer makes of a text or a conversation, and
+//! back.
 
 use actix_web::HttpResponse;
 use serde_json::json;

@@ -74,7 +74,8 @@ impl ChatRequest {
         self.generation.constraints().chain(inputs)
     }
 
-    /// The bytes of its messages and their calls, which is the least that any template writes of it for most models.
+    /// The bytes of its messages and their calls, which is the least that any template writes of it for most
+    /// models.
     pub fn bytes(&self) -> usize {
         let texts = |message: &Message| {
             let content = message.content.as_ref().map_or(0, String::len);
@@ -176,8 +177,8 @@ fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDe
     })
 }
 
-/// What the choice of tools means for the other fields: an answer that is a call has no content, so nothing constrains
-/// its content; and stopping early would cut a call.
+/// What the choice of tools means for the other fields: an answer that is a call has no content, so nothing
+/// constrains its content; and stopping early would cut a call.
 pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problems: &mut Problems) {
     let Some(calls) = calls else { return };
     if calls.mode != Mode::Auto {
@@ -331,7 +332,8 @@ fn text_of(part: &mut Fields, name: &'static str, problems: &mut Problems) -> Op
     part.string(name, problems)
 }
 
-/// The calls of an assistant's message. Templates want the arguments as values where the API has them as text.
+/// The calls of an assistant's message. Templates want the arguments as values where the API has them as
+/// text.
 fn tool_calls(fields: &mut Fields, problems: &mut Problems) -> Vec<Value> {
     let path = fields.path("tool_calls");
     let items = fields.array("tool_calls", problems).unwrap_or_default();

@@ -87,7 +87,8 @@ pub struct Constraint {
     pub additional_properties: AdditionalProperties,
     /// How numbers are spelled.
     pub numbers: Numbers,
-    /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no text.
+    /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no
+    /// text.
     pub strict: bool,
 }
 

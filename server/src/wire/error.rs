@@ -1,11 +1,12 @@
-//! Errors of the API, as clients receive them: one envelope for every status, with all four keys that OpenAI's
-//! clients read.
+//! Errors of the API, as clients receive them: one envelope for every status, with all four keys that
+//! OpenAI's clients read.
 //!
 //! ```text
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
 //!
-//! `subject` finds the words for what is wrong with a constraint, `failed` for what was right and came to nothing.
+//! `subject` finds the words for what is wrong with a constraint, `failed` for what was right and came to
+//! nothing.
 
 pub mod envelope;
 mod failed;
@@ -24,7 +25,8 @@ use self::subject::diagnostic;
 pub use self::subject::{Diagnosis, Subject};
 use crate::wire::error::envelope::{Body, Diagnostic, Envelope, Extension};
 
-/// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.
+/// How many problems one answer lists; a hostile source could otherwise make the answer larger than the
+/// request.
 const LISTED_PROBLEMS: usize = 10;
 /// An error of the API.
 #[derive(Clone, Debug)]
@@ -210,7 +212,8 @@ impl ApiError {
         }
     }
 
-    /// The answer of the readiness probe when the queue is full: 503, so that routers send requests elsewhere.
+    /// The answer of the readiness probe when the queue is full: 503, so that routers send requests
+    /// elsewhere.
     pub fn overloaded() -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self {
@@ -266,7 +269,8 @@ impl ApiError {
         }
     }
 
-    /// Reading the request and compiling its constraint took too long: 408. The same again would take as long.
+    /// Reading the request and compiling its constraint took too long: 408. The same again would take as
+    /// long.
     pub fn compile_timed_out(seconds: f64) -> Self {
         let message = format!(
             "Reading the request and compiling its constraint took more than {seconds} s and was cancelled."
@@ -458,8 +462,8 @@ impl ResponseError for ApiError {
     }
 }
 
-/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body of every
-/// other error.
+/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body
+/// of every other error.
 pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let status = answer.status();
     let is_ours = answer.response().extensions().get::<ErrorCode>().is_some();

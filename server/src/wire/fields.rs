@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use crate::wire::error::{ApiError, shortened};
 
 /// How many problems of one request are told.
-const LISTED: usize = 10;
+const LISTED_PROBLEMS: usize = 10;
 /// How many ignored fields of one request are told: a body may hold as many as it has bytes.
 const LISTED_IGNORED: usize = 32;
 /// The longest header that tells of them, in characters.
 const HEADER_CHARS: usize = 1_000;
 /// How many unknown fields one request may have.
-const UNKNOWN: usize = 1_024;
+const UNKNOWN_FIELDS: usize = 1_024;
 
-/// Words in a field's name that make it look like a constraint on the output. A field with such a name that no
-/// reader took is refused: answering unconstrained what asked for a constraint would be the worst failure.
+/// Words in a field's name that make it look like a constraint on the output. A field with such a name that
+/// no reader took is refused: answering unconstrained what asked for a constraint would be the worst failure.
 const CONSTRAINT_WORDS: &[&str] = &[
     "guided",
     "grammar",
@@ -49,8 +49,8 @@ pub struct FieldProblem {
     pub message: String,
 }
 
-/// The fields of a request that mean nothing to this server, by their paths. The request is answered as if they were not
-/// there, and the answer names them.
+/// The fields of a request that mean nothing to this server, by their paths. The request is answered as if
+/// they were not there, and the answer names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     paths: Vec<String>,
@@ -120,14 +120,15 @@ impl Problems {
         self.push("unknown_field", param, message);
     }
 
-    /// Whether one more unknown field is looked at; names are compared with many others, so not any number is.
+    /// Whether one more unknown field is looked at; names are compared with many others, so not any number
+    /// is.
     fn has_room(&mut self, prefix: &str) -> bool {
         self.unknown += 1;
-        if self.unknown == UNKNOWN + 1 {
-            let message = format!("the request has more than {UNKNOWN} unknown fields");
+        if self.unknown == UNKNOWN_FIELDS + 1 {
+            let message = format!("the request has more than {UNKNOWN_FIELDS} unknown fields");
             self.push("unknown_field", prefix.trim_end_matches('.').to_owned(), message);
         }
-        self.unknown <= UNKNOWN
+        self.unknown <= UNKNOWN_FIELDS
     }
 
     /// Notes a field that means nothing here.
@@ -136,7 +137,7 @@ impl Problems {
     }
 
     fn push(&mut self, code: &'static str, param: String, message: String) {
-        if self.found.len() >= LISTED {
+        if self.found.len() >= LISTED_PROBLEMS {
             self.more += 1;
             return;
         }
@@ -292,7 +293,8 @@ impl Fields {
         }
     }
 
-    /// Takes an array of so many items; `None`, and said once, if there is none or another number. `items` names them.
+    /// Takes an array of so many items; `None`, and said once, if there is none or another number. `items`
+    /// names them.
     pub fn array_of(
         &mut self,
         name: &'static str,
@@ -358,7 +360,8 @@ impl Fields {
         }
     }
 
-    /// Drops fields that clients are known to send, that mean nothing to this server and promise nothing to the client.
+    /// Drops fields that clients are known to send, that mean nothing to this server and promise nothing to
+    /// the client.
     pub fn ignore(&mut self, names: &[&'static str]) {
         for name in names {
             self.known.push(name);
@@ -382,9 +385,9 @@ impl Fields {
         }
     }
 
-    /// Ends the reading of an object that clients extend freely. What is left is refused where its name resembles that of
-    /// a field that constrains or limits, or where it holds such a field; otherwise it is noted as ignored. `null` is as
-    /// good as absent.
+    /// Ends the reading of an object that clients extend freely. What is left is refused where its name
+    /// resembles that of a field that constrains or limits, or where it holds such a field; otherwise it is
+    /// noted as ignored. `null` is as good as absent.
     pub fn finish(self, problems: &mut Problems) {
         for (name, value) in self.map.iter().filter(|(_, value)| !value.is_null()) {
             self.leftover(name, value, problems);

@@ -121,7 +121,8 @@ pub struct Generation {
     pub filters: Filters,
     /// The seed.
     pub seed: Option<u64>,
-    /// Divides the positive logits of all tokens of the prompt and the output, and multiplies the negative ones.
+    /// Divides the positive logits of all tokens of the prompt and the output, and multiplies the negative
+    /// ones.
     pub repetition_penalty: Option<f32>,
     /// Subtracted from the logit of every token that the output already holds.
     pub presence_penalty: f32,
@@ -153,9 +154,11 @@ pub struct Generation {
     pub logprobs_mode: LogprobsMode,
     /// Whether the model is shown the constraint.
     pub schema_in_prompt: SchemaInPrompt,
-    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed, unless drafts are [lossy](Self::lossy).
+    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed,
+    /// unless drafts are [lossy](Self::lossy).
     pub draft: bool,
-    /// Whether the same seed must give the same text whatever else is computed; where that cannot be promised, the request is refused.
+    /// Whether the same seed must give the same text whatever else is computed; where that cannot be
+    /// promised, the request is refused.
     pub batch_invariant: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,

@@ -1,4 +1,5 @@
-//! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
+//! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked
+//! about it.
 
 pub mod repair;
 

@@ -1,4 +1,5 @@
-//! The law that an answer is drawn from, as a request names it: one word, and fields that belong to some of the laws.
+//! The law that an answer is drawn from, as a request names it: one word, and fields that belong to some of
+//! the laws.
 
 pub mod search;
 
@@ -15,7 +16,8 @@ const ESS_THRESHOLD: f64 = 0.5;
 /// The most steps of a chain, and those that it makes unless the request says otherwise.
 const STEPS: (i64, u32) = (256, 10);
 
-/// What may become of an answer none of whose attempts is accepted. The steps of a chain are a field of their own.
+/// What may become of an answer none of whose attempts is accepted. The steps of a chain are a field of their
+/// own.
 const EXHAUSTION: [(&str, Fallback); 3] = [
     ("error", Fallback::Fail),
     ("weighted", Fallback::Weighted),

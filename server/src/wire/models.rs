@@ -24,7 +24,8 @@ pub struct ModelCard<'a> {
     pub owned_by: &'static str,
     /// The most tokens of prompt and output together.
     pub max_model_len: usize,
-    /// How its weights are kept: `stored` as the folder has them, or rounded to this format, which makes it another model.
+    /// How its weights are kept: `stored` as the folder has them, or rounded to this format, which makes it
+    /// another model.
     pub weights: &'static str,
     /// Whether requests may have `batch_invariant`.
     pub batch_invariant: bool,

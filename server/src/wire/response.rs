@@ -1,7 +1,7 @@
 //! The shapes of answers and of stream chunks.
 //!
-//! Clients differ in what they tolerate, so every key that any of them reads is always there, `null` where it holds
-//! nothing; log-probabilities are always finite numbers.
+//! Clients differ in what they tolerate, so every key that any of them reads is always there, `null` where it
+//! holds nothing; log-probabilities are always finite numbers.
 
 use serde::Serialize;
 
@@ -31,7 +31,8 @@ pub struct Answer<'a, C> {
     pub created: u64,
     /// The model.
     pub model: &'a str,
-    /// The version of the server, and how the weights of the model are kept, if that is not as they are stored.
+    /// The version of the server, and how the weights of the model are kept, if that is not as they are
+    /// stored.
     pub system_fingerprint: &'a str,
     /// One choice for each sample; of a chunk, those that it brings news of.
     pub choices: Vec<C>,
@@ -284,14 +285,15 @@ pub struct TokenDetail {
     pub mass: f64,
     /// Microseconds since the token before.
     pub micros: u64,
-    /// Where in the constraint the token stands, if that was asked for: of each reading of the text the rules that are being
-    /// read, from the inside out, which are rules of a grammar or JSON pointers into a schema.
+    /// Where in the constraint the token stands, if that was asked for: of each reading of the text the rules
+    /// that are being read, from the inside out, which are rules of a grammar or JSON pointers into a schema.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Vec<String>>,
     /// What else might have come here, by the model's own probability, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateToken>,
-    /// The drafts of the pass that wrote this token first, if that was asked for: a tree, in which each stands after its parent.
+    /// The drafts of the pass that wrote this token first, if that was asked for: a tree, in which each
+    /// stands after its parent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drafts: Vec<DraftedToken>,
 }
@@ -322,8 +324,8 @@ pub struct CandidateToken {
     pub probability: f64,
     /// Whether the constraint, and what `max_tokens` leaves of it, allows the token.
     pub allowed: bool,
-    /// Its probability among the tokens that may be drawn: after penalties, temperature, filters and the constraint (at
-    /// temperature 0 as at 1). 0 for what is not among them.
+    /// Its probability among the tokens that may be drawn: after penalties, temperature, filters and the
+    /// constraint (at temperature 0 as at 1). 0 for what is not among them.
     pub share: f64,
 }
 
@@ -422,7 +424,8 @@ pub struct Told {
 /// A text of a population.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ParticleText {
-    /// The text as it was written, thoughts and calls of tools included; `null` where it could not be completed.
+    /// The text as it was written, thoughts and calls of tools included; `null` where it could not be
+    /// completed.
     pub text: Option<String>,
     /// The log of its weight.
     pub log_weight: f64,
@@ -433,7 +436,8 @@ pub struct ParticleText {
 pub struct Budget {
     /// Always true: of an answer that was not steered, nothing is told.
     pub steered: bool,
-    /// How many tokens stood before the first one whose choice was narrowed; absent where that was the end of the text alone.
+    /// How many tokens stood before the first one whose choice was narrowed; absent where that was the end of
+    /// the text alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_token: Option<usize>,
     /// The tokens that there were.
@@ -452,11 +456,13 @@ pub struct Confidence {
     pub probability: f64,
     /// The logarithm of that.
     pub logprob: f64,
-    /// The mass on allowed tokens at its tokens, multiplied up: small where the constraint decided more than the model.
+    /// The mass on allowed tokens at its tokens, multiplied up: small where the constraint decided more than
+    /// the model.
     pub mass: f64,
     /// How many tokens hold it.
     pub tokens: usize,
-    /// The values that the constraint left there, the likeliest first, if that was asked for and they are few.
+    /// The values that the constraint left there, the likeliest first, if that was asked for and they are
+    /// few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<ValueOption>>,
 }
@@ -475,13 +481,13 @@ pub struct ValueOption {
 pub struct Enforcement {
     /// The identity of the grammar.
     pub grammar: String,
-    /// `exact`; `closed` where objects that the constraint leaves open hold only the keys that it lists; `narrower` where more
-    /// of what it allows is not written; `partial` where a part of it has no effect.
+    /// `exact`; `closed` where objects that the constraint leaves open hold only the keys that it lists;
+    /// `narrower` where more of what it allows is not written; `partial` where a part of it has no effect.
     pub enforced: &'static str,
     /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
-    /// The keywords that are not enforced exactly, if there are any; all of them, if that was asked for. In streams only
-    /// when a sample ends.
+    /// The keywords that are not enforced exactly, if there are any; all of them, if that was asked for. In
+    /// streams only when a sample ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Vec<Keyword>>,
     /// How many more there are than can be listed.
@@ -506,26 +512,29 @@ pub struct Keyword {
     pub path: String,
     /// The keyword; `null` where the constraint is no schema.
     pub keyword: Option<String>,
-    /// `exact`; `closed`, where it lists the only keys that are written; `narrower`, where some of what it allows is not
-    /// written; `ignored`, where it has no effect.
+    /// `exact`; `closed`, where it lists the only keys that are written; `narrower`, where some of what it
+    /// allows is not written; `ignored`, where it has no effect.
     pub status: &'static str,
-    /// What is not written, or why it has no effect; where it is `exact`, which spellings of its values are not written.
+    /// What is not written, or why it has no effect; where it is `exact`, which spellings of its values are
+    /// not written.
     pub how: Option<String>,
 }
 
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`, `aprad`, `smc`, `sir`,
-    /// `mcmc`, the name of a search, and the first and third with `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`,
+    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search, and the first and third with `-filtered`.
     pub law: &'static str,
-    /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature (at 0 as at 1),
-    /// without the constraint. The table of numbers in [`lexiform_law`] says what this and the weight are under which law.
+    /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature
+    /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] says what this and
+    /// the weight are under which law.
     pub log_probability: f64,
-    /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`, which has the
-    /// normalised law already: not to be mixed with the weights of other laws. For `smc` and `sir` the estimate of the normaliser.
-    /// Absent for `greedy`, `best-of`, `mcmc`, `aprad` and searches, for what
-    /// was cut, and where the probability of the end is not known because `weights` was not asked for.
+    /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`,
+    /// which has the normalised law already: not to be mixed with the weights of other laws. For `smc` and
+    /// `sir` the estimate of the normaliser. Absent for `greedy`, `best-of`, `mcmc`, `aprad` and searches,
+    /// for what was cut, and where the probability of the end is not known because `weights` was not asked
+    /// for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_weight: Option<f64>,
     /// Attempts that the global law took; for `aprad` one more than the times the text went back.
@@ -557,7 +566,8 @@ pub enum Diagnostics {
         /// Prefixes followed at a time, where the search bounds them.
         #[serde(skip_serializing_if = "Option::is_none")]
         beam_width: Option<usize>,
-        /// The log-probability of the text, divided by its length to the power of `length_penalty`; with `cntp` by its length.
+        /// The log-probability of the text, divided by its length to the power of `length_penalty`; with
+        /// `cntp` by its length.
         score: f64,
         /// Prefixes of which the model was asked what follows, for all answers together.
         rows: usize,

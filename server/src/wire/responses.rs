@@ -1,7 +1,7 @@
 //! `POST /v1/responses`: the stateless part of the request. Its conversation becomes a chat.
 //!
-//! Whatever would need a memory (`previous_response_id`, `conversation`, `background`, a stored `prompt`) is refused;
-//! `store` is accepted and the answer says `false`.
+//! Whatever would need a memory (`previous_response_id`, `conversation`, `background`, a stored `prompt`) is
+//! refused; `store` is accepted and the answer says `false`.
 
 use serde_json::{Map, Value, json};
 

@@ -5,8 +5,8 @@
 //! | function | `{"type":"function","function":{"name",…}}` | `{"type":"function","name",…}` |
 //! | custom | `{"type":"custom","custom":{"name",…,"format":{"type":"grammar","grammar":{"syntax","definition"}}}}` | `{"type":"custom","name",…,"format":{"type":"grammar","syntax","definition"}}` |
 //!
-//! The parameters of every tool that may be called are enforced, whatever `strict` says; with it, keywords without effect
-//! are refused.
+//! The parameters of every tool that may be called are enforced, whatever `strict` says; with it, keywords
+//! without effect are refused.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `lexiform bench decode`, on tiny sizes: what can be counted, and what is refused. How fast it is depends on the machine.
+//! `lexiform bench decode`, on tiny sizes: what can be counted, and what is refused. How fast it is depends
+//! on the machine.
 
 use serde_json::{Value, json};
 
@@ -110,7 +111,8 @@ fn is_plausible(cell: &Value, report: &Value) {
     }
 }
 
-/// The weights of the demo model as its file has them, in numbers of 16 bits, which are widened as they are read. Norms are the rest.
+/// The weights of the demo model as its file has them, in numbers of 16 bits, which are widened as they are
+/// read. Norms are the rest.
 #[test]
 fn a_pass_reads_the_weights() {
     let run = bench(&[
@@ -136,7 +138,8 @@ fn a_pass_reads_the_weights() {
     // Six layers with keys and values of four heads of 32.
     let cache = 6.0 * 2.0 * 4.0 * 32.0 * 4.0;
     assert_eq!(report["model"]["cache_bytes_a_token"], cache);
-    // The first of the two tokens comes with the prompt; the pass of the other reads all weights, and the prompt and the first.
+    // The first of the two tokens comes with the prompt; the pass of the other reads all weights, and the
+    // prompt and the first.
     let [cell] = report["cells"].as_array().unwrap().as_slice() else {
         panic!("{report}");
     };

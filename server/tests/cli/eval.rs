@@ -259,7 +259,8 @@ fn drafts_come_from_a_corpus_by_every_policy() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The model itself drafts without some of its layers, and from what its passes guess; what is written stays the same.
+/// The model itself drafts without some of its layers, and from what its passes guess; what is written stays
+/// the same.
 #[test]
 fn a_model_drafts_for_itself() {
     let folder = std::env::temp_dir().join(format!("lexiform-cli-itself-{}", std::process::id()));

@@ -60,7 +60,8 @@ impl Drop for Disk {
     }
 }
 
-/// A cache with a model that runs, one of a family that the engine does not know, and one that was not pulled to its end.
+/// A cache with a model that runs, one of a family that the engine does not know, and one that was not pulled
+/// to its end.
 fn stocked(name: &str) -> Disk {
     let disk = Disk::new(name);
     disk.link_demo("hf/hub/models--o--small/snapshots/1");

@@ -1,5 +1,5 @@
-//! What people see, as they would type it: `tests/data/cli/snapshots/*.txt`, whose README says how they are written and
-//! renewed.
+//! What people see, as they would type it: `tests/data/cli/snapshots/*.txt`, whose README says how they are
+//! written and renewed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -144,8 +144,8 @@ fn without_the_program_beside_it_a_command_says_what_is_missing() {
     let folder = std::env::temp_dir().join(format!("lexiform-cli-alone-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let alone = folder.join("lexiform");
-    // By a process of its own: a program cannot be started as long as somebody writes it, and while this process would, others that the
-    // tests beside this one start inherit the open file.
+    // By a process of its own: a program cannot be started as long as somebody writes it, and while this
+    // process would, others that the tests beside this one start inherit the open file.
     let copied = Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_lexiform"))
         .arg(&alone)

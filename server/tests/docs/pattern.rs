@@ -1,4 +1,5 @@
-//! Whether an output is what a page shows: `…` stands for any text, an object for one that has at least its fields.
+//! Whether an output is what a page shows: `…` stands for any text, an object for one that has at least its
+//! fields.
 
 use serde_json::Value;
 

@@ -37,7 +37,8 @@ impl Service {
         }
     }
 
-    /// Runs a script as a reader of the docs would, in a folder of its own; what it writes to standard output.
+    /// Runs a script as a reader of the docs would, in a folder of its own; what it writes to standard
+    /// output.
     pub(crate) fn run(&self, script: &str, folder: &Path) -> String {
         let program = Path::new(env!("CARGO_BIN_EXE_lexiform"));
         let programs = program.parent().expect("a folder").to_string_lossy().into_owned();

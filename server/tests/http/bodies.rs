@@ -1,5 +1,5 @@
-//! Bodies that do not arrive: each is given up in time, all together take no more than their room, and whoever asks
-//! something small is answered meanwhile.
+//! Bodies that do not arrive: each is given up in time, all together take no more than their room, and
+//! whoever asks something small is answered meanwhile.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Constraints that bring other servers down, one by one: each is answered, or refused with a reason, and the next
-//! request works. The letters are the themes of the complaints that were collected about such servers:
+//! Constraints that bring other servers down, one by one: each is answered, or refused with a reason, and the
+//! next request works. The letters are the themes of the complaints that were collected about such servers:
 //!
 //! | | theme |
 //! |---|---|
@@ -19,8 +19,8 @@ enum Verdict {
     Refused(&'static str),
     /// The model, which says this, is held to it.
     Obeyed(&'static str, &'static str),
-    /// It is refused because of a limit, or less is allowed than it says and that is told. Which it is may change with
-    /// the compiler; what counts is that it is one of them.
+    /// It is refused because of a limit, or less is allowed than it says and that is told. Which it is may
+    /// change with the compiler; what counts is that it is one of them.
     Bounded,
 }
 use Verdict::{Bounded, Obeyed, Refused};
@@ -43,7 +43,8 @@ fn optional(count: usize) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
-/// Pairs of rules that double the text at each level: the grammar is small and its only text has 2^60 letters.
+/// Pairs of rules that double the text at each level: the grammar is small and its only text has 2^60
+/// letters.
 fn doubling() -> Value {
     let rules = (0..60).map(|level| format!("a{level} ::= a{} a{}\n", level + 1, level + 1));
     json!(format!(

@@ -29,9 +29,9 @@ fn content(answer: &Answer) -> (String, String, Value) {
     )
 }
 
-/// C2: JSON that `max_tokens` cuts, which clients cannot parse and pay for again. The answer is complete and says
-/// `stop`, because clients fail on `length` even where the text can be read; where it was steered stands beside it: six
-/// tokens before the end is no time any more for a character of four bytes.
+/// C2: JSON that `max_tokens` cuts, which clients cannot parse and pay for again. The answer is complete and
+/// says `stop`, because clients fail on `length` even where the text can be read; where it was steered stands
+/// beside it: six tokens before the end is no time any more for a character of four bytes.
 #[test]
 fn an_answer_is_completed_in_time_and_says_from_where_it_was_steered() {
     let service = Service::start();
@@ -61,9 +61,10 @@ fn an_answer_is_completed_in_time_and_says_from_where_it_was_steered() {
     assert_eq!(ample.header("x-lexiform-budget"), None);
 }
 
-/// A3: free text that `max_tokens` cuts, and says `stop`, because the model might also have called a tool. Of the text that is
-/// told, the finish reason and the budget are those of an answer without tools; a text that ends by itself is whole,
-/// however near the tokens' end it is, unless what the model wanted was a call that no longer fitted.
+/// A3: free text that `max_tokens` cuts, and says `stop`, because the model might also have called a tool. Of
+/// the text that is told, the finish reason and the budget are those of an answer without tools; a text that
+/// ends by itself is whole, however near the tokens' end it is, unless what the model wanted was a call that
+/// no longer fitted.
 #[test]
 fn free_text_that_is_cut_says_so_though_there_are_tools() {
     let service = Service::start();
@@ -281,8 +282,8 @@ fn words_that_mean_nothing_are_refused_with_their_place() {
     );
 }
 
-/// What the model wanted and what it could have: `!` is no letter, so before the constraint it is likely and what is
-/// drawn is not; after it, what is drawn has nearly everything.
+/// What the model wanted and what it could have: `!` is no letter, so before the constraint it is likely and
+/// what is drawn is not; after it, what is drawn has nearly everything.
 #[test]
 fn log_probabilities_are_told_before_or_after_the_constraint() {
     let service = Service::start();

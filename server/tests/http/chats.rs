@@ -38,7 +38,8 @@ fn a_chat_has_the_shape_that_clients_read() {
     );
 }
 
-/// Guards against predicted outputs that are read and dropped: the answer comes in fewer passes and says the same.
+/// Guards against predicted outputs that are read and dropped: the answer comes in fewer passes and says the
+/// same.
 #[test]
 fn a_prediction_is_drafted_from_and_counted() {
     let service = Service::start();

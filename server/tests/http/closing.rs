@@ -1,4 +1,5 @@
-//! What models write where schemas leave a choice: `additional_properties`, `numbers`, `whitespace`, and what is told of it.
+//! What models write where schemas leave a choice: `additional_properties`, `numbers`, `whitespace`, and what
+//! is told of it.
 
 use serde_json::{Value, json};
 
@@ -47,8 +48,8 @@ fn written(service: &Service, body: &Value) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Guards against objects that a model fills until its tokens end, and against integers that no program reads (A1, A4 of the
-/// second visit).
+/// Guards against objects that a model fills until its tokens end, and against integers that no program reads
+/// (A1, A4 of the second visit).
 #[test]
 fn objects_are_closed_and_integers_are_digits_wherever_a_schema_stands() {
     let service = Service::start();

@@ -1,5 +1,5 @@
-//! Bodies that real clients sent, recorded in front of another server: each must be accepted and answered in the
-//! shape that its client reads.
+//! Bodies that real clients sent, recorded in front of another server: each must be accepted and answered in
+//! the shape that its client reads.
 //!
 //! The recordings are not part of this repository; where they are missing, the test says so and returns.
 
@@ -28,7 +28,8 @@ fn every_recorded_body_is_answered() {
     let mut answered = 0;
     for line in recorded.lines() {
         let mut entry: Value = serde_json::from_str(line).expect("a recording is JSON");
-        // The recordings name models that made the server of the recording misbehave; here there is one model.
+        // The recordings name models that made the server of the recording misbehave; here there is one
+        // model.
         entry["body"]["model"] = json!("m");
         let path = entry["path"].as_str().expect("a path");
         let answer = service.post(path, &entry["body"].to_string());

@@ -249,7 +249,8 @@ fn a_constraint_that_does_not_compile_says_where() {
     assert_eq!(service.chat("echo x", json!({})).status, 200);
 }
 
-/// A constrained answer is complete within its tokens; too few for any answer are refused with the least number.
+/// A constrained answer is complete within its tokens; too few for any answer are refused with the least
+/// number.
 #[test]
 fn a_text_under_a_constraint_is_complete_however_few_tokens_it_has() {
     let service = Service::start();
@@ -300,8 +301,8 @@ fn a_grammar_is_compiled_once() {
     );
 }
 
-/// Guards against models that are never shown what they must write (K3), and that are shown it against the client's
-/// will.
+/// Guards against models that are never shown what they must write (K3), and that are shown it against the
+/// client's will.
 #[test]
 fn the_model_is_shown_the_schema_if_the_client_wants_it() {
     let service = Service::start();
@@ -405,8 +406,8 @@ fn a_schema_is_told_in_words_where_the_template_has_no_place() {
     }
 }
 
-/// Guards against drafts that change what a constraint gives (G1), and against forced text that the model writes token
-/// by token all the same (H1).
+/// Guards against drafts that change what a constraint gives (G1), and against forced text that the model
+/// writes token by token all the same (H1).
 #[test]
 fn drafting_changes_how_fast_an_answer_comes_and_nothing_else() {
     let service = Service::start();

@@ -33,7 +33,8 @@ fn patiently(service: &Service, body: &Value) -> Answer {
     }
 }
 
-/// Sends all requests at the same moment, each from a thread of its own, and gives the answers in their order.
+/// Sends all requests at the same moment, each from a thread of its own, and gives the answers in their
+/// order.
 fn at_once(service: &Service, bodies: &[Value]) -> Vec<Answer> {
     let barrier = Barrier::new(bodies.len());
     std::thread::scope(|scope| {
@@ -65,9 +66,9 @@ fn body(client: usize) -> Value {
     body
 }
 
-/// Sixty-four clients want eight texts each, by particles and by beams: more than run at a time, and more than the queue of the usual
-/// sizes holds, which counts texts. In the second service the queue holds all, and the cache has room for some. All are answered
-/// as each alone would be, and nothing of them is left.
+/// Sixty-four clients want eight texts each, by particles and by beams: more than run at a time, and more
+/// than the queue of the usual sizes holds, which counts texts. In the second service the queue holds all,
+/// and the cache has room for some. All are answered as each alone would be, and nothing of them is left.
 #[test]
 fn particles_and_beams_of_a_crowd_are_all_answered() {
     let tight = EngineConfig {
@@ -121,7 +122,8 @@ fn is_right(client: usize, answer: &Answer) {
     );
     let told = &answer.json()["choices"][0]["lexiform"];
     match client % 2 {
-        // Where a seed is named, particles are resampled after each token, whatever others have taught the service to draft.
+        // Where a seed is named, particles are resampled after each token, whatever others have taught the
+        // service to draft.
         0 => assert_eq!(
             (&told["law"], &told["particles"], &told["drafted"]),
             (&json!("smc"), &json!(ANSWERS), &json!(0))

@@ -72,7 +72,8 @@ fn an_answer_that_begins_another_is_told_apart_by_its_end() {
         .iter()
         .map(|text| json!({"value": text}))
         .collect();
-    // Behind the options, nothing follows that could be the answer: the script goes on with the whole question.
+    // Behind the options, nothing follows that could be the answer: the script goes on with the whole
+    // question.
     let question = json!([{"type": "choice", "instructions": "echo a b", "choices": choices}]);
     let answers = decide(&service, "x", question);
     assert!((sum(&answers[0]["probabilities"]) - 1.0).abs() < 1e-9);
@@ -163,7 +164,8 @@ fn options_that_are_too_much_are_refused_with_their_question() {
     assert!(message.is_some_and(|message| message.contains("the limit is 65536")));
 }
 
-/// The oracle asks for a choice among all spans, which is weighed completely. The script goes on alike for both.
+/// The oracle asks for a choice among all spans, which is weighed completely. The script goes on alike for
+/// both.
 #[test]
 fn the_likeliest_spans_of_a_text_are_those_of_a_choice_among_all() {
     let service = Service::start();

@@ -70,7 +70,8 @@ fn wrong_values_name_their_field() {
     }
 }
 
-/// Guards against fields that look like a constraint and are passed over (A4), and against contradictions (G2).
+/// Guards against fields that look like a constraint and are passed over (A4), and against contradictions
+/// (G2).
 #[test]
 fn what_is_not_honoured_is_refused() {
     let service = Service::start();
@@ -209,7 +210,8 @@ fn an_answer_carries_the_request_id_of_the_client() {
     assert_eq!(answer.header("x-request-id"), Some("abc-123"));
 }
 
-/// Guards against answers that are cut because they never had room (C2): the minimum is told before anything is written.
+/// Guards against answers that are cut because they never had room (C2): the minimum is told before anything
+/// is written.
 #[test]
 fn a_budget_that_no_answer_fits_into_is_refused_with_the_minimum() {
     let service = Service::start();

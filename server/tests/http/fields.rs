@@ -1,5 +1,5 @@
-//! Fields that this server does not read: refused where they could mean a constraint or a limit, named otherwise, and
-//! never passed over without a word.
+//! Fields that this server does not read: refused where they could mean a constraint or a limit, named
+//! otherwise, and never passed over without a word.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Grammars as things of their own: registered, linted, checked, explained, and asked what may come next; and what an
-//! answer under one tells.
+//! Grammars as things of their own: registered, linted, checked, explained, and asked what may come next; and
+//! what an answer under one tells.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -18,7 +18,8 @@ fn ask(service: &Service, path: &str, body: &Value) -> Value {
     answer.json()
 }
 
-/// Guards against the price of a compile in the first request (B2), and against texts that leave the server (K1).
+/// Guards against the price of a compile in the first request (B2), and against texts that leave the server
+/// (K1).
 #[test]
 fn a_grammar_is_registered_once_and_used_by_its_identity() {
     let service = Service::start();

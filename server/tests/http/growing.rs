@@ -174,7 +174,8 @@ fn the_values_that_could_have_stood_in_a_place_tell_how_likely_each_was() {
     let [(first, high), (second, low)] = &options(&told[3])[..] else {
         panic!("{told}");
     };
-    // `yes"` is three letters that the model does not want, `no"` two letters and a quote, which has the logit 2.
+    // `yes"` is three letters that the model does not want, `no"` two letters and a quote, which has the
+    // logit 2.
     assert_eq!((first, second), (&json!("no"), &json!("yes")));
     assert!(((high / low).ln() - 2.0).abs() < 1e-2, "{told}");
     let plain = service.chat(SAID, json!({"guided_json": person(), "field_confidence": true}));

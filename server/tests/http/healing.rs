@@ -1,4 +1,5 @@
-//! Healed prompts of completions: what is removed comes back in the tokens that the model likes, and is not told.
+//! Healed prompts of completions: what is removed comes back in the tokens that the model likes, and is not
+//! told.
 
 use lexiform_engine::ScriptedModel;
 use lexiform_server::model::served::ServedModel;
@@ -27,7 +28,8 @@ fn tokenizer() -> String {
     tokenizer.to_string()
 }
 
-/// After `http` a model that has learned `://` as a token; after `http`, `:` it goes on with anything but slashes.
+/// After `http` a model that has learned `://` as a token; after `http`, `:` it goes on with anything but
+/// slashes.
 fn script(prefix: &[u32]) -> Vec<f32> {
     let likely: &[(u8, f32)] = match prefix.split_last() {
         Some((&SCHEME, _)) => &[(b'x', 6.0), (b'y', 5.0)],
@@ -101,7 +103,8 @@ fn the_end_of_the_prompt_is_spelled_anew_and_not_told() {
     );
 }
 
-/// No token begins with `x`: nothing is removed, and the answer is that of the same request without the field, to the last number.
+/// No token begins with `x`: nothing is removed, and the answer is that of the same request without the
+/// field, to the last number.
 #[test]
 fn a_prompt_that_ends_between_tokens_costs_nothing_and_changes_nothing() {
     let service = service();
@@ -147,7 +150,8 @@ fn free_text_is_cut_after_its_tokens() {
     );
 }
 
-/// Spelled `:`, `/`, `/` where `://` is out of the question; tokens that contradict the prompt are no alternatives.
+/// Spelled `:`, `/`, `/` where `://` is out of the question; tokens that contradict the prompt are no
+/// alternatives.
 #[test]
 fn log_probabilities_are_told_with_what_the_client_sees() {
     let service = service();

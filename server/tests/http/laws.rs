@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::service::{Answer, Service};
 
-/// Asks for `xb` or `xc` of a model that wants to write `x` and end: an attempt that knows nothing fails, and the next one
-/// knows.
+/// Asks for `xb` or `xc` of a model that wants to write `x` and end: an attempt that knows nothing fails, and
+/// the next one knows.
 fn ask(service: &Service, more: Value) -> Answer {
     let mut body = json!({"guided_regex": "x[bc]", "law": "global", "temperature": 1, "seed": 5});
     if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
@@ -194,7 +194,8 @@ fn particles_go_on_as_the_request_says_and_are_told_if_it_asks() {
     );
 }
 
-/// The model wants to write a `y`, which is an error each time, until the text goes back or another letter comes.
+/// The model wants to write a `y`, which is an error each time, until the text goes back or another letter
+/// comes.
 #[test]
 fn going_back_from_errors_is_told_by_the_law() {
     let service = Service::start();
@@ -345,7 +346,8 @@ fn a_beam_search_tells_the_likeliest_texts_first() {
     );
 }
 
-/// The model wants to write a word, and at this temperature it may miss it; a filter that leaves one token leaves that of the word.
+/// The model wants to write a word, and at this temperature it may miss it; a filter that leaves one token
+/// leaves that of the word.
 #[test]
 fn a_filter_is_of_the_allowed_tokens_and_told_by_the_law() {
     let service = Service::start();
@@ -462,7 +464,8 @@ fn drafts_are_accepted_without_a_law_where_a_request_says_so() {
     }
 }
 
-/// What stands before the answer stood before a row of `z` as well, so that is drafted; the model finds it as unlikely as can be.
+/// What stands before the answer stood before a row of `z` as well, so that is drafted; the model finds it as
+/// unlikely as can be.
 #[test]
 fn a_lossy_answer_goes_along_with_its_drafts() {
     let service = Service::start();

@@ -1,7 +1,8 @@
 //! What the service says of wrong requests, to be read in one sitting: `tests/data/http/messages.txt`.
 //!
-//! Each line that begins with a route holds a request, and the lines below it its answer. Requests of chats, completions and
-//! responses get a model and an input of their own if they have none. After a change that is meant:
+//! Each line that begins with a route holds a request, and the lines below it its answer. Requests of chats,
+//! completions and responses get a model and an input of their own if they have none. After a change that is
+//! meant:
 //!
 //! ```sh
 //! LEXIFORM_RENEW_SNAPSHOTS=1 cargo test -p lexiform-server --test http messages

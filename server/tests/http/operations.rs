@@ -58,7 +58,8 @@ fn an_answer_without_an_end_is_ended() {
     });
 }
 
-/// Guards against a search that is called off as if it waited, though it is at work: it tells nothing until its end.
+/// Guards against a search that is called off as if it waited, though it is at work: it tells nothing until
+/// its end.
 #[test]
 fn a_search_without_an_end_is_told_what_to_set() {
     let service = Service::start();
@@ -178,7 +179,8 @@ pub(crate) fn very_slow_schema() -> serde_json::Value {
     json!({"allOf": [slow_schema(), {"patternProperties": patterns}]})
 }
 
-/// A schema that is refused only after the whole fuel of the compiler is burnt: a long time beside a millisecond.
+/// A schema that is refused only after the whole fuel of the compiler is burnt: a long time beside a
+/// millisecond.
 fn slow_schema() -> serde_json::Value {
     let one = |number: usize| {
         json!({"if": {"properties": {format!("k{number}"): {"const": 1}}, "required": [format!("k{number}")]},
@@ -187,7 +189,8 @@ fn slow_schema() -> serde_json::Value {
     json!({"allOf": (0..24).map(one).collect::<Vec<_>>()})
 }
 
-/// What the server itself costs, beside the model, the masks and compiles, is counted by request and by token.
+/// What the server itself costs, beside the model, the masks and compiles, is counted by request and by
+/// token.
 #[test]
 fn the_server_s_own_time_is_counted() {
     let service = Service::start();

@@ -66,7 +66,8 @@ fn parts_of(service: &Service, page: &str) -> BTreeMap<String, String> {
     parts
 }
 
-/// Guards against pages that ask somebody else, files that are served and not built in, and files that no page uses.
+/// Guards against pages that ask somebody else, files that are served and not built in, and files that no
+/// page uses.
 #[test]
 fn the_pages_are_whole_and_need_no_network() {
     let service = Service::start();
@@ -306,7 +307,8 @@ fn each_token_tells_what_else_was_allowed_and_how_it_came() {
     }
 }
 
-/// Guards against candidates of another law than that of the token, and against a removed token that is said to be left.
+/// Guards against candidates of another law than that of the token, and against a removed token that is said
+/// to be left.
 #[test]
 fn each_token_tells_what_the_model_wanted_and_what_the_constraint_left() {
     let service = Service::start();
@@ -337,8 +339,8 @@ fn each_token_tells_what_the_model_wanted_and_what_the_constraint_left() {
     assert_eq!(tokens[1]["places"][0], json!(["item", "root"]));
 }
 
-/// What is kept of the drafts of a pass are the tokens that it has written, but for the last, which the model drew; what is not kept was
-/// refused where the kept ones end, or stands below one that was.
+/// What is kept of the drafts of a pass are the tokens that it has written, but for the last, which the model
+/// drew; what is not kept was refused where the kept ones end, or stands below one that was.
 #[test]
 fn the_first_token_of_a_pass_tells_what_was_drafted_for_it() {
     let service = Service::start();

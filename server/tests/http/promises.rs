@@ -1,4 +1,5 @@
-//! What answers say of the model behind them: how its weights are kept, and whether a text may depend on other requests.
+//! What answers say of the model behind them: how its weights are kept, and whether a text may depend on
+//! other requests.
 
 use lexiform_engine::{ScriptedModel, WeightFormat};
 use lexiform_server::model::served::ServedModel;

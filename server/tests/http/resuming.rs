@@ -57,7 +57,8 @@ fn until_forgotten(service: &Service, id: &str) {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(200);
     while rest(service, id, "0").status != 404 {
-        // Every look is a reader, so the looks must be rarer than what they wait for, however late that is on a busy machine.
+        // Every look is a reader, so the looks must be rarer than what they wait for, however late that is on
+        // a busy machine.
         std::thread::sleep(pause);
         pause = pause * 3 / 2;
         assert!(begun.elapsed() < PATIENCE, "the stream is still there");
@@ -120,7 +121,8 @@ fn what_is_kept_is_bounded() {
     none.until("nothing runs", |stats| stats.running == 0);
 }
 
-/// The error that ends a stream is kept too, whether there is room or not; it must be given back with the rest.
+/// The error that ends a stream is kept too, whether there is room or not; it must be given back with the
+/// rest.
 #[test]
 fn a_stream_that_found_no_room_gives_back_all_that_it_took() {
     let service = keeping(4_000, Duration::from_millis(50));

@@ -1,4 +1,5 @@
-//! Texts that the model writes anew under a constraint: what it is shown, what it may draft, and what is told of the answer.
+//! Texts that the model writes anew under a constraint: what it is shown, what it may draft, and what is told
+//! of the answer.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +22,8 @@ fn person() -> Value {
 /// The prompts that a model was shown.
 type Shown = Arc<Mutex<Vec<String>>>;
 
-/// A model that writes one text, whatever it is asked: what it has written of it stands behind the last line break.
+/// A model that writes one text, whatever it is asked: what it has written of it stands behind the last line
+/// break.
 fn service(text: &'static str, template: Option<&str>, context: usize) -> (Service, Shown) {
     let shown = Shown::default();
     let kept = shown.clone();
@@ -185,7 +187,8 @@ fn a_registered_grammar_is_obeyed_too() {
     assert_eq!((&body["text"], &body["id"]), (&json!("xb"), &id));
 }
 
-/// The product of their lengths is beyond the limit: the text is told, and nothing is said that was not computed.
+/// The product of their lengths is beyond the limit: the text is told, and nothing is said that was not
+/// computed.
 #[test]
 fn texts_that_are_too_long_to_be_compared_have_no_cost() {
     let (service, _) = service("a", Some(TEMPLATE), 1 << 17);

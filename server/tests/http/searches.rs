@@ -62,7 +62,8 @@ fn every_search_is_asked_for_by_a_word_or_by_an_object() {
     assert_eq!((text.as_str(), &told["law"]), ("xbcb", &json!("dynamic-beam")));
 }
 
-/// All fourteen texts, the likeliest first; beam search finds the same where it is wide enough, and best-first in fewer rows.
+/// All fourteen texts, the likeliest first; beam search finds the same where it is wide enough, and
+/// best-first in fewer rows.
 #[test]
 fn exact_answers_are_the_likeliest_in_order() {
     let service = Service::start();

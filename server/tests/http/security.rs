@@ -131,7 +131,8 @@ fn a_stream_is_read_on_only_with_the_key_that_began_it() {
     assert_eq!(read("nobody").status, 401);
 }
 
-/// Guards against grammars in the cache that nobody answers for, so that one key could push out those of all others.
+/// Guards against grammars in the cache that nobody answers for, so that one key could push out those of all
+/// others.
 #[test]
 fn whoever_has_a_grammar_compiled_is_charged_for_it() {
     let service = guarded("");
@@ -441,7 +442,8 @@ fn authority(file: &Path) -> Shown {
     (client.der().clone(), key)
 }
 
-/// Guards against clients that are let in by a certificate of nobody we know, or of an authority that was given up.
+/// Guards against clients that are let in by a certificate of nobody we know, or of an authority that was
+/// given up.
 #[test]
 fn only_clients_of_the_operators_authorities_are_let_in() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

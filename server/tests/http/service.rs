@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json_with};
 
-/// How long a test waits for something that should happen at once, before it fails: a machine that is busy is no failure.
+/// How long a test waits for something that should happen at once, before it fails: a machine that is busy is
+/// no failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A running service; it ends with this value.
@@ -240,7 +241,8 @@ pub(crate) fn unhurried() -> RequestLimits {
     RequestLimits::new(PATIENCE, PATIENCE, 1 << 20).compiling(PATIENCE)
 }
 
-/// Room for a text that no test waits for the end of. All drafts are fed, whatever passes cost, so that they can be counted.
+/// Room for a text that no test waits for the end of. All drafts are fed, whatever passes cost, so that they
+/// can be counted.
 pub(crate) fn roomy() -> EngineConfig {
     EngineConfig {
         blocks: 1 << 16,
@@ -403,7 +405,8 @@ fn answer(prefix: &[u32], marks: &[String]) -> Vec<f32> {
         ("panic", _) => panic!("the script says so"),
         _ => u32::from(b'a'),
     };
-    // The wanted token is likely; so are the ends of JSON texts, so that a constrained model can come to an end.
+    // The wanted token is likely; so are the ends of JSON texts, so that a constrained model can come to an
+    // end.
     let mut logits = vec![0.0; TOKENS + marks.len()];
     for byte in *b"\"}]" {
         logits[usize::from(byte)] = 2.0;

@@ -130,8 +130,8 @@ fn a_schema_too_long_for_a_sketch_is_enforced_without_one() {
     assert_eq!(explained.json()["sketch"], Value::Null);
 }
 
-/// Guards against an independent check that takes longer than the universe: two schemas at each level, which are the same
-/// to a grammar and not to a program that follows a schema as it is written.
+/// Guards against an independent check that takes longer than the universe: two schemas at each level, which
+/// are the same to a grammar and not to a program that follows a schema as it is written.
 #[test]
 fn a_schema_that_doubles_at_each_level_is_checked_in_bounded_time() {
     let service = Service::start();

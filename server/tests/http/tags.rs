@@ -1,5 +1,5 @@
-//! Structural tags: free text in which some parts have a form. Guards against a field for a constraint that is accepted
-//! and not honoured (A4).
+//! Structural tags: free text in which some parts have a form. Guards against a field for a constraint that
+//! is accepted and not honoured (A4).
 
 use serde_json::{Value, json};
 
@@ -205,7 +205,8 @@ fn what_is_not_understood_is_refused_with_its_place() {
     }
 }
 
-/// Guards against tags that a model must spell letter by letter though it was trained to write them as tokens.
+/// Guards against tags that a model must spell letter by letter though it was trained to write them as
+/// tokens.
 #[test]
 fn a_mark_of_the_model_is_a_token_in_a_tag_too() {
     let marks = ["!<tool>", "</tool>", "!<sep>"];

@@ -61,7 +61,8 @@ fn a_thought_that_the_prompt_began_goes_on() {
     assert!(content["age"].is_number());
 }
 
-/// What is repaired is the answer: the thought is no part of the text, and the grammar of the answer is that of any repair.
+/// What is repaired is the answer: the thought is no part of the text, and the grammar of the answer is that
+/// of any repair.
 #[test]
 fn a_rewritten_text_has_no_thought_in_it() {
     // The script echoes what the template leaves of the message: the text behind the task.

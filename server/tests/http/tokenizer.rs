@@ -15,8 +15,9 @@ pub(crate) const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ m
      {% if schema %}<|im_start|>schema\n{{ schema }}<|im_end|>\n{% endif %}\
      {{ '<|im_start|>assistant\\n' }}";
 
-/// A tokenizer with one token for each byte, in the spelling of byte-level models, the control tokens, and more tokens
-/// behind them that write their own names, or nothing at all where an exclamation mark before the name makes them special.
+/// A tokenizer with one token for each byte, in the spelling of byte-level models, the control tokens, and
+/// more tokens behind them that write their own names, or nothing at all where an exclamation mark before the
+/// name makes them special.
 pub(crate) fn tokenizer_json_with(more: &[&str]) -> String {
     let mut vocabulary = Map::new();
     let mut shifted = 256;

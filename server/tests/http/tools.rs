@@ -189,7 +189,8 @@ fn a_frame_holds_several_calls_or_one() {
     }
 }
 
-/// Guards against names that make the texts which begin a call too large, or that are told apart by their first letters.
+/// Guards against names that make the texts which begin a call too large, or that are told apart by their
+/// first letters.
 #[test]
 fn many_tools_with_long_names_are_all_called() {
     let service = Service::start();
@@ -258,7 +259,8 @@ fn what_a_model_gets_wrong_in_a_frame_is_put_right() {
     }
 }
 
-/// A text that obeys a format could be confused with a call in plain JSON, so then calls are written between marks alone.
+/// A text that obeys a format could be confused with a call in plain JSON, so then calls are written between
+/// marks alone.
 #[test]
 fn beside_a_format_only_marks_begin_a_call() {
     let service = Service::start();
@@ -337,7 +339,8 @@ fn a_model_sees_the_tools_that_it_may_call() {
     assert!(length(json!({"tools": tools()})) > without + 100);
     assert_eq!(length(json!({"tools": tools(), "tool_choice": "none"})), without);
     let one = json!([function("mk", "age", "integer")]);
-    // A demanded call is an answer under the tool's schema. Each byte is a token, and so is each of the two marks.
+    // A demanded call is an answer under the tool's schema. Each byte is a token, and so is each of the two
+    // marks.
     let sketch = "schema\n{age:integer}\n".len() as u64 + 2;
     let demanded = length(json!({"tools": one, "tool_choice": "required"}));
     assert_eq!(demanded, without + sketch);

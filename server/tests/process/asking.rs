@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a client waits for the next bytes before it calls the answer broken; no test waits for it when all is well.
+/// How long a client waits for the next bytes before it calls the answer broken; no test waits for it when
+/// all is well.
 pub(crate) const SILENCE: Duration = Duration::from_secs(300);
 
 /// What came of a request.
@@ -140,7 +141,8 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Asks for letters at this address with four clients while `meanwhile` does what it does; gives all outcomes.
+    /// Asks for letters at this address with four clients while `meanwhile` does what it does; gives all
+    /// outcomes.
     pub(crate) fn asks(address: &str, count: usize, meanwhile: impl FnOnce(&Self)) -> Vec<Outcome> {
         let crowd = Self::default();
         std::thread::scope(|scope| {
@@ -148,7 +150,8 @@ impl Crowd {
                 let crowd = &crowd;
                 scope.spawn(move || crowd.client(address, count, client));
             }
-            // A failing assertion in `meanwhile` must not leave the clients running: the scope would wait for ever.
+            // A failing assertion in `meanwhile` must not leave the clients running: the scope would wait for
+            // ever.
             let stopper = Stopper(&crowd.enough);
             meanwhile(&crowd);
             drop(stopper);

@@ -27,7 +27,8 @@ fn has_card(test: &str) -> bool {
     false
 }
 
-/// Guards against a service that works on a processor alone: whole answers, streams and a crowd, each in its language.
+/// Guards against a service that works on a processor alone: whole answers, streams and a crowd, each in its
+/// language.
 #[test]
 fn a_card_serves_a_crowd() {
     if !has_card("a_card_serves_a_crowd") {

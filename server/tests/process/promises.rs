@@ -1,4 +1,5 @@
-//! What an operator chooses of how the model computes: weights in eight bits, and texts that do not depend on other requests.
+//! What an operator chooses of how the model computes: weights in eight bits, and texts that do not depend on
+//! other requests.
 
 use serde_json::{Value, json};
 
@@ -58,8 +59,8 @@ fn choices(answer: &str) -> Value {
     answer["choices"].clone()
 }
 
-/// Texts and log-probabilities of seeds alone, and among others that come and go, with prompts that are cut into pieces of a
-/// pass as there is room.
+/// Texts and log-probabilities of seeds alone, and among others that come and go, with prompts that are cut
+/// into pieces of a pass as there is room.
 #[test]
 fn the_text_of_a_seed_is_the_same_in_any_company_if_the_operator_says_so() {
     let more = [

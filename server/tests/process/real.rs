@@ -1,7 +1,9 @@
-//! Some requests of each kind to a real model, SmolLM2-135M-Instruct, as `cargo xtask setup --model` fetches it.
+//! Some requests of each kind to a real model, SmolLM2-135M-Instruct, as `cargo xtask setup --model` fetches
+//! it.
 //!
-//! A model of random weights, or the demo model, shows none of what people meet: keys that nobody declared, numbers without an end,
-//! calls as the model itself writes them. Where the model was not fetched, these tests say so and are skipped.
+//! A model of random weights, or the demo model, shows none of what people meet: keys that nobody declared,
+//! numbers without an end, calls as the model itself writes them. Where the model was not fetched, these
+//! tests say so and are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -100,7 +102,8 @@ fn facts_are_read_from_a_text() {
     assert_eq!(content(&chat(&service, MARIA, &plain)), content(&answer));
 }
 
-/// Guards against tools whose arguments run away: without `max_tokens`, nothing but the end of an object ends them.
+/// Guards against tools whose arguments run away: without `max_tokens`, nothing but the end of an object ends
+/// them.
 #[test]
 fn calls_end_by_themselves_in_the_keys_that_were_declared() {
     let Some(service) = service("calls_end_by_themselves_in_the_keys_that_were_declared") else {
@@ -131,8 +134,8 @@ fn calls_end_by_themselves_in_the_keys_that_were_declared() {
     }
 }
 
-/// Guards against free text that ends at once where too few tokens are left for a call: the vocabulary is large, and each of its tokens
-/// may be the beginning of one.
+/// Guards against free text that ends at once where too few tokens are left for a call: the vocabulary is
+/// large, and each of its tokens may be the beginning of one.
 #[test]
 fn free_text_beside_tools_goes_on_to_its_last_token() {
     let Some(service) = service("free_text_beside_tools_goes_on_to_its_last_token") else {

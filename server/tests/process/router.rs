@@ -19,7 +19,8 @@ struct Proxy {
 impl Proxy {
     /// In front of these servers, or nothing if haproxy is not installed.
     fn start(servers: [&str; 2]) -> Option<Self> {
-        // The socket itself is handed over: a port that was free a moment ago may be that of another test now.
+        // The socket itself is handed over: a port that was free a moment ago may be that of another test
+        // now.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy.cfg");

@@ -42,7 +42,8 @@ fn a_signal_to_stop_lets_every_stream_end_whole_and_takes_no_new_request() {
     assert!(service.ended_well());
 }
 
-/// Guards against a server that a script ends which renews certificates: that is what the signal does by default.
+/// Guards against a server that a script ends which renews certificates: that is what the signal does by
+/// default.
 #[test]
 fn a_signal_to_read_files_again_ends_nothing() {
     let mut service = Service::start_with(&model_folder("renewed"), &[]);

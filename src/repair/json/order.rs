@@ -1,7 +1,8 @@
 //! The order in which a grammar takes the keys of an object.
 //!
-//! A grammar may want keys in the order of its schema. It is asked for two keys at a time: whether the second may come after the first, and
-//! the first after the second. Keys that may come either way, or not at all, keep the order in which they were written.
+//! A grammar may want keys in the order of its schema. It is asked for two keys at a time: whether the second
+//! may come after the first, and the first after the second. Keys that may come either way, or not at all,
+//! keep the order in which they were written.
 
 use super::read::Member;
 use super::write::{Slot, Writer};
@@ -11,7 +12,8 @@ use crate::repair::task::RepairError;
 const MOST_KEYS: usize = 1_000;
 
 impl Writer<'_> {
-    /// The places of the members in the order in which they are to be written, right after the bracket that opens the object.
+    /// The places of the members in the order in which they are to be written, right after the bracket that
+    /// opens the object.
     pub(super) fn ordered(&mut self, members: &[Member]) -> Result<Vec<usize>, RepairError> {
         let given: Vec<usize> = (0..members.len()).collect();
         match members.len() {

@@ -1,13 +1,13 @@
 //! Reads JSON as people and models write it.
 //!
-//! Beyond JSON there may be comments, trailing and missing commas, `=` for `:`, keys without quotes, other quotation marks, quotation marks
-//! and line breaks within strings, words without quotes, and brackets that are missing at the end. Nothing is an error: what is
-//! no value is left out.
+//! Beyond JSON there may be comments, trailing and missing commas, `=` for `:`, keys without quotes, other
+//! quotation marks, quotation marks and line breaks within strings, words without quotes, and brackets that
+//! are missing at the end. Nothing is an error: what is no value is left out.
 
 use std::ops::Range;
 
 /// Brackets nest at most this deep; the reader and the writer recurse. What lies deeper is left out.
-const DEEPEST: usize = 128;
+const MOST_BRACKETS: usize = 128;
 
 /// A value with the bytes that it takes in the text.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,8 @@ pub(super) struct Member {
     pub(super) end: usize,
 }
 
-/// The values in a text that it may be about, at most so many: those in brackets, the longest first, and then the whole of it.
+/// The values in a text that it may be about, at most so many: those in brackets, the longest first, and then
+/// the whole of it.
 pub(super) fn candidates(text: &str, most: usize) -> Vec<Read> {
     let mut found = in_brackets(text, 0, ['{', '[']);
     // A bracket of the prose may have swallowed the object.
@@ -67,7 +68,7 @@ pub(super) fn candidates(text: &str, most: usize) -> Vec<Read> {
 fn in_brackets(text: &str, from: usize, open: [char; 2]) -> Vec<Read> {
     let (mut at, mut found) = (from, Vec::new());
     while let Some(next) = text[at..].find(open) {
-        let mut reader = Reader { text, at: at + next };
+        let mut reader = JsonReader { text, at: at + next };
         found.extend(reader.value(0));
         at = reader.at.max(at + next + 1);
     }
@@ -87,7 +88,7 @@ fn alone(text: &str) -> Option<Read> {
     let start = start + (body.len() - body.trim_start().len());
     let body = body.trim();
     let first = body.chars().next()?;
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text: &text[..start + body.len()],
         at: start,
     };
@@ -132,12 +133,12 @@ fn closing(open: char) -> Option<char> {
     }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
@@ -170,7 +171,7 @@ impl Reader<'_> {
         let start = self.at;
         let value = match self.peek()? {
             ',' | '}' | ']' | ':' | ';' => return None,
-            '{' | '[' if depth == DEEPEST => {
+            '{' | '[' if depth == MOST_BRACKETS => {
                 self.at = self.text.len();
                 return None;
             }
@@ -285,8 +286,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A text in quotation marks. One that closes is followed by what may stand behind the text, another one, or the end of the line;
-    /// a key may be closed by another one than has opened it.
+    /// A text in quotation marks. One that closes is followed by what may stand behind the text, another one,
+    /// or the end of the line; a key may be closed by another one than has opened it.
     fn text(&mut self, role: Role) -> Text {
         let open = self.peek().unwrap_or('"');
         let close = closing(open).unwrap_or(open);

@@ -1,8 +1,8 @@
 //! Writes values into a grammar: each key and each scalar whole, or not at all.
 //!
-//! The writer walks the machine of the grammar with the bytes that it writes. What the grammar does not take is dropped, by going back
-//! to where the walk stood before it. What must be there is completed along the shortest way to the end of the grammar, one member or
-//! item at a time.
+//! The writer walks the machine of the grammar with the bytes that it writes. What the grammar does not take
+//! is dropped, by going back to where the walk stood before it. What must be there is completed along the
+//! shortest way to the end of the grammar, one member or item at a time.
 
 use std::ops::Range;
 
@@ -282,7 +282,8 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// Writes a key with its colon. What must stand before it is completed, as long as the object cannot end yet.
+    /// Writes a key with its colon. What must stand before it is completed, as long as the object cannot end
+    /// yet.
     pub(super) fn key(
         &mut self,
         member: &Member,
@@ -389,8 +390,8 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// Goes the shortest way to the end of the grammar until a whole member, item or value stands there: from its beginning, or from
-    /// where it was cut off.
+    /// Goes the shortest way to the end of the grammar until a whole member, item or value stands there: from
+    /// its beginning, or from where it was cut off.
     pub(super) fn complete(&mut self, begun: Option<&[u8]>) -> Result<bool, RepairError> {
         let from = self.written.len();
         let mut inside = Inside::default();

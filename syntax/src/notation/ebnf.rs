@@ -9,15 +9,16 @@
 //! list    :  item { "," item } , <|end|>                { … } any number of times; <|end|> a special token
 //! ```
 //!
-//! * What ISO 14977, Lark, ABNF or Wirth's notation write alike and mean otherwise is refused, with how it is written here
-//!   (`ebnf/misread.rs`, `ebnf/foreign.rs`).
-//! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule `root`, or
-//!   else `start`, or else the first one.
-//! * Alternatives are split by `|`; one may be empty. Parts stand side by side, with a `,` between them if one likes.
-//! * Behind a part: `?`, `*`, `+`, `{n}`, `{n,}`, `{,m}`, `{n,m}`. Braces with anything but counts repeat what is
-//!   inside. Brackets are always a class; what is optional is written `( … )?`.
-//! * In quotes and classes: `\n \r \t \b \f \v \0`, `\xNN`, `\uNNNN` (also as a surrogate pair), `\UNNNNNNNN`,
-//!   `\u{N…}` and a backslash before punctuation. `\xNN` is a character number, not a byte.
+//! * What ISO 14977, Lark, ABNF or Wirth's notation write alike and mean otherwise is refused, with how it is
+//!   written here (`ebnf/misread.rs`, `ebnf/foreign.rs`).
+//! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule
+//!   `root`, or else `start`, or else the first one.
+//! * Alternatives are split by `|`; one may be empty. Parts stand side by side, with a `,` between them if
+//!   one likes.
+//! * Behind a part: `?`, `*`, `+`, `{n}`, `{n,}`, `{,m}`, `{n,m}`. Braces with anything but counts repeat
+//!   what is inside. Brackets are always a class; what is optional is written `( … )?`.
+//! * In quotes and classes: `\n \r \t \b \f \v \0`, `\xNN`, `\uNNNN` (also as a surrogate pair),
+//!   `\UNNNNNNNN`, `\u{N…}` and a backslash before punctuation. `\xNN` is a character number, not a byte.
 //! * Left recursion, ambiguity and rules that match nothing are all allowed.
 //!
 //! All problems that do not hide one another are reported at once, each with its line and column.
@@ -41,7 +42,7 @@ use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
 
 /// Brackets nest at most this deep, whatever `nesting` allows: the parser recurses.
-const DEEPEST: usize = 250;
+const MOST_BRACKETS: usize = 250;
 
 /// Reads an EBNF grammar; its regular parts become terminals, whose masks grammars share.
 ///
@@ -61,7 +62,8 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         .unless(Ok::<_, CompileError>(terminals::lay(cfg, limits)))
 }
 
-/// The same with every rule as it is written: the same language, for those who look at its rules, or judge the other.
+/// The same with every rule as it is written: the same language, for those who look at its rules, or judge
+/// the other.
 ///
 /// # Errors
 /// Those of [`lower`].
@@ -75,7 +77,7 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         );
         return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
     }
-    let deepest = limits.nesting.min(DEEPEST);
+    let deepest = limits.nesting.min(MOST_BRACKETS);
     if let Some(offset) = nesting::deeper_than(text, deepest) {
         let message = format!("brackets nest too deeply; the limit `nesting` is {deepest}");
         return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());

@@ -1,17 +1,18 @@
 //! The grammar of the spans of a text: what a text says, word for word.
 //!
-//! A span goes from the beginning of one piece of the text to the end of another. Read from wherever it begins, it is a path of
-//! the *suffix automaton* of the pieces, the smallest automaton that reads every stretch of a sequence (Blumer and others,
-//! *The smallest automaton recognizing the subwords of a text*, 1985). It has at most twice as many states as there are pieces,
-//! and becomes a grammar with a rule for each:
+//! A span goes from the beginning of one piece of the text to the end of another. Read from wherever it
+//! begins, it is a path of the *suffix automaton* of the pieces, the smallest automaton that reads every
+//! stretch of a sequence (Blumer and others, *The smallest automaton recognizing the subwords of a text*,
+//! 1985). It has at most twice as many states as there are pieces, and becomes a grammar with a rule for
+//! each:
 //!
 //! ```text
 //!   "a b a c"      start = "a" A | "b" B | "c"          A = "" | " b" B | " c"
 //!                                                       B = "" | " a" C       C = "" | " c"
 //! ```
 //!
-//! Such a constraint keeps a model from answering with what a text does not say (*How Optimal is Greedy Decoding for Extractive
-//! Question Answering?*, arXiv 2108.05857).
+//! Such a constraint keeps a model from answering with what a text does not say (*How Optimal is Greedy
+//! Decoding for Extractive Question Answering?*, arXiv 2108.05857).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -30,8 +31,8 @@ pub enum Boundary {
     Character,
 }
 
-/// What spans are made of, as ranges of bytes: words and other visible characters, or all visible characters. White space belongs
-/// to a span only between two of them.
+/// What spans are made of, as ranges of bytes: words and other visible characters, or all visible characters.
+/// White space belongs to a span only between two of them.
 pub fn pieces(text: &str, boundary: Boundary) -> Vec<Range<usize>> {
     let mut pieces: Vec<Range<usize>> = Vec::new();
     let mut is_word_open = false;
@@ -179,8 +180,8 @@ impl SuffixAutomaton {
         new
     }
 
-    /// The state of what a state reads with this symbol and nothing longer: the one that it leads to, or a copy of it, where
-    /// that has longer stretches, which do not end at the end of the sequence.
+    /// The state of what a state reads with this symbol and nothing longer: the one that it leads to, or a
+    /// copy of it, where that has longer stretches, which do not end at the end of the sequence.
     fn apart(&mut self, state: usize, symbol: usize, known: usize) -> usize {
         let longest = self.states[state].longest + 1;
         if self.states[known].longest == longest {

@@ -1,9 +1,9 @@
 //! Regular parts of rules, laid as terminals.
 //!
-//! A grammar text says `(char | escape)*` where a schema says "a string". Left as rules, every letter is a call and a
-//! return, and a mask walks the vocabulary through frames; as one regular language it is an automaton, whose masks are
-//! found once and shared with every grammar that has the same language. This pass finds the parts that are regular and
-//! writes them as such:
+//! A grammar text says `(char | escape)*` where a schema says "a string". Left as rules, every letter is a
+//! call and a return, and a mask walks the vocabulary through frames; as one regular language it is an
+//! automaton, whose masks are found once and shared with every grammar that has the same language. This pass
+//! finds the parts that are regular and writes them as such:
 //!
 //! ```text
 //!   string ::= '"' char* '"'                  string ::= '"' /([^"\\]|\\["\\n])*/ '"'
@@ -11,15 +11,16 @@
 //!   list   ::= string ("," string)*           list   ::= string ("," string)*
 //! ```
 //!
-//! Regular is whatever calls no rule that calls itself, except for a rule that calls itself only at its end, or only at
-//! its beginning, which is a repetition. The language stays the same, and what is not known to become better stays as it
-//! is written:
+//! Regular is whatever calls no rule that calls itself, except for a rule that calls itself only at its end,
+//! or only at its beginning, which is a repetition. The language stays the same, and what is not known to
+//! become better stays as it is written:
 //!
 //! * Fixed texts stay texts: they are shown to people as such, and cost little.
-//! * A part that takes many characters is not joined with what follows it if that begins with few. The inside of a
-//!   string before its quote is a language that all grammars share; the inside of a string with all that may come behind
-//!   it is one of its own, whose masks are of no use elsewhere, and at a quote few tokens are left to look at. Where what
-//!   follows may be any letter, as in `[a-z] [a-z0-9]*`, half the vocabulary would be looked at behind every letter.
+//! * A part that takes many characters is not joined with what follows it if that begins with few. The inside
+//!   of a string before its quote is a language that all grammars share; the inside of a string with all that
+//!   may come behind it is one of its own, whose masks are of no use elsewhere, and at a quote few tokens are
+//!   left to look at. Where what follows may be any letter, as in `[a-z] [a-z0-9]*`, half the vocabulary
+//!   would be looked at behind every letter.
 //! * What would become large stays as rules: each automaton and all together are kept within a share of the
 //!   [`regular_bytes`](Limits::regular_bytes) that expressions may take.
 //! * Special tokens, counted languages and intersections are no part of a joined language.
@@ -137,7 +138,8 @@ impl Laying<'_> {
         }
     }
 
-    /// Alternatives are one language if each takes few characters; those that take many are shared better apart.
+    /// Alternatives are one language if each takes few characters; those that take many are shared better
+    /// apart.
     fn choice(&mut self, id: ExprId, alternatives: &[ExprId]) -> ExprId {
         let joined = self
             .shapes
@@ -150,7 +152,8 @@ impl Laying<'_> {
         self.builder.choice(alternatives)
     }
 
-    /// A repetition is one language if a round may be told from the next one by any character, or all rounds take few.
+    /// A repetition is one language if a round may be told from the next one by any character, or all rounds
+    /// take few.
     fn repeat(&mut self, id: ExprId, (body, min, max): (ExprId, u32, Option<u32>)) -> ExprId {
         let joined = self
             .shapes

@@ -1,9 +1,9 @@
 //! Removes anchors, word boundaries and one-character look-around, exactly.
 //!
-//! Such a condition depends on the character before a position and the one behind it, and of those only on their
-//! *kind*: the characters fall into a few kinds that no condition tells apart, and the edge of the text is one more.
-//! A *junction* is a position with the kinds on both sides. A part of the expression leads from junctions to
-//! junctions:
+//! Such a condition depends on the character before a position and the one behind it, and of those only on
+//! their *kind*: the characters fall into a few kinds that no condition tells apart, and the edge of the text
+//! is one more. A *junction* is a position with the kinds on both sides. A part of the expression leads from
+//! junctions to junctions:
 //!
 //! ```text
 //!        (p, f) ── a word whose first kind is f and whose last kind is l ──► (l, q)     for every q
@@ -199,8 +199,8 @@ impl Contexts {
         language.check(self.size).map(|()| language)
     }
 
-    /// The texts from which a word may set out, with the characters it may begin with; kinds that the same texts
-    /// allow are kept together, so that nothing is split that need not be.
+    /// The texts from which a word may set out, with the characters it may begin with; kinds that the same
+    /// texts allow are kept together, so that nothing is split that need not be.
     fn departures(&self, from: &Arrivals) -> Vec<(Language, ClassUnicode)> {
         let mut groups: Vec<(Vec<Language>, ClassUnicode)> = Vec::new();
         for (kind, set) in self.kinds.iter().enumerate() {
@@ -251,7 +251,8 @@ impl Contexts {
         Ok(all)
     }
 
-    /// Any number of bodies: the closure of the body's relation between junctions, one junction after the other.
+    /// Any number of bodies: the closure of the body's relation between junctions, one junction after the
+    /// other.
     fn through_star(&mut self, body: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
         let count = self.junctions();
         let mut paths = Vec::with_capacity(count);
@@ -299,7 +300,8 @@ fn merge(all: &mut Arrivals, more: Arrivals) {
     }
 }
 
-/// The parts of a sequence with neighbouring plain ones joined, so that they are split only at the ends of the run.
+/// The parts of a sequence with neighbouring plain ones joined, so that they are split only at the ends of
+/// the run.
 fn plain_runs(parts: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
     let mut runs = Vec::new();
     let mut run = Vec::new();

@@ -1,9 +1,9 @@
 //! Removes look-around of any length by determinising: exact, for expressions whose automata stay small.
 //!
-//! A *thread* is a place in the expression together with the lookaheads that it has passed and that the rest of the
-//! text must still meet, or must not. A lookahead's progress is a state of a machine of its own, for its body
-//! followed by anything. Lookbehinds need no promise: their machines run along from the beginning of the text, and
-//! are asked where they stand.
+//! A *thread* is a place in the expression together with the lookaheads that it has passed and that the rest
+//! of the text must still meet, or must not. A lookahead's progress is a state of a machine of its own, for
+//! its body followed by anything. Lookbehinds need no promise: their machines run along from the beginning of
+//! the text, and are asked where they stand.
 //!
 //! ```text
 //!   ^a(?!bc).*$     a ─► { place behind the lookahead, must not: "bc…" at 0 }
@@ -32,8 +32,8 @@ const KINDS: usize = 64;
 const PLACES: usize = 20_000;
 /// The most states of one machine.
 const STATES: usize = 1_000;
-/// The most threads that are followed in all. They are what a compile holds here, so a thread with many promises counts
-/// for several.
+/// The most threads that are followed in all. They are what a compile holds here, so a thread with many
+/// promises counts for several.
 const THREADS: usize = 200_000;
 /// The promises of a thread that weigh as much as another thread.
 const PROMISES: usize = 8;
@@ -85,7 +85,7 @@ impl Alphabet {
 }
 
 /// What a place of an expression asks for.
-enum Step {
+enum PlaceStep {
     Split(Vec<usize>),
     Read(ClassUnicode, usize),
     Look(Look, usize),
@@ -132,7 +132,7 @@ struct Snapshot {
 
 /// Whether a state's outcome is known.
 #[derive(PartialEq)]
-enum Verdict {
+enum StateVerdict {
     Never,
     Always,
     Open,
@@ -140,7 +140,7 @@ enum Verdict {
 
 struct Machine {
     alphabet: Rc<Alphabet>,
-    steps: Vec<Step>,
+    steps: Vec<PlaceStep>,
     children: Vec<Child>,
     start: usize,
     /// The place that reads anything and accepts.
@@ -155,7 +155,7 @@ impl Machine {
     fn new(node: &Node, alphabet: &Rc<Alphabet>, role: Role) -> Result<Self, RegexError> {
         let mut machine = Machine {
             alphabet: alphabet.clone(),
-            steps: vec![Step::Accept],
+            steps: vec![PlaceStep::Accept],
             children: Vec::new(),
             start: 0,
             rest: None,
@@ -177,7 +177,7 @@ impl Machine {
         Ok(machine)
     }
 
-    fn add(&mut self, step: Step) -> Result<usize, RegexError> {
+    fn add(&mut self, step: PlaceStep) -> Result<usize, RegexError> {
         if self.steps.len() >= PLACES {
             return Err(too_large());
         }
@@ -189,16 +189,16 @@ impl Machine {
     fn place(&mut self, node: &Node, next: usize) -> Result<usize, RegexError> {
         match node {
             Node::Empty => Ok(next),
-            Node::Set(set) => self.add(Step::Read(set.clone(), next)),
-            Node::Look(look) => self.add(Step::Look(*look, next)),
-            Node::Test(test) => self.add(Step::Test(test.clone(), next)),
+            Node::Set(set) => self.add(PlaceStep::Read(set.clone(), next)),
+            Node::Look(look) => self.add(PlaceStep::Look(*look, next)),
+            Node::Test(test) => self.add(PlaceStep::Test(test.clone(), next)),
             Node::Concat(parts) => parts
                 .iter()
                 .rev()
                 .try_fold(next, |next, part| self.place(part, next)),
             Node::Alt(parts) => {
                 let starts: Result<Vec<_>, _> = parts.iter().map(|part| self.place(part, next)).collect();
-                self.add(Step::Split(starts?))
+                self.add(PlaceStep::Split(starts?))
             }
             Node::Repeat { body, min, max } => self.place_repeat(body, *min, *max, next),
             Node::Around(around) => {
@@ -216,9 +216,9 @@ impl Machine {
                 });
                 let child = self.children.len() - 1;
                 self.add(if around.ahead {
-                    Step::Ahead(child, next)
+                    PlaceStep::Ahead(child, next)
                 } else {
-                    Step::Behind(child, next)
+                    PlaceStep::Behind(child, next)
                 })
             }
         }
@@ -234,14 +234,14 @@ impl Machine {
         let mut at = next;
         match max {
             None => {
-                at = self.add(Step::Split(vec![next]))?;
+                at = self.add(PlaceStep::Split(vec![next]))?;
                 let again = self.place(body, at)?;
-                self.steps[at] = Step::Split(vec![again, next]);
+                self.steps[at] = PlaceStep::Split(vec![again, next]);
             }
             Some(max) => {
                 for _ in min..max {
                     let body = self.place(body, at)?;
-                    at = self.add(Step::Split(vec![body, next]))?;
+                    at = self.add(PlaceStep::Split(vec![body, next]))?;
                 }
             }
         }
@@ -277,11 +277,11 @@ impl Machine {
         Ok(id)
     }
 
-    fn verdict(&self, id: u32) -> Verdict {
+    fn verdict(&self, id: u32) -> StateVerdict {
         match self.snapshots[id as usize].threads.as_slice() {
-            [] => Verdict::Never,
-            [only] if Some(only.place) == self.rest && only.promises.is_empty() => Verdict::Always,
-            _ => Verdict::Open,
+            [] => StateVerdict::Never,
+            [only] if Some(only.place) == self.rest && only.promises.is_empty() => StateVerdict::Always,
+            _ => StateVerdict::Open,
         }
     }
 
@@ -328,19 +328,19 @@ impl Machine {
                 promises: thread.promises.clone(),
             };
             match &self.steps[thread.place] {
-                Step::Read(..) | Step::Accept => waiting.push(thread),
-                Step::Split(places) => stack.extend(places.iter().map(|&place| at(place))),
-                Step::Look(look, place) if look::holds(*look, left, right) => stack.push(at(*place)),
-                Step::Test(test, place) if look::passes(test, left, right) => stack.push(at(*place)),
-                Step::Look(..) | Step::Test(..) => {}
-                &Step::Behind(child, place) => {
+                PlaceStep::Read(..) | PlaceStep::Accept => waiting.push(thread),
+                PlaceStep::Split(places) => stack.extend(places.iter().map(|&place| at(place))),
+                PlaceStep::Look(look, place) if look::holds(*look, left, right) => stack.push(at(*place)),
+                PlaceStep::Test(test, place) if look::passes(test, left, right) => stack.push(at(*place)),
+                PlaceStep::Look(..) | PlaceStep::Test(..) => {}
+                &PlaceStep::Behind(child, place) => {
                     let state = behinds[child];
                     let child = &mut self.children[child];
                     if child.machine.accepts(state, next)? != child.negative {
                         stack.push(at(place));
                     }
                 }
-                &Step::Ahead(child, place) => {
+                &PlaceStep::Ahead(child, place) => {
                     let state = self.children[child].machine.initial(before)?;
                     let mut thread = at(place);
                     if !thread.promises.contains(&(child, state)) {
@@ -362,7 +362,7 @@ impl Machine {
         let sample = self.alphabet.sample(kind);
         let mut threads = Vec::new();
         for thread in self.closed(id, kind)? {
-            let Step::Read(set, place) = &self.steps[thread.place] else {
+            let PlaceStep::Read(set, place) = &self.steps[thread.place] else {
                 continue;
             };
             let (reads, place) = (look::contains(set, sample), *place);
@@ -394,10 +394,10 @@ impl Machine {
             } = &mut self.children[child];
             let state = machine.step(state, kind)?;
             match machine.verdict(state) {
-                Verdict::Open => open.push((child, state)),
-                Verdict::Never if *negative => {}
-                Verdict::Always if !*negative => {}
-                Verdict::Never | Verdict::Always => return Ok(None),
+                StateVerdict::Open => open.push((child, state)),
+                StateVerdict::Never if *negative => {}
+                StateVerdict::Always if !*negative => {}
+                StateVerdict::Never | StateVerdict::Always => return Ok(None),
             }
         }
         open.sort_unstable();
@@ -408,7 +408,7 @@ impl Machine {
     /// Whether a state accepts before a character of this kind.
     fn accepts(&mut self, id: u32, next: usize) -> Result<bool, RegexError> {
         'threads: for thread in self.closed(id, next)? {
-            if !matches!(self.steps[thread.place], Step::Accept) {
+            if !matches!(self.steps[thread.place], PlaceStep::Accept) {
                 continue;
             }
             for (child, state) in thread.promises {

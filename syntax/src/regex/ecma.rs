@@ -1,10 +1,10 @@
 //! The syntax of ECMA-262, as JSON Schema's `pattern` uses it.
 //!
-//! The meaning is that of the `u` flag: the text is a sequence of Unicode scalar values, `\d` and `\w` are ASCII, and
-//! `\s` is ECMAScript's own white space. The syntax is a little wider, as the patterns that validators accept in
-//! practice are: any punctuation may be escaped, `{`, `}` and `]` stand for themselves where they cannot mean
-//! anything else, and `[\w-.]` is a class of three things. A letter whose escape has no meaning is an error, because
-//! one dialect reads `\Z` as an anchor and another as the letter.
+//! The meaning is that of the `u` flag: the text is a sequence of Unicode scalar values, `\d` and `\w` are
+//! ASCII, and `\s` is ECMAScript's own white space. The syntax is a little wider, as the patterns that
+//! validators accept in practice are: any punctuation may be escaped, `{`, `}` and `]` stand for themselves
+//! where they cannot mean anything else, and `[\w-.]` is a class of three things. A letter whose escape has
+//! no meaning is an error, because one dialect reads `\Z` as an anchor and another as the letter.
 //!
 //! ```text
 //!   pattern:  alternative ('|' alternative)*
@@ -210,7 +210,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The counts of `{n}`, `{n,}` or `{n,m}` at the current place and where they end, if that is what stands there.
+    /// The counts of `{n}`, `{n,}` or `{n,m}` at the current place and where they end, if that is what stands
+    /// there.
     fn counts(&self) -> Option<(u64, Option<u64>, usize)> {
         let mut at = self.text.at + 1;
         let min = self.text.number(&mut at)?;
@@ -280,7 +281,8 @@ pub(super) fn look_around(ahead: bool, negative: bool, body: Node, column: usize
     }
 }
 
-/// The characters that a body asks for, and whether the edge of the text will do, if it asks for nothing else.
+/// The characters that a body asks for, and whether the edge of the text will do, if it asks for nothing
+/// else.
 fn one_character(body: &Node, ahead: bool) -> Option<(ClassUnicode, bool)> {
     let edge = if ahead { Look::End } else { Look::Start };
     match body {

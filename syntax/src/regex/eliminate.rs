@@ -1,7 +1,8 @@
 //! From a small automaton to an expression.
 //!
-//! The automaton is minimised first; then its states are taken out one by one, each time joining what leads to the
-//! state with what leads on from it. The order matters to the size: the state with the fewest such pairs goes first.
+//! The automaton is minimised first; then its states are taken out one by one, each time joining what leads
+//! to the state with what leads on from it. The order matters to the size: the state with the fewest such
+//! pairs goes first.
 
 use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::ClassUnicode;
@@ -20,7 +21,7 @@ pub(crate) struct Dfa {
 /// An expression for the language of an automaton whose kinds are these.
 pub(crate) fn expression(dfa: &Dfa, kinds: &[ClassUnicode]) -> Language {
     let dfa = minimal(dfa);
-    let mut edges = Edges::new(&dfa, kinds);
+    let mut edges = LanguageEdges::new(&dfa, kinds);
     while let Some(state) = edges.cheapest() {
         edges.eliminate(state);
     }
@@ -61,15 +62,16 @@ fn minimal(dfa: &Dfa) -> Dfa {
     small
 }
 
-/// Edges labelled with languages, between states that are left; the last two are a start and an end of their own.
-struct Edges {
+/// Edges labelled with languages, between states that are left; the last two are a start and an end of their
+/// own.
+struct LanguageEdges {
     labels: Vec<HashMap<usize, Language>>,
     left: Vec<usize>,
     start: usize,
     end: usize,
 }
 
-impl Edges {
+impl LanguageEdges {
     fn new(dfa: &Dfa, kinds: &[ClassUnicode]) -> Self {
         let count = dfa.moves.len();
         let (start, end) = (count, count + 1);
@@ -90,7 +92,7 @@ impl Edges {
             }
         }
         labels[start].insert(0, Language::empty());
-        let mut edges = Edges {
+        let mut edges = LanguageEdges {
             labels,
             left: (0..count).collect(),
             start,

@@ -10,8 +10,8 @@
 //!   U+1F600            (raw)          (raw)                   (raw)  \ud83d\ude00
 //! ```
 //!
-//! The encoded characters are a prefix code: no spelling of one is the beginning of a spelling of another. That is
-//! why [`json_char`] can be the unit of a counted string.
+//! The encoded characters are a prefix code: no spelling of one is the beginning of a spelling of another.
+//! That is why [`json_char`] can be the unit of a counted string.
 
 use std::sync::OnceLock;
 
@@ -24,13 +24,15 @@ use super::node::{any_set, char_set, difference, intersection, is_empty};
 /// Which spellings of a character are in the language of an encoded string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escapes {
-    /// One spelling for each character: escapes only where JSON demands one, the short form where there is one.
-    /// Hexadecimal digits may have either case, but for those of keys that no property names: these have one spelling.
+    /// One spelling for each character: escapes only where JSON demands one, the short form where there is
+    /// one. Hexadecimal digits may have either case, but for those of keys that no property names: these have
+    /// one spelling.
     Minimal,
     /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
     Canonical,
-    /// Every spelling that JSON allows. Keys that no property names are told apart as they are written, so that one may
-    /// come again in another spelling: whoever judges texts has to compare the keys that they mean.
+    /// Every spelling that JSON allows. Keys that no property names are told apart as they are written, so
+    /// that one may come again in another spelling: whoever judges texts has to compare the keys that they
+    /// mean.
     Any,
 }
 
@@ -41,7 +43,8 @@ impl Escapes {
 
 /// The same language as `hir`, spelled inside a JSON string, without the quotes.
 ///
-/// Bytes of 0x80 and above that are given as bytes rather than characters stand for themselves, as they do in JSON.
+/// Bytes of 0x80 and above that are given as bytes rather than characters stand for themselves, as they do in
+/// JSON.
 pub fn encode_json(hir: &Hir, escapes: Escapes) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => hir.clone(),
@@ -118,7 +121,7 @@ fn encode_bytes(set: &ClassBytes, escapes: Escapes) -> Hir {
 }
 
 /// The characters with a short escape, and its letter.
-const SHORT: [(char, char); 8] = [
+const SHORT_ESCAPES: [(char, char); 8] = [
     ('"', '"'),
     ('\\', '\\'),
     ('\u{8}', 'b'),
@@ -157,7 +160,7 @@ fn encode_set(set: &ClassUnicode, escapes: Escapes) -> Hir {
 fn short_escapes(set: &ClassUnicode, escapes: Escapes) -> (ClassUnicode, ClassUnicode) {
     let mut letters = ClassUnicode::empty();
     let mut long = set.clone();
-    for (c, letter) in SHORT {
+    for (c, letter) in SHORT_ESCAPES {
         let one = char_set(c);
         if is_empty(&intersection(set, &one)) {
             continue;
@@ -186,7 +189,8 @@ impl Case {
     }
 }
 
-/// One hexadecimal digit of an escape: what is written before it, its first value, and how many bits it carries.
+/// One hexadecimal digit of an escape: what is written before it, its first value, and how many bits it
+/// carries.
 struct Digit {
     introduced_by: &'static str,
     base: u32,
@@ -246,8 +250,8 @@ fn push_clipped(out: &mut Ranges, start: u32, end: u32, least: u32, most: u32) {
     }
 }
 
-/// The numbers in `ranges`, written with these digits; digits with the same continuations are kept together, so
-/// that a whole plane costs one class for each digit.
+/// The numbers in `ranges`, written with these digits; digits with the same continuations are kept together,
+/// so that a whole plane costs one class for each digit.
 fn numbers(ranges: &[(u32, u32)], digits: &[Digit], case: Case) -> Hir {
     let Some((first, rest)) = digits.split_first() else {
         return if ranges.is_empty() {

@@ -8,13 +8,13 @@ use super::error::RegexError;
 use super::node::Node;
 
 /// How deep an expression may be nested; automata are built from it by recursion.
-const DEPTH: u64 = 1_000;
+const EXPRESSION_DEPTH: u64 = 1_000;
 
 /// A language under construction; shared, because the same texts lead to several places.
 #[derive(Clone)]
-pub(crate) struct Language(Rc<Shared>);
+pub(crate) struct Language(Rc<SharedLanguage>);
 
-struct Shared {
+struct SharedLanguage {
     shape: Shape,
     size: u64,
     depth: u64,
@@ -30,7 +30,7 @@ enum Shape {
 
 impl Language {
     fn new(shape: Shape, size: u64, depth: u64) -> Self {
-        Language(Rc::new(Shared { shape, size, depth }))
+        Language(Rc::new(SharedLanguage { shape, size, depth }))
     }
 
     /// The empty text alone.
@@ -108,7 +108,7 @@ impl Language {
 
     /// Whether it is small enough to be written out.
     pub(crate) fn check(&self, size: u64) -> Result<(), RegexError> {
-        if self.size() <= size && self.0.depth <= DEPTH {
+        if self.size() <= size && self.0.depth <= EXPRESSION_DEPTH {
             return Ok(());
         }
         let message =

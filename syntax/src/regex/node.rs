@@ -1,7 +1,7 @@
 //! The tree between the parsers and [`Hir`]: a regular expression over characters, with look-around.
 //!
-//! Both dialects parse to a [`Node`]; [`whole`](super::whole) removes its look-around. All functions here recurse
-//! at most as deep as the expression nests, which the parsers bound.
+//! Both dialects parse to a [`Node`]; [`whole`](super::whole) removes its look-around. All functions here
+//! recurse at most as deep as the expression nests, which the parsers bound.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 

@@ -1,8 +1,9 @@
 //! The syntax of Python's module `re`, for patterns that are texts, without flags.
 //!
-//! Python reads letters, digits and white space by Unicode, its `.` is all but a line feed, and `$` stands at the end or
-//! before a last line feed. What has no language of its own (backreferences), or depends on which match is found first
-//! (atomic groups, possessive quantifiers), is refused by name; what Python itself refuses is a problem of its syntax.
+//! Python reads letters, digits and white space by Unicode, its `.` is all but a line feed, and `$` stands at
+//! the end or before a last line feed. What has no language of its own (backreferences), or depends on which
+//! match is found first (atomic groups, possessive quantifiers), is refused by name; what Python itself
+//! refuses is a problem of its syntax.
 //!
 //! ```text
 //!   pattern:  alternative ('|' alternative)*
@@ -52,7 +53,7 @@ enum Term {
 }
 
 /// What stands between a parenthesis and its partner.
-enum Group {
+enum Parenthesis {
     Plain,
     Around { ahead: bool, negative: bool },
     Comment,
@@ -114,8 +115,8 @@ impl Parser {
         Ok(Term::Place(node))
     }
 
-    /// The end of the text, or the place before a last line feed. Where nothing else can come, it is the end: the whole
-    /// text is matched.
+    /// The end of the text, or the place before a last line feed. Where nothing else can come, it is the end:
+    /// the whole text is matched.
     fn dollar(&self) -> Node {
         let rest = &self.text.chars[self.text.at..];
         let is_last = rest.iter().all(|&c| c == ')') || (self.depth == 1 && rest.first() == Some(&'|'));
@@ -153,7 +154,7 @@ impl Parser {
         let start = self.text.at;
         self.text.at += 1;
         let kind = self.group_kind(start)?;
-        if let Group::Comment = kind {
+        if let Parenthesis::Comment = kind {
             return self.comment(start);
         }
         let body = self.disjunction()?;
@@ -161,7 +162,7 @@ impl Parser {
             return Err(RegexError::syntax(start + 1, "unclosed `(`"));
         }
         Ok(Term::Atom(match kind {
-            Group::Around { ahead, negative } => look_around(ahead, negative, body, start + 1),
+            Parenthesis::Around { ahead, negative } => look_around(ahead, negative, body, start + 1),
             _ => body,
         }))
     }
@@ -180,14 +181,14 @@ impl Parser {
         }
     }
 
-    fn group_kind(&mut self, start: usize) -> Result<Group, RegexError> {
+    fn group_kind(&mut self, start: usize) -> Result<Parenthesis, RegexError> {
         if self.text.peek() != Some('?') {
-            return Ok(Group::Plain);
+            return Ok(Parenthesis::Plain);
         }
-        let around = |ahead, negative| Group::Around { ahead, negative };
+        let around = |ahead, negative| Parenthesis::Around { ahead, negative };
         let known = [
-            ("?:", Group::Plain),
-            ("?#", Group::Comment),
+            ("?:", Parenthesis::Plain),
+            ("?#", Parenthesis::Comment),
             ("?=", around(true, false)),
             ("?!", around(true, true)),
             ("?<=", around(false, false)),
@@ -200,7 +201,7 @@ impl Parser {
         }
         if self.text.eat_str("?P<") {
             self.group_name(start)?;
-            return Ok(Group::Plain);
+            return Ok(Parenthesis::Plain);
         }
         let what = match (self.text.peek_at(1), self.text.peek_at(2)) {
             (Some('P'), Some('=')) => "backreferences are",
@@ -231,8 +232,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The counts of `{n}`, `{n,}`, `{,m}`, `{n,m}` or `{,}` at the current place and where they end, if that is what stands
-    /// there; any other brace stands for itself.
+    /// The counts of `{n}`, `{n,}`, `{,m}`, `{n,m}` or `{,}` at the current place and where they end, if that
+    /// is what stands there; any other brace stands for itself.
     fn counts(&self) -> Option<(u64, Option<u64>, usize)> {
         let mut at = self.text.at + 1;
         let min = self.text.number(&mut at);

@@ -6,10 +6,10 @@
 //!   ^[a-z]{1,5000}$     1 to 5000 units of [a-z]
 //! ```
 //!
-//! A lookahead behind a beginning of fixed length cuts the text at one place only, so it is an intersection with, or
-//! an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a lookbehind before an
-//! end of fixed length. Anchors, word boundaries and look-around over one character may be anywhere
-//! ([`context`](super::context)); any other look-around goes through an automaton
+//! A lookahead behind a beginning of fixed length cuts the text at one place only, so it is an intersection
+//! with, or an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a
+//! lookbehind before an end of fixed length. Anchors, word boundaries and look-around over one character may
+//! be anywhere ([`context`](super::context)); any other look-around goes through an automaton
 //! ([`determinise`](super::determinise)), which must stay small.
 
 use regex_syntax::hir::{Hir, Look, Repetition};
@@ -24,20 +24,21 @@ use lexiform_automata::grammar::{Part, Regular};
 
 /// The most conditions that one expression may make of a text: each is an automaton.
 const CONDITIONS: usize = 1_000;
-const MANY: &str = "lookaheads and lookbehinds that apply to the whole text are not supported";
+const MANY_CONDITIONS: &str = "lookaheads and lookbehinds that apply to the whole text are not supported";
 
 /// Counts up to this are written out as states, where they can be shared with the rest of the expression.
 const SMALL_COUNT: u32 = 64;
 
-/// The texts in which the node is found somewhere. `size` bounds the expression once its counts are written out.
+/// The texts in which the node is found somewhere. `size` bounds the expression once its counts are written
+/// out.
 pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
     match node {
         Node::Alt(alternatives) if !alternatives.is_empty() => {
-            // Alternatives without conditions share what stands around them: apart, an automaton would have to
-            // remember which of them were found, which is exponential.
+            // Alternatives without conditions share what stands around them: apart, an automaton would have
+            // to remember which of them were found, which is exponential.
             let (free, bound): (Vec<_>, Vec<_>) = alternatives.into_iter().partition(Node::is_plain);
             if bound.is_empty() {
-                return Search::new(Node::Concat(vec![Node::Alt(free)])).parts(size);
+                return SequenceSearch::new(Node::Concat(vec![Node::Alt(free)])).parts(size);
             }
             let free = (!free.is_empty()).then(|| Node::Concat(vec![Node::Alt(free)]));
             let hirs: Result<Vec<_>, _> = bound
@@ -47,7 +48,7 @@ pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
                 .collect();
             Ok(matching(Hir::alternation(hirs?)))
         }
-        node => Search::new(node).parts(size),
+        node => SequenceSearch::new(node).parts(size),
     }
 }
 
@@ -93,13 +94,13 @@ fn units_hir(unit: &Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> 
 }
 
 /// A search for a sequence, with the anchors at its ends taken off.
-struct Search {
+struct SequenceSearch {
     start: bool,
     items: Vec<Node>,
     end: bool,
 }
 
-impl Search {
+impl SequenceSearch {
     fn new(node: Node) -> Self {
         let mut items = match node {
             Node::Concat(parts) => parts,
@@ -120,7 +121,7 @@ impl Search {
             end = true;
             items.pop();
         }
-        Search { start, items, end }
+        SequenceSearch { start, items, end }
     }
 
     fn parts(mut self, size: u64) -> Result<Regular, RegexError> {
@@ -132,7 +133,9 @@ impl Search {
         self.take_lookaheads(size, &mut parts)?;
         self.take_lookbehinds(size, &mut parts)?;
         if parts.len() > CONDITIONS {
-            return Err(RegexError::limit(format!("more than {CONDITIONS} {MANY}")));
+            return Err(RegexError::limit(format!(
+                "more than {CONDITIONS} {MANY_CONDITIONS}"
+            )));
         }
         let body = match self.units() {
             Some(units) => units,
@@ -311,8 +314,9 @@ impl Search {
     }
 }
 
-/// Removes conditions on neighbouring characters. Keeping the shape of the expression is best where it adds little;
-/// where it multiplies the parts, a small automaton is, because those multiply again when they are determinised.
+/// Removes conditions on neighbouring characters. Keeping the shape of the expression is best where it adds
+/// little; where it multiplies the parts, a small automaton is, because those multiply again when they are
+/// determinised.
 fn without_conditions(node: &Node, size: u64) -> Result<Language, RegexError> {
     let split = context::language(node, size);
     let twice = node.unrolled_size().saturating_mul(2);
@@ -339,7 +343,7 @@ fn add_condition(
     parts: &mut Vec<Part>,
 ) -> Result<(), RegexError> {
     if parts.len() >= CONDITIONS {
-        let message = format!("more than {CONDITIONS} {MANY}");
+        let message = format!("more than {CONDITIONS} {MANY_CONDITIONS}");
         return Err(RegexError::at(ProblemKind::Limit, around.column, message));
     }
     let mut found = search(condition.clone(), size)?.parts;

@@ -1,7 +1,7 @@
 //! Exact decimal numbers: what bounds, multiples and constants of a schema are compared with.
 //!
-//! A value is `±0.d₁d₂d₃… × 10^point` with `d₁ ≠ 0` and no trailing zero, so equal values have equal fields, and the
-//! order of two magnitudes is the order of `(point, digits)`. No floating point number is on the way.
+//! A value is `±0.d₁d₂d₃… × 10^point` with `d₁ ≠ 0` and no trailing zero, so equal values have equal fields,
+//! and the order of two magnitudes is the order of `(point, digits)`. No floating point number is on the way.
 
 use std::cmp::Ordering;
 
@@ -153,7 +153,8 @@ impl Decimal {
         }
     }
 
-    /// The least whole number that is not below the value (above it, where `strictly`); `None` where it has too many digits.
+    /// The least whole number that is not below the value (above it, where `strictly`); `None` where it has
+    /// too many digits.
     pub(crate) fn ceil(&self, strictly: bool) -> Option<i128> {
         let floor = self.floor(false)?;
         if self.is_integer() && !strictly {
@@ -187,7 +188,8 @@ impl Decimal {
         })
     }
 
-    /// `mantissa × 10^exponent` with a mantissa that is no multiple of ten; `None` where it has too many digits.
+    /// `mantissa × 10^exponent` with a mantissa that is no multiple of ten; `None` where it has too many
+    /// digits.
     pub(crate) fn scaled(&self) -> Option<(u64, i64)> {
         if self.digits.len() > 18 {
             return None;
@@ -217,8 +219,8 @@ impl Decimal {
         Some((rest * power_of_ten(shift, modulus)).is_multiple_of(modulus))
     }
 
-    /// The multiples of a positive number between two bounds, ends included; `None` where there are more than `most` or
-    /// there are too many digits.
+    /// The multiples of a positive number between two bounds, ends included; `None` where there are more than
+    /// `most` or there are too many digits.
     pub(crate) fn multiples_between(
         &self,
         low: &Decimal,
@@ -245,7 +247,8 @@ impl Decimal {
             .collect()
     }
 
-    /// The multiples of a positive number that are nearest to a bound and not below it (not above it, where `down`).
+    /// The multiples of a positive number that are nearest to a bound and not below it (not above it, where
+    /// `down`).
     pub(crate) fn multiples_from(&self, bound: &Decimal, down: bool, count: i128) -> Option<Vec<Decimal>> {
         let (step, exponent) = self.scaled()?;
         let step = i128::from(step);

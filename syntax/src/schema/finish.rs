@@ -1,7 +1,7 @@
 //! Shapes to normal forms: what a conjunction of demands on one kind of value amounts to.
 //!
-//! Demands on the parts of arrays and objects become goals of their own, and what is demanded of *some* part becomes a
-//! choice of ways that each part has.
+//! Demands on the parts of arrays and objects become goals of their own, and what is demanded of *some* part
+//! becomes a choice of ways that each part has.
 
 mod array;
 mod keys;
@@ -21,7 +21,8 @@ use super::shape::{Shape, push_new};
 /// The most arrays of a goal with which another one is compared to find out whether it is among them.
 const COMPARED: usize = 1_000;
 
-/// The same for an object, among those that have as many members with the same goals: they differ in names alone.
+/// The same for an object, among those that have as many members with the same goals: they differ in names
+/// alone.
 const COMPARED_OBJECTS: usize = 64;
 
 impl Algebra<'_> {

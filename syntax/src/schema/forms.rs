@@ -1,7 +1,8 @@
 //! Normal forms: what the goals of a schema allow, by kind of value.
 //!
-//! A form is a union of plain conjunctions: an interval of numbers with a step, a regular set of strings with a length, an
-//! array or object whose parts are goals again. The algebra makes them (`normal`), the grammar is written from them (`lower`).
+//! A form is a union of plain conjunctions: an interval of numbers with a step, a regular set of strings with
+//! a length, an array or object whose parts are goals again. The algebra makes them (`normal`), the grammar
+//! is written from them (`lower`).
 
 mod array;
 pub(crate) mod closing;

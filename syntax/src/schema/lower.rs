@@ -1,8 +1,8 @@
 //! Stage 4: normal forms to a grammar.
 //!
-//! Each goal that arrays or objects take part in becomes a rule, named by its JSON pointer; goals of scalars are written in
-//! place. Goals without a value have no rule: the optional property that would need one cannot be written, and a schema whose
-//! root needs one is refused.
+//! Each goal that arrays or objects take part in becomes a rule, named by its JSON pointer; goals of scalars
+//! are written in place. Goals without a value have no rule: the optional property that would need one cannot
+//! be written, and a schema whose root needs one is refused.
 
 mod array;
 mod automaton;

@@ -1,8 +1,9 @@
 //! The keyword tree: a schema after reading, with every keyword in one typed form.
 //!
-//! A node is one schema of the source. Its keywords hold other nodes by number, so the tree may be cyclic through
-//! references and nothing here is walked by recursion. Old spellings (draft 4's boolean `exclusiveMinimum`, `items`
-//! with a list, `dependencies`) are already gone: the reader writes them in the newest form.
+//! A node is one schema of the source. Its keywords hold other nodes by number, so the tree may be cyclic
+//! through references and nothing here is walked by recursion. Old spellings (draft 4's boolean
+//! `exclusiveMinimum`, `items` with a list, `dependencies`) are already gone: the reader writes them in the
+//! newest form.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -253,7 +254,8 @@ impl KeyMap {
     }
 }
 
-/// Keywords with the names under which they are reported. They are read while the tree grows, and so they are shared.
+/// Keywords with the names under which they are reported. They are read while the tree grows, and so they are
+/// shared.
 pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
 
 /// One schema of the source.
@@ -319,8 +321,8 @@ impl Tree {
         parts.concat()
     }
 
-    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most `most` bytes. A name is
-    /// for people, and there may be as many as there are schemas.
+    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most `most` bytes.
+    /// A name is for people, and there may be as many as there are schemas.
     pub(crate) fn short_pointer(&self, id: NodeId, most: usize) -> String {
         let mut length = 0;
         let mut at = Some(id);

@@ -1,8 +1,9 @@
 //! Stage 3: goals to normal forms, the algebra of the compiler.
 //!
-//! A normal form says, for each JSON type, which values a goal allows, as a union of *shapes*. A shape is a plain
-//! conjunction: an interval with a step, a regular set of strings with a length, an array or object whose parts are goals
-//! again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) is gone.
+//! A normal form says, for each JSON type, which values a goal allows, as a union of *shapes*. A shape is a
+//! plain conjunction: an interval with a step, a regular set of strings with a length, an array or object
+//! whose parts are goals again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) is
+//! gone.
 //!
 //! ```text
 //!   goal ──expand──► shapes ──finish──► normal form ──► goals of its parts ──► … until no goal is new
@@ -10,8 +11,8 @@
 //!                                         productive: which goals have a value     ◄──┘
 //! ```
 //!
-//! Expansion is by kind of value, so a union of an object and a string costs the string nothing. All loops are over
-//! lists and take fuel, so no schema can make them run long or deep.
+//! Expansion is by kind of value, so a union of an object and a string costs the string nothing. All loops
+//! are over lists and take fuel, so no schema can make them run long or deep.
 //!
 //! # Why the algebra asks before it branches
 //!
@@ -162,8 +163,8 @@ impl Algebra<'_> {
         normal
     }
 
-    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too deep or only a
-    /// part of it was made.
+    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too
+    /// deep or only a part of it was made.
     pub(crate) fn nested_normal(&mut self, goal: GoalId) -> Option<Rc<Normal>> {
         if self.depth >= NESTED {
             return None;

@@ -23,7 +23,8 @@ pub struct Options {
     pub numbers: Numbers,
     /// What an object may hold that lists its properties and says nothing of others.
     pub additional_properties: AdditionalProperties,
-    /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings of keywords.
+    /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings
+    /// of keywords.
     pub draft: Option<Draft>,
     /// What `format` does.
     pub formats: Formats,
@@ -55,22 +56,22 @@ pub enum Refuse {
     /// None.
     #[default]
     Nothing,
-    /// Those with a keyword that has no effect and was [meant to have one](crate::schema::is_lost_assertion): `strict` in the API, on the
-    /// command line and in Python.
+    /// Those with a keyword that has no effect and was [meant to have one](crate::schema::is_lost_assertion):
+    /// `strict` in the API, on the command line and in Python.
     Ineffective,
     /// Those that are not enforced exactly: also those of which fewer values are allowed than they say (see
-    /// [`report`](crate::schema::report())), and those with an unknown `format`. How values are spelled is no reason, since every
-    /// integer would be one. `exact` on the command line and in Python.
+    /// [`report`](crate::schema::report())), and those with an unknown `format`. How values are spelled is no
+    /// reason, since every integer would be one. `exact` on the command line and in Python.
     Inexact,
 }
 
 impl Options {
-    /// The options under which models write: closed objects, numbers as programs write them, and no more white space than an
-    /// indentation.
+    /// The options under which models write: closed objects, numbers as programs write them, and no more
+    /// white space than an indentation.
     ///
-    /// A model that may add a key to an object often goes on adding keys until its tokens end, and the digits of a number
-    /// need no end either. The service, the command line, the bindings and the plug-ins start from these options; the
-    /// [default](Options::default) has the meaning of the specification.
+    /// A model that may add a key to an object often goes on adding keys until its tokens end, and the digits
+    /// of a number need no end either. The service, the command line, the bindings and the plug-ins start
+    /// from these options; the [default](Options::default) has the meaning of the specification.
     pub fn for_generation() -> Options {
         Options {
             whitespace: Whitespace::Indented,
@@ -88,11 +89,12 @@ pub enum AdditionalProperties {
     Specified,
     /// No further keys.
     ///
-    /// An object is closed if, after references, `allOf` and the branches that were taken are put together, some
-    /// `properties` applies to it, and neither `additionalProperties`, `unevaluatedProperties` nor `propertyNames` does.
-    /// Its keys are then those that any of its `properties` lists, those that match its `patternProperties`, and those
-    /// that `required`, `dependentRequired` or a condition names. An object that would have no value if it were closed, because
-    /// `minProperties` asks for more keys than there are, stays open.
+    /// An object is closed if, after references, `allOf` and the branches that were taken are put together,
+    /// some `properties` applies to it, and neither `additionalProperties`, `unevaluatedProperties` nor
+    /// `propertyNames` does. Its keys are then those that any of its `properties` lists, those that match its
+    /// `patternProperties`, and those that `required`, `dependentRequired` or a condition names. An object
+    /// that would have no value if it were closed, because `minProperties` asks for more keys than there are,
+    /// stays open.
     Closed,
 }
 
@@ -101,11 +103,11 @@ pub enum AdditionalProperties {
 pub enum Numbers {
     /// In all spellings that JSON has, as far as they can be told apart.
     Any,
-    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`) and at most 20 of
-    /// them, other numbers in at most 17 significant digits and three digits of exponent.
+    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`) and at most 20
+    /// of them, other numbers in at most 17 significant digits and three digits of exponent.
     ///
-    /// No integer of 64 bits is lost, and no number that a double holds. Constants are written in all their digits. Bounds beyond the
-    /// precision of a double leave as many digits as they need.
+    /// No integer of 64 bits is lost, and no number that a double holds. Constants are written in all their
+    /// digits. Bounds beyond the precision of a double leave as many digits as they need.
     Double,
 }
 
@@ -114,11 +116,12 @@ pub enum Numbers {
 pub enum KeyOrder {
     /// As the schema lists them; optional ones may be left out, and those that it does not list come last.
     ///
-    /// The order is that in which the keys of `properties` are met when the schema is read from the top: keyword by
-    /// keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is read there.
-    /// The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has them; what `if` and
-    /// `dependent…` ask for, since it mostly speaks of the same keys again, at the end of all. Keys that only `required`
-    /// or an `enum` of `propertyNames` names come after those, in that order, and then all further keys in any order.
+    /// The order is that in which the keys of `properties` are met when the schema is read from the top:
+    /// keyword by keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is
+    /// read there. The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has
+    /// them; what `if` and `dependent…` ask for, since it mostly speaks of the same keys again, at the end of
+    /// all. Keys that only `required` or an `enum` of `propertyNames` names come after those, in that order,
+    /// and then all further keys in any order.
     Schema,
     /// Any order: the meaning of the specification.
     Any,
@@ -136,14 +139,15 @@ pub enum Formats {
 /// Where white space may stand between the tokens of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
+    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded:
+    /// models loop in it.
     Flexible,
-    /// The same with no more indentation than the depth needs: up to eight spaces or tabs for each bracket that is open, and
-    /// 64 where values may nest without end.
+    /// The same with no more indentation than the depth needs: up to eight spaces or tabs for each bracket
+    /// that is open, and 64 where values may nest without end.
     Indented,
     /// None at all.
     Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before `] }`; what is
-    /// empty is `{}` and `[]` in any case.
+    /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before
+    /// `] }`; what is empty is `{}` and `[]` in any case.
     Pattern(String),
 }

@@ -1,7 +1,7 @@
 //! Stage 1: JSON value to keyword tree.
 //!
-//! The reader keeps a list of schemas still to be read instead of calling itself, so depth costs no stack. All
-//! problems are collected; reading goes on after each.
+//! The reader keeps a list of schemas still to be read instead of calling itself, so depth costs no stack.
+//! All problems are collected; reading goes on after each.
 //!
 //! ```text
 //!   value ──► node ──► one function per group of keywords ──► Keyword
@@ -156,8 +156,8 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Adds a schema that has no schema around it: the root of a document, or the target of a reference into a place
-    /// that no keyword reads.
+    /// Adds a schema that has no schema around it: the root of a document, or the target of a reference into
+    /// a place that no keyword reads.
     pub(super) fn add_root(&mut self, value: &'v Value, pointer: &str, scope: u32) -> NodeId {
         self.add(None, pointer, value, scope, false)
     }
@@ -215,7 +215,8 @@ impl<'v> Reader<'v> {
     }
 
     fn read_object(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
-        // Most schemas have no name and refer to nothing, which their keys tell sooner than looking each of them up.
+        // Most schemas have no name and refer to nothing, which their keys tell sooner than looking each of
+        // them up.
         let refers = map.keys().any(|key| key.starts_with('$') || key == "id");
         if refers {
             self.enter_scope(id, value, map);
@@ -377,7 +378,8 @@ impl<'v> Reader<'v> {
             );
         };
         for (name, value) in map {
-            // An entry that is no schema can only be a place to keep one; it is read when a reference asks for it.
+            // An entry that is no schema can only be a place to keep one; it is read when a reference asks
+            // for it.
             if value.is_object() || value.is_boolean() {
                 self.child(site, ["/", key, "/", &escape_segment(name)].concat(), value);
             }

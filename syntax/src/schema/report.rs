@@ -1,15 +1,17 @@
 //! What of a schema is enforced, assertion by assertion.
 //!
-//! Nothing that compiles allows a value that the schema forbids. The other direction may fail: a regular set that stands for
-//! a format that is none, one spelling where several are equal. Each such place is a finding of kind
-//! [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other assertion is exact.
+//! Nothing that compiles allows a value that the schema forbids. The other direction may fail: a regular set
+//! that stands for a format that is none, one spelling where several are equal. Each such place is a finding
+//! of kind [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other
+//! assertion is exact.
 //!
-//! The options may leave out more: [`Closed`](Enforced::Closed) are objects of which the schema says nothing of further keys.
+//! The options may leave out more: [`Closed`](Enforced::Closed) are objects of which the schema says nothing
+//! of further keys.
 //!
-//! Exact is said of values. How they are written is for the [`Options`] to say; but where values are compared, some of
-//! their spellings are left out, mostly of numbers with exponents, and `spellings` says at which keywords. This is found
-//! when a report is asked for; a compile does not tell it, because almost every schema has integers and hardly a writer
-//! `10e-1`.
+//! Exact is said of values. How they are written is for the [`Options`] to say; but where values are
+//! compared, some of their spellings are left out, mostly of numbers with exponents, and `spellings` says at
+//! which keywords. This is found when a report is asked for; a compile does not tell it, because almost every
+//! schema has integers and hardly a writer `10e-1`.
 
 mod show;
 mod spellings;
@@ -39,8 +41,8 @@ const INDENTED: &str = "white space is none, one space after `:` and `,`, or a l
 pub enum Enforced {
     /// Values are allowed exactly if they satisfy it.
     Exact,
-    /// Values are allowed exactly if they satisfy it, but not in every spelling that JSON has for them; the text says what
-    /// is left out.
+    /// Values are allowed exactly if they satisfy it, but not in every spelling that JSON has for them; the
+    /// text says what is left out.
     Spelled(&'static str),
     /// Objects are closed that the schema leaves open, because the [`Options`] ask for it; the text says how.
     Closed(String),
@@ -54,8 +56,8 @@ pub enum Enforced {
 pub struct Assertion {
     /// The JSON pointer of the keyword.
     pub pointer: String,
-    /// The keyword; empty where the whole schema is `false`, and in the last entry, which says how white space is written
-    /// if the options leave some of it out.
+    /// The keyword; empty where the whole schema is `false`, and in the last entry, which says how white
+    /// space is written if the options leave some of it out.
     pub keyword: String,
     /// How it is enforced.
     pub enforced: Enforced,
@@ -70,8 +72,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every assertion is enforced exactly: whether all values of the schema can be written, be it in some
-    /// spellings only, but for keys that the options leave out.
+    /// Whether every assertion is enforced exactly: whether all values of the schema can be written, be it in
+    /// some spellings only, but for keys that the options leave out.
     pub fn is_exact(&self) -> bool {
         let narrower = |assertion: &Assertion| matches!(assertion.enforced, Enforced::Narrower(_));
         !self.assertions.iter().any(narrower)
@@ -176,8 +178,8 @@ pub(super) fn narrowed(diagnostics: &Diagnostics) -> impl Iterator<Item = &Probl
     findings.filter(|finding| finding.kind == ProblemKind::Narrowed)
 }
 
-/// Finds the assertions that findings are about: the keyword itself, or one of the schema that the finding names. There
-/// may be as many findings as assertions.
+/// Finds the assertions that findings are about: the keyword itself, or one of the schema that the finding
+/// names. There may be as many findings as assertions.
 fn apply(notes: &[&Problem], report: &mut Report) {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     let mut multiples = Vec::new();

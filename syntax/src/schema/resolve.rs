@@ -1,8 +1,8 @@
 //! Stage 2: references to nodes.
 //!
-//! A reference may lead anywhere in a document, also to a place that no keyword reads; what stands there is then read as
-//! a schema, which may bring further references. When all are resolved, a walk over the keywords that apply "in place"
-//! (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
+//! A reference may lead anywhere in a document, also to a place that no keyword reads; what stands there is
+//! then read as a schema, which may bring further references. When all are resolved, a walk over the keywords
+//! that apply "in place" (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
 
 mod dynamic;
 mod metaschema;
@@ -20,7 +20,8 @@ use super::node::{Keyword, NodeId, RefId, Tree};
 use super::options::Options;
 use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, is_lost_assertion, source, uri};
 
-/// A text as a keyword tree whose references lead somewhere, with everything that it refers to: stages 0 to 2.
+/// A text as a keyword tree whose references lead somewhere, with everything that it refers to: stages 0 to
+/// 2.
 pub(super) fn read(
     text: &str,
     options: &Options,
@@ -83,7 +84,8 @@ fn keyword_tree(
         reader.read_all();
         next += 1;
     }
-    // Nobody looks at what was read where the compile is called off, and not all references lead somewhere then.
+    // Nobody looks at what was read where the compile is called off, and not all references lead somewhere
+    // then.
     limits.cancel.unless(Ok::<_, CompileError>(()))?;
     let mut root = start;
     if reader.problems.is_empty() {
@@ -101,7 +103,8 @@ fn keyword_tree(
         ..
     } = reader;
     if !problems.is_empty() {
-        // Who mends the schema wants to know of misspelt keywords, too, though they alone would not stop the compile.
+        // Who mends the schema wants to know of misspelt keywords, too, though they alone would not stop the
+        // compile.
         problems.extend(diagnostics.findings.into_iter().filter(is_lost_assertion));
         problems.sort_by(|a, b| a.place.cmp(&b.place));
         return Err(CompileError { problems });
@@ -180,7 +183,8 @@ impl<'v> Reader<'v> {
             let (value, scope) = found.ok_or_else(|| format!("no schema has the anchor {fragment:?}"))?;
             return Ok((value, scope, format!("#{fragment}")));
         }
-        // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its draft.
+        // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its
+        // draft.
         let scope_within = |value: &Value, scope: u32| {
             let node = self.known.get(&std::ptr::from_ref(value));
             node.map_or(scope, |node| self.scope_of[node.index()])
@@ -270,18 +274,18 @@ fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
 /// Finds a circle of schemas that apply to the same value, in a depth-first walk with its own stack.
 fn circle(tree: &Tree) -> Option<Problem> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
+    enum VisitMark {
         New,
         Open,
         Done,
     }
-    let mut marks = vec![Mark::New; tree.nodes.len()];
+    let mut marks = vec![VisitMark::New; tree.nodes.len()];
     for start in (0..tree.nodes.len() as u32).map(NodeId) {
         let mut path: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
-        let mut enter = Some(start).filter(|start| marks[start.index()] == Mark::New);
+        let mut enter = Some(start).filter(|start| marks[start.index()] == VisitMark::New);
         loop {
             if let Some(node) = enter.take() {
-                marks[node.index()] = Mark::Open;
+                marks[node.index()] = VisitMark::Open;
                 path.push((node, in_place(tree, node)));
             }
             let Some((node, rest)) = path.last_mut() else {
@@ -289,11 +293,11 @@ fn circle(tree: &Tree) -> Option<Problem> {
             };
             match rest.pop() {
                 None => {
-                    marks[node.index()] = Mark::Done;
+                    marks[node.index()] = VisitMark::Done;
                     path.pop();
                 }
-                Some(next) if marks[next.index()] == Mark::New => enter = Some(next),
-                Some(next) if marks[next.index()] == Mark::Open => {
+                Some(next) if marks[next.index()] == VisitMark::New => enter = Some(next),
+                Some(next) if marks[next.index()] == VisitMark::Open => {
                     let nodes: Vec<NodeId> = path.iter().map(|(node, _)| *node).collect();
                     return Some(circle_problem(tree, &nodes, next));
                 }

@@ -1,7 +1,8 @@
 //! A short way to write a JSON Schema, for showing it to a model.
 //!
-//! A schema says what an answer must be, in a form that is long and full of words a small model need not read. The
-//! sketch keeps what matters for filling it in (keys, types, choices) and drops the rest (titles, descriptions, bounds):
+//! A schema says what an answer must be, in a form that is long and full of words a small model need not
+//! read. The sketch keeps what matters for filling it in (keys, types, choices) and drops the rest (titles,
+//! descriptions, bounds):
 //!
 //! ```text
 //!  {"type": "object", "properties": {"name": {"type": "string"},          {name:string,
@@ -9,38 +10,42 @@
 //!   "status": {"enum": ["open", "closed"]}}, "required": [...]}            status:"open"|"closed"}
 //! ```
 //!
-//! The grammar is compiled from the schema, never from the sketch: the sketch is a hint in the prompt and may lose
-//! detail. The demo model is trained on sketches made by this very function, so a change here asks for a new model.
+//! The grammar is compiled from the schema, never from the sketch: the sketch is a hint in the prompt and may
+//! lose detail. The demo model is trained on sketches made by this very function, so a change here asks for a
+//! new model.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 /// How many schemas may lie inside each other before the sketch says `any`; recursive schemas end here.
-const DEPTH: usize = 12;
+const SKETCH_DEPTH: usize = 12;
 /// Where a sketch stops growing; a hint longer than this helps no model.
 const BYTES: usize = 16 * 1024;
 
 /// Writes `schema` as a sketch. Never fails: what it does not understand is written as `any`.
 ///
-/// Keys that are not required carry a question mark, `null` alternatives become `|null`, local references are followed.
+/// Keys that are not required carry a question mark, `null` alternatives become `|null`, local references are
+/// followed.
 pub fn sketch(schema: &Value) -> String {
-    let mut writer = Writer::new(schema, Choices::Listed);
+    let mut writer = SketchWriter::new(schema, Choices::Listed);
     writer.schema(schema, 0);
     writer.out
 }
 
-/// The same without the choices of an `enum`, but for the schema itself: small models take the first of what is listed.
+/// The same without the choices of an `enum`, but for the schema itself: small models take the first of what
+/// is listed.
 pub fn without_choices(schema: &Value) -> String {
-    let mut writer = Writer::new(schema, Choices::LeftOut);
+    let mut writer = SketchWriter::new(schema, Choices::LeftOut);
     writer.schema(schema, 0);
     writer.out
 }
 
-/// The keys of an object of scalars and arrays of them, each with its value as [`without_choices`] has it: `name (string), age? (integer)`.
-/// `None` where the schema says something else, or where there are many keys.
+/// The keys of an object of scalars and arrays of them, each with its value as [`without_choices`] has it:
+/// `name (string), age? (integer)`. `None` where the schema says something else, or where there are many
+/// keys.
 pub fn keys(schema: &Value) -> Option<String> {
-    let mut writer = Writer::new(schema, Choices::LeftOut);
+    let mut writer = SketchWriter::new(schema, Choices::LeftOut);
     let map = schema.as_object()?;
     let map = match map.get("$ref") {
         Some(target) => writer.resolve(target)?.as_object()?,
@@ -88,23 +93,23 @@ enum Choices {
     LeftOut,
 }
 
-struct Writer<'a> {
+struct SketchWriter<'a> {
     root: &'a Value,
     choices: Choices,
     out: String,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> SketchWriter<'a> {
     fn new(root: &'a Value, choices: Choices) -> Self {
         let out = String::new();
-        Writer { root, choices, out }
+        SketchWriter { root, choices, out }
     }
 
     fn schema(&mut self, schema: &'a Value, depth: usize) {
         let Value::Object(map) = schema else {
             return self.out.push_str("any");
         };
-        if depth >= DEPTH || self.out.len() >= BYTES {
+        if depth >= SKETCH_DEPTH || self.out.len() >= BYTES {
             self.out.push_str("any");
         } else if let Some(target) = map.get("$ref").and_then(|name| self.resolve(name)) {
             self.schema(target, depth + 1);
@@ -119,7 +124,8 @@ impl<'a> Writer<'a> {
             self.alternatives(branches, |writer, branch| writer.schema(branch, depth + 1));
         } else if let Some(Value::Array(parts)) = map.get("allOf").filter(|_| !map.contains_key("properties"))
         {
-            // One part is how some generators attach a description to a reference; of several the first is the gist.
+            // One part is how some generators attach a description to a reference; of several the first is
+            // the gist.
             match parts.first() {
                 Some(part) => self.schema(part, depth + 1),
                 None => self.out.push_str("any"),

@@ -1,9 +1,10 @@
 //! Sets of strings that a schema names: its patterns and formats.
 //!
-//! A pattern becomes one or several [`Text`]s, each with a sign: lookahead makes an intersection of languages and of
-//! complements. Each text is kept once, as an expression over *decoded* strings that matches the whole string, together
-//! with the encoded form that the grammar needs and a matcher that tells whether one string belongs to it. Both are made
-//! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
+//! A pattern becomes one or several [`Text`]s, each with a sign: lookahead makes an intersection of languages
+//! and of complements. Each text is kept once, as an expression over *decoded* strings that matches the whole
+//! string, together with the encoded form that the grammar needs and a matcher that tells whether one string
+//! belongs to it. Both are made when they are first asked for: most patterns never need a matcher, and most
+//! matchers never need a grammar.
 
 pub(super) mod format;
 pub(super) mod hir;
@@ -39,7 +40,7 @@ pub(crate) struct TextId(u32);
 pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 
 #[derive(Debug)]
-struct Entry {
+struct TextEntry {
     spelled: Arc<Spelled>,
     matcher: OnceCell<Option<PikeVM>>,
     /// Its automaton, for comparisons with other texts.
@@ -49,10 +50,11 @@ struct Entry {
 /// All patterns and formats of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    entries: Vec<Entry>,
+    entries: Vec<TextEntry>,
     patterns: HashMap<Box<str>, TextSet>,
     formats: HashMap<&'static str, Rc<[TextSet]>>,
-    /// Formats of which less is allowed than they say, each with a set that has all of it: what is denied instead.
+    /// Formats of which less is allowed than they say, each with a set that has all of it: what is denied
+    /// instead.
     wider: Vec<(TextSet, TextSet)>,
     cancel: Cancel,
     /// The states that were made to compare sets, so far.
@@ -61,8 +63,8 @@ pub(crate) struct Texts {
     held: RefCell<Account>,
 }
 
-/// The states that all comparisons of a source may make together. Beyond it nothing can be told of two sets, and what
-/// would be told is only that they share nothing.
+/// The states that all comparisons of a source may make together. Beyond it nothing can be told of two sets,
+/// and what would be told is only that they share nothing.
 const MOST_COMPARED: usize = 400_000;
 
 impl Texts {
@@ -81,7 +83,7 @@ impl Texts {
     }
 
     fn add_spelled(&mut self, spelled: Arc<Spelled>) -> TextId {
-        self.entries.push(Entry {
+        self.entries.push(TextEntry {
             spelled,
             matcher: OnceCell::new(),
             automaton: OnceCell::new(),
@@ -130,22 +132,24 @@ impl Texts {
         Some(sets)
     }
 
-    /// Whether these texts are the whole of a format to which names in Punycode belong too, and nothing else is asked. Of a
-    /// format that is a union, its first part stands for them.
+    /// Whether these texts are the whole of a format to which names in Punycode belong too, and nothing else
+    /// is asked. Of a format that is a union, its first part stands for them.
     pub(crate) fn have_punycode(&self, texts: &[(TextId, bool)]) -> bool {
         let mut formats = self.formats.iter().filter(|(name, _)| format::has_punycode(name));
         let is_same = |set: &TextSet| set.len() == texts.len() && set.iter().all(|text| texts.contains(text));
         formats.any(|(_, sets)| is_same(&sets[0]))
     }
 
-    /// The set whose complement is taken where a set is denied: the set itself, or for the known part of a format one that has
-    /// the whole format in it. The complement of the part would have strings of the format in it.
+    /// The set whose complement is taken where a set is denied: the set itself, or for the known part of a
+    /// format one that has the whole format in it. The complement of the part would have strings of the
+    /// format in it.
     pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
         let known = self.wider.iter().find(|(part, _)| part == set);
         known.map_or(set, |(_, wider)| wider).clone()
     }
 
-    /// Whether a text is of a format of which only a part is known, so that a string outside of the text may be of the format.
+    /// Whether a text is of a format of which only a part is known, so that a string outside of the text may
+    /// be of the format.
     fn is_part(&self, id: TextId) -> bool {
         let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
         parts.any(|&(known, _)| known == id)
@@ -220,8 +224,8 @@ impl Texts {
         }
     }
 
-    /// Whether no string of these lengths is in all the sets with `true` and in none with `false`; false also where that
-    /// is too much work to tell.
+    /// Whether no string of these lengths is in all the sets with `true` and in none with `false`; false also
+    /// where that is too much work to tell.
     pub(crate) fn is_surely_empty(&self, set: &[(TextId, bool)], min: u64, max: Option<u64>) -> bool {
         let length = Text::Units {
             unit: Hir::class(Class::Unicode(ClassUnicode::new([ClassUnicodeRange::new(
@@ -256,7 +260,8 @@ impl Texts {
         Some(within || self.has_name_in_punycode(set, string)?)
     }
 
-    /// Whether a string belongs to a set as a name in Punycode, which no expression tells but which can be told of one string.
+    /// Whether a string belongs to a set as a name in Punycode, which no expression tells but which can be
+    /// told of one string.
     fn has_name_in_punycode(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
         if !is_name_in_punycode(string) {
             return Some(false);
@@ -286,7 +291,8 @@ impl Texts {
         self.held.borrow_mut().grow(bytes);
     }
 
-    /// Counts the states of a comparison; false where there have been too many, or the compile was called off.
+    /// Counts the states of a comparison; false where there have been too many, or the compile was called
+    /// off.
     pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
         self.compared.set(compared);
@@ -320,8 +326,8 @@ impl Texts {
             .flatten()
     }
 
-    /// Walks the product of automata from the start; it is empty if no state of it accepts with every part that must
-    /// match, and with none that must not.
+    /// Walks the product of automata from the start; it is empty if no state of it accepts with every part
+    /// that must match, and with none that must not.
     fn product_is_empty(&self, parts: &[(Rc<Automaton>, bool)]) -> bool {
         if !self.may_compare(COMPARISON) {
             return false;

@@ -3,8 +3,8 @@
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Regular};
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// Any bytes, with any special tokens and marks of the vocabulary between them, but for those that end a sequence. Of several
-/// tokens with one name it has the first, as all grammars do.
+/// Any bytes, with any special tokens and marks of the vocabulary between them, but for those that end a
+/// sequence. Of several tokens with one name it has the first, as all grammars do.
 ///
 /// Its masks hold all tokens: it is no constraint in itself, but [`Cfg::behind`] makes one of it.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {

@@ -5,9 +5,10 @@
 //!   tag       ::= begin content end
 //! ```
 //!
-//! Where the name of a special token of the model stands in a beginning or an end, it is that token: models are trained to
-//! write `<tool_call>` so, and never letter by letter. Spelled out, it still begins and ends nothing: free text holds no
-//! trigger in either form, so that whoever reads the answer as text finds the tags that there are.
+//! Where the name of a special token of the model stands in a beginning or an end, it is that token: models
+//! are trained to write `<tool_call>` so, and never letter by letter. Spelled out, it still begins and ends
+//! nothing: free text holds no trigger in either form, so that whoever reads the answer as text finds the
+//! tags that there are.
 
 use super::{Count, Form, Mark, Tag, Token, TokenName};
 use crate::regex;
@@ -16,8 +17,8 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform_automata::limits::Limits;
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// The longest name of a special token, and the longest text in which such names are looked for: more is no tag of any
-/// model.
+/// The longest name of a special token, and the longest text in which such names are looked for: more is no
+/// tag of any model.
 const NAME_BYTES: usize = 64;
 const MARKED_BYTES: usize = 4_096;
 
@@ -48,7 +49,7 @@ pub fn lower<L: Contents>(
     limits: &Limits,
     contents: &mut L,
 ) -> Result<Cfg, L::Error> {
-    let mut writer = Writer {
+    let mut writer = TagWriter {
         builder: CfgBuilder::new(),
         limits,
         vocabulary,
@@ -61,14 +62,14 @@ pub fn lower<L: Contents>(
     Ok(writer.builder.finish(start))
 }
 
-struct Writer<'a, L> {
+struct TagWriter<'a, L> {
     builder: CfgBuilder,
     limits: &'a Limits,
     vocabulary: &'a Vocabulary,
     contents: &'a mut L,
 }
 
-impl<L: Contents> Writer<'_, L> {
+impl<L: Contents> TagWriter<'_, L> {
     /// A form; `ends` are the texts that end the tag whose content it is.
     fn form(&mut self, form: &Form<L::Content>, ends: &[String]) -> Result<ExprId, L::Error> {
         match form {
@@ -234,11 +235,11 @@ impl<L: Contents> Writer<'_, L> {
     }
 }
 
-/// Any text in which none of these stands, as the parts of a regular language. Empty texts, which stand everywhere, are
-/// passed over.
+/// Any text in which none of these stands, as the parts of a regular language. Empty texts, which stand
+/// everywhere, are passed over.
 ///
-/// All texts are excluded at once: the automaton of one alternation of literals is as large as their lengths together,
-/// while a product of one automaton for each text grows with every text.
+/// All texts are excluded at once: the automaton of one alternation of literals is as large as their lengths
+/// together, while a product of one automaton for each text grows with every text.
 ///
 /// # Errors
 /// The texts are longer than the limits of regular expressions allow.
@@ -272,8 +273,8 @@ pub fn free_text<'t>(
     Ok(parts)
 }
 
-/// The first name of a special token in a text, the longest that begins there, with what stands before and after it. What
-/// ends a sequence is none: nothing can stand after it.
+/// The first name of a special token in a text, the longest that begins there, with what stands before and
+/// after it. What ends a sequence is none: nothing can stand after it.
 fn first_special<'t>(text: &'t str, vocabulary: &Vocabulary) -> Option<(&'t str, &'t str, &'t str)> {
     if text.len() > MARKED_BYTES {
         return None;

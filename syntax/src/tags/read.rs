@@ -11,7 +11,7 @@ use lexiform_automata::limits::Limits;
 /// The most parts of one form.
 const PARTS: usize = 256;
 /// How many forms may lie inside each other.
-const DEPTH: usize = 64;
+const FORM_DEPTH: usize = 64;
 /// The most repetitions that a form may name.
 const TIMES: u32 = 10_000;
 
@@ -48,7 +48,7 @@ pub fn read(text: &str, limits: &Limits) -> Result<Form<Content>, CompileError> 
 /// # Errors
 /// As for [`read`].
 pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
-    let mut reader = Reader::default();
+    let mut reader = TagReader::default();
     match reader.whole(value) {
         Some(form) if reader.problems.is_empty() => Ok(form),
         _ => Err(CompileError {
@@ -58,7 +58,7 @@ pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct TagReader {
     problems: Vec<Problem>,
     depth: usize,
 }
@@ -86,7 +86,7 @@ fn child(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-impl Reader {
+impl TagReader {
     fn problem(&mut self, kind: ProblemKind, pointer: String, message: impl Into<String>) {
         self.problems
             .push(Problem::new(kind, Place::Pointer(pointer), message));
@@ -166,8 +166,8 @@ impl Reader {
 
     /// The newer shape.
     fn form(&mut self, value: &Value, pointer: String) -> Option<Form<Content>> {
-        if self.depth == DEPTH {
-            let message = format!("forms may lie inside each other {DEPTH} deep");
+        if self.depth == FORM_DEPTH {
+            let message = format!("forms may lie inside each other {FORM_DEPTH} deep");
             self.problem(ProblemKind::Limit, pointer, message);
             return None;
         }

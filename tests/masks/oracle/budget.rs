@@ -28,7 +28,8 @@ fn check_budgets_of(cfg: &Cfg, vocabularies: [Arc<Vocabulary>; 2]) -> Result<(),
         .try_for_each(|grammar| check_budgets(&grammar))
 }
 
-/// Compares distances and masks within budgets at the states that token sequences of up to three tokens reach.
+/// Compares distances and masks within budgets at the states that token sequences of up to three tokens
+/// reach.
 fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
     let mut known: HashMap<State, Distance> = HashMap::new();
     let mut open = vec![(grammar.start(), Vec::new())];
@@ -55,8 +56,8 @@ fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Where a budget first takes no token away, each of them must lead to where the text can be completed in time: budgets that are
-/// ample are told without looking at tokens.
+/// Where a budget first takes no token away, each of them must lead to where the text can be completed in
+/// time: budgets that are ample are told without looking at tokens.
 fn check_least_ample(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), TestCaseError> {
     let mask = grammar.mask(state);
     let budgets: Vec<usize> = (0..AMPLE).collect();
@@ -177,8 +178,8 @@ fn budgets_of_judged_words() {
     }
 }
 
-/// Each of nine open lists can end in three ways, and a way to the end takes one of them for each: more ways than are searched
-/// where those are not given up that are too long already.
+/// Each of nine open lists can end in three ways, and a way to the end takes one of them for each: more ways
+/// than are searched where those are not given up that are too long already.
 #[test]
 fn budgets_of_many_ways() {
     let source = format!(
@@ -222,8 +223,8 @@ fn large_without(texts: &[&str], missing: &[u8]) -> Arc<Vocabulary> {
     vocabulary::padded_without(&Vocabulary::new(&tokens, &[0]).expect("a vocabulary"), missing)
 }
 
-/// Checks that from wherever the first tokens of a vocabulary lead within a budget the text can be completed within it,
-/// for budgets of so many tokens more than the least one.
+/// Checks that from wherever the first tokens of a vocabulary lead within a budget the text can be completed
+/// within it, for budgets of so many tokens more than the least one.
 fn check_all_walks(grammar: &Grammar, tokens: u32, more: usize) {
     let least = grammar.min_completion(grammar.start()).expect("there are texts");
     let mut open: Vec<_> = (least..=least + more)
@@ -309,8 +310,8 @@ fn all_walks_through_objects_end_in_time() {
     }
 }
 
-/// Where no completion can be spelled byte by byte, a search finds one; of hundreds of tokens that a key may go on with, that
-/// is judged with which the way begins.
+/// Where no completion can be spelled byte by byte, a search finds one; of hundreds of tokens that a key may
+/// go on with, that is judged with which the way begins.
 #[test]
 fn all_walks_that_are_searched_end_in_time() {
     let texts = ["{\"", "a", "\":\"\"}", "{", "}", "\""];
@@ -324,8 +325,8 @@ fn all_walks_that_are_searched_end_in_time() {
     check_all_walks(&grammar, vocabulary.len() as u32, 0);
 }
 
-/// A key may begin with more tokens than are judged one by one. The shortest text is not the one of the fewest tokens, so
-/// that the way is searched, and that with which it begins is judged whatever its number.
+/// A key may begin with more tokens than are judged one by one. The shortest text is not the one of the
+/// fewest tokens, so that the way is searched, and that with which it begins is judged whatever its number.
 #[test]
 fn all_walks_that_are_searched_among_many_end_in_time() {
     let letters = (b'A'..=b'Z').chain(b'a'..=b'z').chain(*b"{}:\"");
@@ -347,8 +348,8 @@ fn all_walks_that_are_searched_among_many_end_in_time() {
     check_all_walks(&grammar, vocabulary.len() as u32, 5);
 }
 
-/// Searches that end before they find anything: what can be completed within some tokens can be within more of them,
-/// whatever was asked before.
+/// Searches that end before they find anything: what can be completed within some tokens can be within more
+/// of them, whatever was asked before.
 #[test]
 fn more_tokens_are_enough_where_fewer_are() {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
@@ -572,7 +573,8 @@ fn check_walk_of(
     Ok(())
 }
 
-/// A grammar of which brute force meets so many states that they would use up the memory of one that counts them all.
+/// A grammar of which brute force meets so many states that they would use up the memory of one that counts
+/// them all.
 #[test]
 fn budgets_where_brute_force_meets_many_states() {
     use context_free::Rules;

@@ -19,7 +19,8 @@ use super::vocabulary::{NAMED, NAMED_MARK};
 #[derive(Clone, Debug)]
 pub(crate) enum Term {
     Text(&'static str),
-    /// A class of characters as it is written, with those of its characters that the vocabularies of the tests have.
+    /// A class of characters as it is written, with those of its characters that the vocabularies of the
+    /// tests have.
     Class(&'static str, &'static str),
     /// The special token that a vocabulary of the tests names.
     Named,
@@ -231,8 +232,8 @@ impl Judge for Productions {
     }
 }
 
-/// Random grammars of up to four rules, with all the recursion that comes of itself: left, right, nested, hidden
-/// behind what may be empty, ambiguous, and without any end.
+/// Random grammars of up to four rules, with all the recursion that comes of itself: left, right, nested,
+/// hidden behind what may be empty, ambiguous, and without any end.
 pub(crate) fn grammars() -> impl Strategy<Value = Rules> {
     grammars_with(0)
 }

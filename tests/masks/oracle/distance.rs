@@ -19,8 +19,9 @@ pub(crate) enum Distance {
     Never,
 }
 
-/// The distance from a state. It is counted in a copy of the grammar that has met nothing yet: the states of many counts would use up
-/// what a grammar may take (`grammar_bytes`), and from then on all that is compared would be refused.
+/// The distance from a state. It is counted in a copy of the grammar that has met nothing yet: the states of
+/// many counts would use up what a grammar may take (`grammar_bytes`), and from then on all that is compared
+/// would be refused.
 pub(crate) fn distance(grammar: &Grammar, from: State) -> Distance {
     let counted = grammar.fresh();
     let from = counted.adopt(grammar, from).expect("it is the same grammar");
@@ -37,7 +38,8 @@ fn brute_force(grammar: &Grammar, from: State) -> Distance {
         let mut next = Vec::new();
         for &state in &round {
             for token in 0..grammar.vocabulary().len() as u32 {
-                // A step that costs more than a step may is refused at the end of its work: a thousand of them take minutes.
+                // A step that costs more than a step may is refused at the end of its work: a thousand of
+                // them take minutes.
                 let Ok(step) = grammar.try_step(state, token) else {
                     return Distance::Beyond(length);
                 };

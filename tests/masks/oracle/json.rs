@@ -1,7 +1,7 @@
 //! Small JSON Schemas whose texts can be written out as a regular language.
 //!
-//! White space is compact, escapes are minimal, and there are no numbers: a value then has one spelling, except for the
-//! order of keys.
+//! White space is compact, escapes are minimal, and there are no numbers: a value then has one spelling,
+//! except for the order of keys.
 
 use lexiform::schema::KeyOrder;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Objects with keys of their own choosing, and of no others, each written once: no regular language where they may
-//! choose, and judged by reading.
+//! Objects with keys of their own choosing, and of no others, each written once: no regular language where
+//! they may choose, and judged by reading.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::judge::{Judge, Verdict};
 use super::vocabulary::NAMED_MARK;
 
-/// Objects in compact spelling whose named keys have the value `[]` or an object of another kind, and all others `""` or,
-/// if they nest, such an object again.
+/// Objects in compact spelling whose named keys have the value `[]` or an object of another kind, and all
+/// others `""` or, if they nest, such an object again.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     named: Vec<&'static str>,
@@ -176,7 +176,8 @@ pub(crate) fn objects() -> impl Strategy<Value = Objects> {
     })
 }
 
-/// Random kinds of objects of which some are within others, so that what follows one looks like what follows the other.
+/// Random kinds of objects of which some are within others, so that what follows one looks like what follows
+/// the other.
 pub(crate) fn objects_of_objects() -> impl Strategy<Value = Objects> {
     (objects(), objects(), objects()).prop_map(|(outer, middle, inner)| {
         // What nests itself is the whole schema.

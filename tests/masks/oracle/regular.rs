@@ -1,8 +1,9 @@
-//! Regular languages judged by Brzozowski's derivatives: the language after a byte is computed from its definition.
+//! Regular languages judged by Brzozowski's derivatives: the language after a byte is computed from its
+//! definition.
 //!
-//! [`Re`] is kept free of empty parts, so that a derivative is [`Re::Never`] exactly where no completion exists.
-//! Intersections and complements need a search through the derivatives, of which there are finitely many. Nothing is
-//! shared with the library, and no bound on the length of completions is needed.
+//! [`Re`] is kept free of empty parts, so that a derivative is [`Re::Never`] exactly where no completion
+//! exists. Intersections and complements need a search through the derivatives, of which there are finitely
+//! many. Nothing is shared with the library, and no bound on the length of completions is needed.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -12,7 +13,8 @@ use proptest::prelude::*;
 use super::judge::{Judge, Verdict};
 use super::vocabulary::NAMED_MARK;
 
-/// A regular language over bytes. Only the functions below build one; they keep `Never` out of every larger term.
+/// A regular language over bytes. Only the functions below build one; they keep `Never` out of every larger
+/// term.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Re {
     Never,

@@ -34,7 +34,8 @@ struct Written {
     started: bool,
 }
 
-/// A list of optional members and of items that are told apart by their keys, all of them patterns; some keys are taken.
+/// A list of optional members and of items that are told apart by their keys, all of them patterns; some keys
+/// are taken.
 pub(crate) fn list(
     members: &[&str],
     rest: &[(&str, &str)],

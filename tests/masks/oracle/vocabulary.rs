@@ -11,8 +11,9 @@ pub(crate) const NAMED: &str = "<|tool|>";
 /// How judges write that token: as a character that no text of the tests has.
 pub(crate) const NAMED_MARK: &str = "\u{1}";
 
-/// Random vocabularies over these bytes: a token for each byte, longer tokens, several tokens of the same bytes, a
-/// special token whose name is text of the language, an unused row, and two tokens that end a sequence.
+/// Random vocabularies over these bytes: a token for each byte, longer tokens, several tokens of the same
+/// bytes, a special token whose name is text of the language, an unused row, and two tokens that end a
+/// sequence.
 pub(crate) fn vocabularies(bytes: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
     let byte = prop::sample::select(bytes.to_vec()).prop_map(|byte| vec![byte]);
     with_longer(bytes, byte.boxed())
@@ -27,7 +28,8 @@ pub(crate) fn vocabularies_of(
     with_longer(bytes, piece.boxed())
 }
 
-/// The same vocabulary with a token for every byte, and so many more that completions are not searched among all texts.
+/// The same vocabulary with a token for every byte, and so many more that completions are not searched among
+/// all texts.
 pub(crate) fn padded(vocabulary: &Vocabulary) -> Arc<Vocabulary> {
     padded_without(vocabulary, &[])
 }

@@ -20,8 +20,8 @@ pub(crate) struct Reach {
 
 /// Compares masks, steps, acceptance and forced text at every state that token sequences reach.
 ///
-/// The same text is visited by all of its tokenisations; they may lead to different states, never to different
-/// answers.
+/// The same text is visited by all of its tokenisations; they may lead to different states, never to
+/// different answers.
 pub(crate) fn check_everywhere(
     grammar: &Grammar,
     judge: &impl Judge,
@@ -65,7 +65,8 @@ fn check_adopted(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), Tes
     Ok(())
 }
 
-/// What a token adds to the text, as judges see it: the special token that grammars may name is a mark of its own.
+/// What a token adds to the text, as judges see it: the special token that grammars may name is a mark of its
+/// own.
 fn written(vocabulary: &Vocabulary, token: u32) -> &[u8] {
     match vocabulary.special(NAMED) == Some(token) {
         true => NAMED_MARK.as_bytes(),
@@ -136,8 +137,8 @@ fn check_finished(grammar: &Grammar, state: State, eos: u32) -> Result<(), TestC
     Ok(())
 }
 
-/// Forced text is what every completion shares: at each byte of it the text may neither end nor go on otherwise,
-/// and behind it one of the two holds.
+/// Forced text is what every completion shares: at each byte of it the text may neither end nor go on
+/// otherwise, and behind it one of the two holds.
 fn check_forced(
     grammar: &Grammar,
     judge: &impl Judge,
@@ -167,9 +168,9 @@ fn check_forced(
     Ok(())
 }
 
-/// The one byte that can follow. Languages of the tests tell few bytes apart: those of the vocabulary, and one or two
-/// of each other kind (another letter, other continuations of a character, the first byte of a longer one, the special
-/// token).
+/// The one byte that can follow. Languages of the tests tell few bytes apart: those of the vocabulary, and
+/// one or two of each other kind (another letter, other continuations of a character, the first byte of a
+/// longer one, the special token).
 fn only_byte(vocabulary: &Vocabulary, judge: &impl Judge, text: &[u8]) -> Option<u8> {
     if judge.verdict(text).accepted {
         return None;
@@ -192,8 +193,8 @@ pub(crate) fn show(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// Compares the states that the bytes of a walk lead to, which takes the tokens that these choices fall on, also with a
-/// walk that goes on in another grammar after each token.
+/// Compares the states that the bytes of a walk lead to, which takes the tokens that these choices fall on,
+/// also with a walk that goes on in another grammar after each token.
 pub(crate) fn check_portions(
     grammar: &Grammar,
     choices: &[prop::sample::Index],

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A file depends on the file that *defines* what it names: a re-export that its own file does not use is no
-//! dependency, and whoever names an item through one depends on the item's file alone. Methods are not seen: what counts
-//! is what must be named. Paths inside inline modules are read as if they stood in the file itself.
+//! dependency, and whoever names an item through one depends on the item's file alone. Methods are not seen:
+//! what counts is what must be named. Paths inside inline modules are read as if they stood in the file
+//! itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 

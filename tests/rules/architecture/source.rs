@@ -1,6 +1,7 @@
 //! Rust files as text that rules can be checked on.
 //!
-//! This is a scanner, not a parser: it knows comments, strings and braces, which is all that the rules ask about.
+//! This is a scanner, not a parser: it knows comments, strings and braces, which is all that the rules ask
+//! about.
 
 use std::path::{Path, PathBuf};
 
@@ -90,12 +91,14 @@ impl SourceFile {
         !parts.any(|part| ["tests", "benches"].contains(&part))
     }
 
-    /// What runs for a user: its lines without comments, the contents of strings, and items under `#[cfg(test)]`.
+    /// What runs for a user: its lines without comments, the contents of strings, and items under
+    /// `#[cfg(test)]`.
     pub(crate) fn product(&self) -> &str {
         &self.product
     }
 
-    /// The top-level module of the library that a file belongs to; none for `lib.rs` and for files of tests alone.
+    /// The top-level module of the library that a file belongs to; none for `lib.rs` and for files of tests
+    /// alone.
     pub(crate) fn library_module(&self) -> Option<String> {
         let folders = ["src/", "automata/src/", "syntax/src/", "law/src/"];
         let inside = folders.iter().find_map(|folder| self.path.strip_prefix(folder))?;
@@ -274,7 +277,8 @@ fn first_names(rest: &str, report: &mut dyn FnMut(String)) {
     }
 }
 
-/// Whether `line` holds `word` with no letter grown onto it, where the word itself begins or ends in a letter.
+/// Whether `line` holds `word` with no letter grown onto it, where the word itself begins or ends in a
+/// letter.
 fn contains_word(line: &str, word: &str) -> bool {
     let is_letter = |it: char| it.is_alphanumeric() || it == '_';
     line.match_indices(word).any(|(at, _)| {

@@ -1,6 +1,8 @@
-//! A recogniser that is slow and obvious: the ends that an expression can reach from a place, as a least fixpoint.
+//! A recogniser that is slow and obvious: the ends that an expression can reach from a place, as a least
+//! fixpoint.
 //!
-//! It shares nothing with the machine but the grammar's own representation, and is there to be compared with it.
+//! It shares nothing with the machine but the grammar's own representation, and is there to be compared with
+//! it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -167,7 +167,8 @@ fn conditions_about_one_key_are_judged_alike() {
     );
 }
 
-/// Twenty keys that depend on one are as many cases as its values can be told apart, and not a million objects.
+/// Twenty keys that depend on one are as many cases as its values can be told apart, and not a million
+/// objects.
 #[test]
 fn twenty_keys_may_depend_on_the_value_of_one() {
     let keys: Vec<String> = (0..20).map(|key| format!("k{key}")).collect();

@@ -1,4 +1,5 @@
-//! Alternatives of which one must hold, told apart by the values of a key, by keys of their own, or not at all.
+//! Alternatives of which one must hold, told apart by the values of a key, by keys of their own, or not at
+//! all.
 
 use serde_json::{Map, Value, json};
 

@@ -1,12 +1,13 @@
-//! `cargo xtask card [--dev]`: one folder, `.card/`, that checks and times on a bare machine with a card what needs one.
+//! `cargo xtask card [--dev]`: one folder, `.card/`, that checks and times on a bare machine with a card what
+//! needs one.
 //!
 //! ```text
 //!   engine's tests, example kernels, the service ─ cargo, strip ────┐
 //!   sources of the kernels, scripts ────────────────────────────────┴─► .card/ ─ carried ─► sh .card/run.sh ─► a table, logs, JSON
 //! ```
 //!
-//! The machine needs a driver and Python with torch, and neither Rust nor a network. `--dev` bundles what tests are built as,
-//! to see on a machine without a card that the bundle runs to its end.
+//! The machine needs a driver and Python with torch, and neither Rust nor a network. `--dev` bundles what
+//! tests are built as, to see on a machine without a card that the bundle runs to its end.
 
 use crate::process::{Failure, cargo, line, root};
 use crate::setup;

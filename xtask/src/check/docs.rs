@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: the site of the documentation, built by mdBook from `docs/`, and the API of the library beside it.
+//! `cargo xtask docs`: the site of the documentation, built by mdBook from `docs/`, and the API of the
+//! library beside it.
 
 use crate::process::{Failure, cargo, must_succeed, quiet_output, root};
 use std::process::{Command, ExitCode};

@@ -5,7 +5,8 @@
 //!                                               └─► fused operations of f64 ──┘    none in draw.cu
 //! ```
 //!
-//! NVRTC needs no card and no driver. A fused multiply-add in `draw.cu` would draw other tokens than the library does.
+//! NVRTC needs no card and no driver. A fused multiply-add in `draw.cu` would draw other tokens than the
+//! library does.
 
 use crate::process::{Failure, root};
 use crate::setup;
@@ -33,7 +34,7 @@ struct Needs {
 
 /// What the compiler said of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct FoundUse {
     source: String,
     kernel: String,
     registers: u32,
@@ -75,7 +76,7 @@ pub(crate) fn check() -> Result<Tally, Failure> {
         println!("the kernels do not compile for sm_90:\n{said}");
         return Ok(Tally::FAILED);
     }
-    let found: Vec<Found> = String::from_utf8_lossy(&output.stdout)
+    let found: Vec<FoundUse> = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(found)
         .collect();
@@ -102,11 +103,11 @@ fn needs(table: &str) -> BTreeMap<&str, Needs> {
 }
 
 /// A line of the script.
-fn found(line: &str) -> Option<Found> {
+fn found(line: &str) -> Option<FoundUse> {
     let mut words = line.split_whitespace();
     let (source, kernel) = (words.next()?.to_owned(), words.next()?.to_owned());
     let mut next = || words.next()?.parse().ok();
-    Some(Found {
+    Some(FoundUse {
         source,
         kernel,
         registers: next()?,
@@ -118,8 +119,8 @@ fn found(line: &str) -> Option<Found> {
 }
 
 /// All that does not hold.
-fn problems(needs: &BTreeMap<&str, Needs>, found: &[Found]) -> Vec<String> {
-    let (controls, kernels): (Vec<&Found>, Vec<&Found>) =
+fn problems(needs: &BTreeMap<&str, Needs>, found: &[FoundUse]) -> Vec<String> {
+    let (controls, kernels): (Vec<&FoundUse>, Vec<&FoundUse>) =
         found.iter().partition(|found| found.source == "control");
     let mut problems = Vec::new();
     if !controls.iter().any(|control| control.fused > 0) {
@@ -142,7 +143,7 @@ fn problems(needs: &BTreeMap<&str, Needs>, found: &[Found]) -> Vec<String> {
     problems
 }
 
-impl Found {
+impl FoundUse {
     fn problems(&self, needs: &BTreeMap<&str, Needs>) -> Vec<String> {
         let Some(needs) = needs.get(self.kernel.as_str()) else {
             return vec![format!(
@@ -189,7 +190,7 @@ mod tests {
     const TABLE: &str =
         "# kernel threads registers shared blocks\ndraw 128 48 2048 8\ngone 128 32 0 1\nlarge 1024 128 0 1\n";
 
-    fn lines(text: &str) -> Vec<Found> {
+    fn lines(text: &str) -> Vec<FoundUse> {
         text.lines().filter_map(found).collect()
     }
 

@@ -1,7 +1,8 @@
 //! Dependencies may only come from crates.io, and only under licences that `deny.toml` lists.
 //!
-//! Where cargo-deny is installed it decides, with the same file. It takes longer to build than this whole project
-//! takes to test, so where it is missing the two rules that matter most are checked here from `cargo metadata`.
+//! Where cargo-deny is installed it decides, with the same file. It takes longer to build than this whole
+//! project takes to test, so where it is missing the two rules that matter most are checked here from
+//! `cargo metadata`.
 
 use crate::process::{Failure, cargo, quiet_output, root, succeeds};
 use serde_json::Value;
@@ -120,7 +121,8 @@ fn problem(package: &Value, rules: &Rules) -> Option<String> {
     }
 }
 
-/// Whether an SPDX expression can be satisfied with allowed licences alone. The old spelling `MIT/Apache-2.0` is `OR`.
+/// Whether an SPDX expression can be satisfied with allowed licences alone. The old spelling `MIT/Apache-2.0`
+/// is `OR`.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -131,10 +133,10 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     holds == Some(true) && words.next().is_none()
 }
 
-type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
+type LicenceWords<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
 
 /// `None` here and below is an expression that does not parse.
-fn any_of(words: &mut Words<'_>, allowed: &[String]) -> Option<bool> {
+fn any_of(words: &mut LicenceWords<'_>, allowed: &[String]) -> Option<bool> {
     let mut holds = all_of(words, allowed)?;
     while words.next_if_eq(&"OR").is_some() {
         holds |= all_of(words, allowed)?;
@@ -142,7 +144,7 @@ fn any_of(words: &mut Words<'_>, allowed: &[String]) -> Option<bool> {
     Some(holds)
 }
 
-fn all_of(words: &mut Words<'_>, allowed: &[String]) -> Option<bool> {
+fn all_of(words: &mut LicenceWords<'_>, allowed: &[String]) -> Option<bool> {
     let mut holds = one(words, allowed)?;
     while words.next_if_eq(&"AND").is_some() {
         holds &= one(words, allowed)?;
@@ -150,7 +152,7 @@ fn all_of(words: &mut Words<'_>, allowed: &[String]) -> Option<bool> {
     Some(holds)
 }
 
-fn one(words: &mut Words<'_>, allowed: &[String]) -> Option<bool> {
+fn one(words: &mut LicenceWords<'_>, allowed: &[String]) -> Option<bool> {
     let licence = words.next()?;
     if licence == "(" {
         let holds = any_of(words, allowed)?;

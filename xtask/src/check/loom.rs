@@ -1,8 +1,8 @@
-//! `cargo xtask loom`: the lock-free tables of the library, and the threads of the engine that share a pass, under all orders of
-//! their threads (tests/interning/).
+//! `cargo xtask loom`: the lock-free tables of the library, and the threads of the engine that share a pass,
+//! under all orders of their threads (tests/interning/).
 //!
-//! Loom takes the place of atomics and locks where `--cfg loom` is set, which changes every crate: so what is built for
-//! it lies in a folder of its own.
+//! Loom takes the place of atomics and locks where `--cfg loom` is set, which changes every crate: so what is
+//! built for it lies in a folder of its own.
 
 use crate::process::{Failure, cargo, succeeds};
 use std::process::ExitCode;

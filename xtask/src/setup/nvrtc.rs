@@ -1,4 +1,5 @@
-//! NVRTC, the run-time compiler of CUDA: from libtorch with CUDA where that is set up, and otherwise out of a wheel of its own.
+//! NVRTC, the run-time compiler of CUDA: from libtorch with CUDA where that is set up, and otherwise out of a
+//! wheel of its own.
 
 use super::wheels::{NVRTC, UNPACK, download};
 use crate::process::Failure;

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Beside torch: what `libtorch_cpu.so` of the CUDA wheel loads even where there is no GPU, and the headers its own
-/// headers include.
+/// Beside torch: what `libtorch_cpu.so` of the CUDA wheel loads even where there is no GPU, and the headers
+/// its own headers include.
 const ALWAYS: [&str; 3] = [
     "nvidia-cuda-runtime==13.0.96",
     "nvidia-cuda-cupti==13.0.85",

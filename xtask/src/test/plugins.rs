@@ -1,8 +1,9 @@
-//! The plugins for inference engines: `cargo xtask plugins` runs the examples for engines in Rust (`bindings/examples`), installs
-//! vLLM and SGLang for the CPU into `.venv/plugins` and runs the tests in `bindings/python/tests/plugins` with each of them.
+//! The plugins for inference engines: `cargo xtask plugins` runs the examples for engines in Rust
+//! (`bindings/examples`), installs vLLM and SGLang for the CPU into `.venv/plugins` and runs the tests in
+//! `bindings/python/tests/plugins` with each of them.
 //!
-//! `bindings/python/tests/plugins/install.py` says what is fetched, which is too much for `cargo xtask test`: 1.3 GB. An engine
-//! that is not there is skipped by name.
+//! `bindings/python/tests/plugins/install.py` says what is fetched, which is too much for `cargo xtask test`:
+//! 1.3 GB. An engine that is not there is skipped by name.
 
 use super::python::{environment, wheel_for_tests};
 use crate::process::{Failure, cargo, each_line, line, root};
@@ -10,8 +11,8 @@ use crate::tally::{LibtestReader, Tally, of_pytest};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The engines: the folder that `install.py` puts each into, and the tests that run with it, each in a process of its own: vLLM
-/// starts one engine for a process.
+/// The engines: the folder that `install.py` puts each into, and the tests that run with it, each in a
+/// process of its own: vLLM starts one engine for a process.
 const ENGINES: [(&str, &[&str]); 3] = [
     (
         "vllm-0.32.0",

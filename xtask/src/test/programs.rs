@@ -1,7 +1,8 @@
 //! The tests in Rust: one build of all test programs, which then run side by side.
 //!
-//! `cargo test` runs one program after the other, and many of them have one long test, so that a processor waits. Here
-//! as many programs run at a time as there are processors. What a program prints is shown when it has ended.
+//! `cargo test` runs one program after the other, and many of them have one long test, so that a processor
+//! waits. Here as many programs run at a time as there are processors. What a program prints is shown when it
+//! has ended.
 
 use crate::process::{Failure, cargo, each_line, line};
 use crate::tally::{LibtestReader, Tally};
@@ -12,8 +13,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Packages and features of the one build. The wheel is built by maturin, and the models of the lock-free tables run
-/// under loom alone (`cargo xtask loom`).
+/// Packages and features of the one build. The wheel is built by maturin, and the models of the lock-free
+/// tables run under loom alone (`cargo xtask loom`).
 pub(crate) const BUILT: [&str; 7] = [
     "--workspace",
     "--exclude",

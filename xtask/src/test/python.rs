@@ -1,9 +1,9 @@
-//! The Python package: `cargo xtask wheel` builds it, and `cargo xtask test` builds it quickly, installs it into a virtual
-//! environment and runs its tests there.
+//! The Python package: `cargo xtask wheel` builds it, and `cargo xtask test` builds it quickly, installs it
+//! into a virtual environment and runs its tests there.
 //!
-//! maturin and what the tests import come from PyPI, in the versions that `bindings/python/tests/requirements.txt` pins.
-//! Tests of what is not in that list, such as torch and transformers, run where somebody installed it into
-//! `.venv/python`, and are skipped by name elsewhere.
+//! maturin and what the tests import come from PyPI, in the versions that
+//! `bindings/python/tests/requirements.txt` pins. Tests of what is not in that list, such as torch and
+//! transformers, run where somebody installed it into `.venv/python`, and are skipped by name elsewhere.
 
 use crate::clients::prepare;
 use crate::process::{Failure, each_line, must_succeed, quiet_output, root};

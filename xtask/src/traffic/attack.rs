@@ -1,5 +1,5 @@
-//! `cargo xtask attack`: the real program with its memory watched, requests that are made to end, stall or fatten it,
-//! and a light client beside them.
+//! `cargo xtask attack`: the real program with its memory watched, requests that are made to end, stall or
+//! fatten it, and a light client beside them.
 //!
 //! ```text
 //!   table ─ what once worked, and random members of the families ─► sending ─► service ◄─ light (its waits)
@@ -39,7 +39,7 @@ const WAIT: Duration = Duration::from_millis(60);
 /// How long memory is given to come back.
 const SETTLING: Duration = Duration::from_secs(8);
 
-struct Plan {
+struct AttackPlan {
     program: Option<PathBuf>,
     port: Option<u16>,
     memory: u64,
@@ -92,8 +92,8 @@ fn built() -> Result<PathBuf, Failure> {
     Ok(root().join("target/release/lexiform-server"))
 }
 
-fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
-    let mut plan = Plan {
+fn plan(args: &[String]) -> Result<Option<AttackPlan>, Failure> {
+    let mut plan = AttackPlan {
         program: None,
         port: None,
         memory: 2_000,
@@ -127,7 +127,7 @@ fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
 
 /// The service that is attacked now, started anew after each attack that harmed it.
 struct Field {
-    plan: Plan,
+    plan: AttackPlan,
     program: PathBuf,
     running: Option<Running>,
 }
@@ -139,7 +139,7 @@ struct Running {
 }
 
 /// What is judged.
-struct Seen {
+struct SeenOutcome {
     outcome: Outcome,
     before: u64,
     peak: u64,
@@ -177,7 +177,7 @@ impl Field {
     }
 }
 
-fn start(plan: &Plan, program: &std::path::Path) -> Result<Running, Failure> {
+fn start(plan: &AttackPlan, program: &std::path::Path) -> Result<Running, Failure> {
     let service = Service::start(program, plan.port, plan.memory << 20)?;
     if !sending::answers(service.address) {
         return Err(Failure::new("the service does not say that it lives"));
@@ -194,7 +194,7 @@ fn start(plan: &Plan, program: &std::path::Path) -> Result<Running, Failure> {
     Err(Failure::new("the light client never asked"))
 }
 
-fn attacked(running: &mut Running, attack: &Attack) -> Seen {
+fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
     let service = &mut running.service;
     let before = service.memory();
     service.take_peak();
@@ -211,7 +211,7 @@ fn attacked(running: &mut Running, attack: &Attack) -> Seen {
     let after = service.memory();
     // What is still being done for nobody may end the service later.
     let end = end.or_else(|| (!service.is_alive()).then(|| service.end()));
-    Seen {
+    SeenOutcome {
         outcome,
         before,
         peak,
@@ -227,7 +227,7 @@ fn most_after(before: u64) -> u64 {
 }
 
 /// Everything that is not as it must be.
-fn problems(expected: Expected, seen: &Seen) -> Vec<String> {
+fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
     if let Some(end) = &seen.end {
         return vec![end.clone()];
     }
@@ -269,7 +269,7 @@ fn problems(expected: Expected, seen: &Seen) -> Vec<String> {
     all
 }
 
-fn report(attack: &Attack, seen: &Seen, problems: &[String]) {
+fn report(attack: &Attack, seen: &SeenOutcome, problems: &[String]) {
     let answers = &seen.outcome.answers;
     let slowest = answers.iter().max_by_key(|answer| answer.time);
     let (status, code) = slowest.map_or((0, String::new()), |answer| (answer.status, answer.code()));

@@ -1,5 +1,5 @@
-//! `cargo xtask crowd`: clients that all ask for several texts of one request at the same time, half of them by particles and half by
-//! beams. Every text is checked.
+//! `cargo xtask crowd`: clients that all ask for several texts of one request at the same time, half of them
+//! by particles and half by beams. Every text is checked.
 
 use super::load;
 use crate::process::Failure;
@@ -19,7 +19,7 @@ Usage: cargo xtask crowd [--address HOST:PORT] [--clients N] [--rounds N] [--pid
 /// Texts of a request.
 const TEXTS: usize = 8;
 
-struct Plan {
+struct CrowdPlan {
     address: String,
     clients: usize,
     rounds: usize,
@@ -28,16 +28,16 @@ struct Plan {
 
 /// How the texts are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum AskedWay {
     Particles,
     Beam,
 }
 
-impl Way {
+impl AskedWay {
     fn of(client: usize) -> Self {
         match client % 2 {
-            0 => Way::Particles,
-            _ => Way::Beam,
+            0 => AskedWay::Particles,
+            _ => AskedWay::Beam,
         }
     }
 
@@ -51,12 +51,12 @@ impl Way {
         let content = format!("Person {seed} is {} years old.", seed % 90);
         body["messages"] = json!([{"role": "user", "content": content}]);
         match self {
-            Way::Particles => {
+            AskedWay::Particles => {
                 body["law"] = json!("smc");
                 body["particles"] = json!(TEXTS);
                 body["temperature"] = json!(1);
             }
-            Way::Beam => body["search"] = json!({"kind": "beam", "width": TEXTS}),
+            AskedWay::Beam => body["search"] = json!({"kind": "beam", "width": TEXTS}),
         }
         (body, obeys)
     }
@@ -64,7 +64,7 @@ impl Way {
 
 /// A request for eight texts, by particles or by beams.
 pub(crate) fn body(model: &str, seed: usize) -> Value {
-    Way::of(seed).body(model, seed).0
+    AskedWay::of(seed).body(model, seed).0
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         let memory = memory.map_or_else(String::new, |kib| format!(", {kib} KiB of memory"));
         println!("round {round}: {} clients in {took:.2} s{memory}", plan.clients);
     }
-    for (way, name) in [(Way::Particles, "smc"), (Way::Beam, "beam")] {
+    for (way, name) in [(AskedWay::Particles, "smc"), (AskedWay::Beam, "beam")] {
         println!("{name}: {}", told(&times, way));
     }
     for why in wrong.iter().take(5) {
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 }
 
 /// The percentiles of one way, by the nearest rank.
-fn told(times: &[(Way, Duration)], way: Way) -> String {
+fn told(times: &[(AskedWay, Duration)], way: AskedWay) -> String {
     let own = times.iter().filter(|(other, _)| *other == way);
     let mut own: Vec<Duration> = own.map(|(_, time)| *time).collect();
     own.sort_unstable();
@@ -121,11 +121,11 @@ fn told(times: &[(Way, Duration)], way: Way) -> String {
 }
 
 /// One request of each client, all at the same moment.
-fn at_once(plan: &Plan, model: &str, round: usize) -> Vec<(Way, Result<Duration, String>)> {
+fn at_once(plan: &CrowdPlan, model: &str, round: usize) -> Vec<(AskedWay, Result<Duration, String>)> {
     let barrier = Barrier::new(plan.clients);
     std::thread::scope(|scope| {
         let ask = |client: usize| {
-            let (barrier, way) = (&barrier, Way::of(client));
+            let (barrier, way) = (&barrier, AskedWay::of(client));
             let (body, obeys) = way.body(model, round * plan.clients + client);
             scope.spawn(move || {
                 barrier.wait();
@@ -133,7 +133,7 @@ fn at_once(plan: &Plan, model: &str, round: usize) -> Vec<(Way, Result<Duration,
             })
         };
         let clients: Vec<_> = (0..plan.clients).map(ask).collect();
-        let lost = (Way::Beam, Err("a client panicked".to_owned()));
+        let lost = (AskedWay::Beam, Err("a client panicked".to_owned()));
         let joined = clients
             .into_iter()
             .map(|client| client.join().unwrap_or(lost.clone()));
@@ -167,8 +167,8 @@ fn is_right(status: u16, text: &str, obeys: fn(&str) -> bool) -> Result<(), Stri
     }
 }
 
-fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
-    let mut plan = Plan {
+fn plan(args: &[String]) -> Result<Option<CrowdPlan>, Failure> {
+    let mut plan = CrowdPlan {
         address: "127.0.0.1:8000".to_owned(),
         clients: 64,
         rounds: 5,
@@ -219,16 +219,19 @@ mod tests {
     #[test]
     fn percentiles_are_of_one_way() {
         let times: Vec<_> = (1..=20)
-            .map(|second| (Way::of(second), Duration::from_secs(second as u64)))
+            .map(|second| (AskedWay::of(second), Duration::from_secs(second as u64)))
             .collect();
         assert_eq!(
-            told(&times, Way::Particles),
+            told(&times, AskedWay::Particles),
             "p50 10.000 s, p95 20.000 s, most 20.000 s"
         );
         assert_eq!(
-            told(&times, Way::Beam),
+            told(&times, AskedWay::Beam),
             "p50 9.000 s, p95 19.000 s, most 19.000 s"
         );
-        assert_eq!(told(&[], Way::Beam), "p50 0.000 s, p95 0.000 s, most 0.000 s");
+        assert_eq!(
+            told(&[], AskedWay::Beam),
+            "p50 0.000 s, p95 0.000 s, most 0.000 s"
+        );
     }
 }

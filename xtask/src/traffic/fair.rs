@@ -1,8 +1,9 @@
 //! `cargo xtask fair`: how long a light client waits alone, and beside eight heavy ones of each kind.
 //!
-//! The light client asks for a short answer under a small schema, over and over. The heavy ones send what the service
-//! takes and what is dear: sources that are slow to compile or whose masks are slow, prompts as long as the context, sixteen
-//! streams a request, and eight texts by particles or beams. Each opens a connection for every request, so that it is somebody new each time.
+//! The light client asks for a short answer under a small schema, over and over. The heavy ones send what the
+//! service takes and what is dear: sources that are slow to compile or whose masks are slow, prompts as long
+//! as the context, sixteen streams a request, and eight texts by particles or beams. Each opens a connection
+//! for every request, so that it is somebody new each time.
 
 use super::crowd;
 use crate::process::Failure;
@@ -33,7 +34,7 @@ const KINDS: [(&str, Heavy); 5] = [
     ("particles and beams", particles_and_beams),
 ];
 
-struct Plan {
+struct FairPlan {
     address: String,
     heavy: usize,
     time: Duration,
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
-    let mut plan = Plan {
+fn plan(args: &[String]) -> Result<Option<FairPlan>, Failure> {
+    let mut plan = FairPlan {
         address: "127.0.0.1:8000".to_owned(),
         heavy: 8,
         time: Duration::from_secs(10),
@@ -111,7 +112,7 @@ impl std::fmt::Display for Light {
     }
 }
 
-fn beside(plan: &Plan, model: &str, heavy: Heavy) -> Result<(Light, u64), Failure> {
+fn beside(plan: &FairPlan, model: &str, heavy: Heavy) -> Result<(Light, u64), Failure> {
     let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for client in 0..plan.heavy {
@@ -136,7 +137,7 @@ fn beside(plan: &Plan, model: &str, heavy: Heavy) -> Result<(Light, u64), Failur
 }
 
 /// Asks over one connection, one request after another.
-fn light(plan: &Plan, model: &str, time: Duration) -> Result<Light, Failure> {
+fn light(plan: &FairPlan, model: &str, time: Duration) -> Result<Light, Failure> {
     let failed = |error: std::io::Error| Failure::new(format!("the light client: {error}"));
     let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
         "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"],

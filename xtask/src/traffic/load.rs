@@ -1,5 +1,5 @@
-//! `cargo xtask load`: many clients at once, each with its own mind: streams, whole answers, clients that leave in the
-//! middle, and requests that are wrong. Every answer is checked.
+//! `cargo xtask load`: many clients at once, each with its own mind: streams, whole answers, clients that
+//! leave in the middle, and requests that are wrong. Every answer is checked.
 //!
 //! It speaks HTTP by itself, so that nothing between it and the service can hide a mistake.
 
@@ -17,7 +17,7 @@ Usage: cargo xtask load [--address HOST:PORT] [--clients N] [--seconds N] [--pid
   Loads a running service (by default 127.0.0.1:8000, 200 clients, 300 s). With --pid, the memory of that process is
   read a fifth into the time and at the end.";
 
-struct Plan {
+struct LoadPlan {
     address: String,
     clients: usize,
     time: Duration,
@@ -26,7 +26,7 @@ struct Plan {
 
 /// What the clients saw.
 #[derive(Default)]
-struct Seen {
+struct SeenAnswers {
     outcomes: BTreeMap<String, u64>,
     wrong: Vec<String>,
     first: Vec<Duration>,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
             .collect();
         std::thread::sleep(plan.time / 5);
         let warm = plan.pid.and_then(memory);
-        let mut all = Seen::default();
+        let mut all = SeenAnswers::default();
         for client in clients {
             all.add(client.join().unwrap_or_default());
         }
@@ -62,7 +62,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What the service itself says: how long requests waited for their first token, and its own time beside the model.
+/// What the service itself says: how long requests waited for their first token, and its own time beside the
+/// model.
 fn told_by_the_service(metrics: &str) {
     let names = [
         ("vllm:time_to_first_token_seconds", "first token"),
@@ -128,8 +129,8 @@ fn number(metrics: &str, name: &str) -> f64 {
     metrics.lines().find_map(of).unwrap_or(0.0)
 }
 
-fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
-    let mut plan = Plan {
+fn plan(args: &[String]) -> Result<Option<LoadPlan>, Failure> {
+    let mut plan = LoadPlan {
         address: "127.0.0.1:8000".to_owned(),
         clients: 200,
         time: Duration::from_secs(300),
@@ -182,8 +183,8 @@ pub(crate) fn model(address: &str) -> Result<String, Failure> {
     Ok(list["data"][0]["id"].as_str().unwrap_or_default().to_owned())
 }
 
-fn client(plan: &Plan, model: &str, number: usize, begun: Instant) -> Seen {
-    let mut seen = Seen::default();
+fn client(plan: &LoadPlan, model: &str, number: usize, begun: Instant) -> SeenAnswers {
+    let mut seen = SeenAnswers::default();
     let mut turn = number;
     while begun.elapsed() < plan.time {
         let kind = turn % 8;
@@ -225,7 +226,13 @@ pub(super) fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
     }
 }
 
-fn ask(plan: &Plan, model: &str, turn: usize, kind: usize, seen: &mut Seen) -> std::io::Result<String> {
+fn ask(
+    plan: &LoadPlan,
+    model: &str,
+    turn: usize,
+    kind: usize,
+    seen: &mut SeenAnswers,
+) -> std::io::Result<String> {
     let (constraint, obeys) = constraint(turn);
     let mut body = json!({"model": model, "max_tokens": 64, "temperature": 1, "seed": turn,
         "messages": [{"role": "user", "content": format!("Person {turn} is {} years old.", turn % 90)}]});
@@ -337,8 +344,8 @@ fn plain(text: &str) -> (String, String) {
     )
 }
 
-impl Seen {
-    fn add(&mut self, other: Seen) {
+impl SeenAnswers {
+    fn add(&mut self, other: SeenAnswers) {
         for (outcome, count) in other.outcomes {
             *self.outcomes.entry(outcome).or_default() += count;
         }

@@ -6,9 +6,10 @@ use crate::language::graph::DEAD;
 use crate::language::terminal::Terminal;
 
 impl Terminal {
-    /// Whether there are more than `most` ways to complete a word from here. Where units are counted, it goes on by lengths:
-    /// a beginning has a word of its own, so that the beginnings of one length with the shorter words are a lower bound,
-    /// and all there is once no beginning is left. O(bytes until there are more · cursors that can be reached with as many).
+    /// Whether there are more than `most` ways to complete a word from here. Where units are counted, it goes
+    /// on by lengths: a beginning has a word of its own, so that the beginnings of one length with the
+    /// shorter words are a lower bound, and all there is once no beginning is left. O(bytes until there are
+    /// more · cursors that can be reached with as many).
     pub(crate) fn has_more_words(&self, from: Cursor, most: usize) -> bool {
         if most == 0 || self.is_infinite(from) {
             return true;
@@ -60,7 +61,8 @@ impl Terminal {
         longer
     }
 
-    /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
+    /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the
+    /// words).
     pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
         if self.has_more_words(cursor, cap) {
             return None;

@@ -6,9 +6,9 @@ use crate::language::graph::DEAD;
 use crate::language::terminal::Terminal;
 
 impl Terminal {
-    /// Whether infinitely many words go on from everywhere but their ends, where none does: as in a string of any
-    /// characters between quotes. O(edges), once: where only finitely many go on from some state, there is one from which
-    /// every byte leads to an end.
+    /// Whether infinitely many words go on from everywhere but their ends, where none does: as in a string of
+    /// any characters between quotes. O(edges), once: where only finitely many go on from some state, there
+    /// is one from which every byte leads to an end.
     pub(crate) fn is_endless_inside(&self) -> bool {
         *self.endless_inside.get_or_init(|| {
             let stays_inside = |&packed: &u32| packed != DEAD && !self.accepting[(packed >> 1) as usize];

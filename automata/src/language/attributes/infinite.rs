@@ -1,7 +1,7 @@
 //! From which states of a table infinitely many words can be completed: those from which a cycle is reached.
 //!
-//! Found when it is asked, and no further than it takes: an endless language is soon on a cycle, and what was looked
-//! through without finding one is finite for good. After trimming every cycle leads to words.
+//! Found when it is asked, and no further than it takes: an endless language is soon on a cycle, and what was
+//! looked through without finding one is finite for good. After trimming every cycle leads to words.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,19 +13,20 @@ pub(crate) struct Infinite {
     known: Box<[AtomicU8]>,
 }
 
-const UNKNOWN: u8 = 0;
+const UNKNOWN_STATE: u8 = 0;
 const FINITE: u8 = 1;
 const INFINITE: u8 = 2;
 
 impl Infinite {
     pub(crate) fn new(states: usize) -> Infinite {
         Infinite {
-            known: (0..states).map(|_| AtomicU8::new(UNKNOWN)).collect(),
+            known: (0..states).map(|_| AtomicU8::new(UNKNOWN_STATE)).collect(),
         }
     }
 
-    /// Whether infinitely many words go on from a state of the table `next`. All questions together take O(edges) where the
-    /// answers are no; a yes takes as long as the way to a cycle is found. What is not known yet takes a list of the states.
+    /// Whether infinitely many words go on from a state of the table `next`. All questions together take
+    /// O(edges) where the answers are no; a yes takes as long as the way to a cycle is found. What is not
+    /// known yet takes a list of the states.
     pub(crate) fn holds(&self, state: u32, next: &[u32], stride: usize) -> bool {
         if let Some(known) = self.known(state) {
             return known;
@@ -62,7 +63,7 @@ impl Infinite {
 
     fn known(&self, state: u32) -> Option<bool> {
         match self.known[state as usize].load(Ordering::Relaxed) {
-            UNKNOWN => None,
+            UNKNOWN_STATE => None,
             found => Some(found == INFINITE),
         }
     }

@@ -1,14 +1,15 @@
 //! The shortest words of a regular language from each of its states.
 //!
-//! Without a counter that is one number a state. With one it depends on how many units are missing, so there is a
-//! *layer* of numbers for each count:
+//! Without a counter that is one number a state. With one it depends on how many units are missing, so there
+//! is a *layer* of numbers for each count:
 //!
 //! ```text
 //!   layer[m][s]   the fewest bytes that lead from s to a word and complete exactly m units on the way
 //! ```
 //!
-//! A layer follows from the one before by the same linear rule (over minimum and plus), so as soon as a layer is the
-//! one before plus a constant, all later ones are too, and nothing more is stored: a bound of 10⁹ costs two layers.
+//! A layer follows from the one before by the same linear rule (over minimum and plus), so as soon as a layer
+//! is the one before plus a constant, all later ones are too, and nothing more is stored: a bound of 10⁹
+//! costs two layers.
 
 use crate::language::counter::Cursor;
 
@@ -53,7 +54,8 @@ impl Lengths {
         }
     }
 
-    /// The fewest steps from the cursor to the end of a word; with `achievable` never too few, else never too many.
+    /// The fewest steps from the cursor to the end of a word; with `achievable` never too few, else never too
+    /// many.
     pub(crate) fn shortest(&self, cursor: Cursor, achievable: bool) -> u64 {
         let state = cursor.state as usize;
         let Some((min, max)) = self.bounds else {

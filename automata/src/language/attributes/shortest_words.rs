@@ -17,8 +17,8 @@ const NUMBERS: usize = 1 << 20;
 /// How many places a search for different words may visit.
 const PLACES: usize = 1 << 14;
 
-/// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal share them, unless
-/// they may be much larger than it.
+/// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal
+/// share them, unless they may be much larger than it.
 pub(crate) fn lengths_over(terminal: &Terminal, usable: &ByteSet) -> Arc<Lengths> {
     match usable.len() == 256 && terminal.bounds().is_none() {
         true => terminal.shortest_words(|| lengths(terminal, usable)),
@@ -68,7 +68,8 @@ fn edges_into(terminal: &Terminal, usable: &ByteSet) -> Vec<Vec<(u32, bool)>> {
     into
 }
 
-/// One layer: from acceptance for the first, from the layer before over the edges that complete a unit for others.
+/// One layer: from acceptance for the first, from the layer before over the edges that complete a unit for
+/// others.
 fn layer(
     terminal: &Terminal,
     into: &[Vec<(u32, bool)>],
@@ -100,7 +101,8 @@ fn layer(
     best
 }
 
-/// The least length within which more than `taken` different words end, or [`NEVER`] if that is not found out soon.
+/// The least length within which more than `taken` different words end, or [`NEVER`] if that is not found out
+/// soon.
 pub(crate) fn length_of_many(terminal: &Terminal, cursor: Cursor, usable: &ByteSet, taken: usize) -> u64 {
     let mut places = FxHashMap::from_iter([(cursor, 1usize)]);
     let (mut words, mut visited) = (0usize, 0);

@@ -1,7 +1,8 @@
 //! How many words can be completed from the states of a table, where these are finitely many.
 //!
-//! Whether a key is left that was not written before is a question of how many there are, and asked for each byte that is
-//! looked ahead. The numbers are found from the ends of the words on, once for each state, and saturate.
+//! Whether a key is left that was not written before is a question of how many there are, and asked for each
+//! byte that is looked ahead. The numbers are found from the ends of the words on, once for each state, and
+//! saturate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,7 +16,7 @@ pub(crate) struct WordsLeft {
     bytes: Box<[u32]>,
 }
 
-const UNKNOWN: u32 = 0;
+const UNKNOWN_COUNT: u32 = 0;
 
 impl WordsLeft {
     pub(crate) fn new(states: usize, stride: usize, classes: &[u8; 256]) -> WordsLeft {
@@ -24,13 +25,13 @@ impl WordsLeft {
             bytes[class as usize] += 1;
         }
         WordsLeft {
-            known: (0..states).map(|_| AtomicU32::new(UNKNOWN)).collect(),
+            known: (0..states).map(|_| AtomicU32::new(UNKNOWN_COUNT)).collect(),
             bytes: bytes.into(),
         }
     }
 
-    /// The number of words from a state that reaches no cycle; from `u32::MAX - 1` on they are not counted. All questions
-    /// together take O(edges).
+    /// The number of words from a state that reaches no cycle; from `u32::MAX - 1` on they are not counted.
+    /// All questions together take O(edges).
     pub(crate) fn of(&self, state: u32, next: &[u32], accepting: &[bool]) -> u32 {
         let stride = self.bytes.len();
         let mut open = vec![state];

@@ -7,7 +7,8 @@ use crate::limits::Cancel;
 pub enum Failure {
     /// It looks around.
     Look,
-    /// It cannot be had over characters: it speaks of bytes that are no text, or tells too many characters apart.
+    /// It cannot be had over characters: it speaks of bytes that are no text, or tells too many characters
+    /// apart.
     NotText,
     /// It needs more memory, or more work, than it may take, or nobody wants it any more.
     Limit,

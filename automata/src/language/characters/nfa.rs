@@ -1,7 +1,8 @@
 //! An expression as places between letters.
 //!
-//! Places are made from the end to the beginning, so that each knows where it leads when it is made; only loops are
-//! closed afterwards. What leads to no word is not made at all: from every place a word can be completed.
+//! Places are made from the end to the beginning, so that each knows where it leads when it is made; only
+//! loops are closed afterwards. What leads to no word is not made at all: from every place a word can be
+//! completed.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use regex_syntax::utf8::Utf8Sequences;
@@ -59,7 +60,7 @@ impl Nfa {
 }
 
 /// The fewest parts of an alternation whose places are shared.
-const MANY: usize = 16;
+const MANY_PARTS: usize = 16;
 
 struct Builder {
     places: Vec<Place>,
@@ -68,8 +69,8 @@ struct Builder {
     known: FxHashMap<Set, u32>,
     /// The sets of a single letter of ASCII, of which literals are made.
     letters: [Option<u32>; 128],
-    /// The places of alternations of many words, by what they read and where they lead, so that words which end alike share
-    /// their ends. Only kept while such an alternation is laid.
+    /// The places of alternations of many words, by what they read and where they lead, so that words which
+    /// end alike share their ends. Only kept while such an alternation is laid.
     shared: Option<FxHashMap<(u32, u32), u32>>,
     alphabet: Alphabet,
     /// The most places that there is room for.
@@ -94,7 +95,7 @@ impl Builder {
                 .rev()
                 .try_fold(next, |next, part| self.place(part, next)),
             HirKind::Alternation(parts) => {
-                let shares = parts.len() >= MANY && self.shared.is_none();
+                let shares = parts.len() >= MANY_PARTS && self.shared.is_none();
                 if shares {
                     self.shared = Some(FxHashMap::default());
                 }

@@ -4,9 +4,9 @@
 //!   over characters   ○ ──é──► ●         over bytes   ○ ─C3─► ◦ ─A9─► ●
 //! ```
 //!
-//! Which classes stand after which first bytes is a tree of the division alone. A state between two bytes of a
-//! character is known by its place in that tree and by where the classes below it lead; those that lead to the same
-//! places by the same bytes are one.
+//! Which classes stand after which first bytes is a tree of the division alone. A state between two bytes of
+//! a character is known by its place in that tree and by where the classes below it lead; those that lead to
+//! the same places by the same bytes are one.
 
 use std::hash::BuildHasher;
 
@@ -34,8 +34,9 @@ pub(crate) struct Bytes {
     pub(crate) next: Vec<u32>,
 }
 
-/// Spells a table out, of which `edge` says what its entries mean: twice a state, plus a mark that stays at the last byte of
-/// its letter, or `u32::MAX`, which leads nowhere. `room` bounds the bytes of the new table. O(states · nodes of the tree · classes of bytes).
+/// Spells a table out, of which `edge` says what its entries mean: twice a state, plus a mark that stays at
+/// the last byte of its letter, or `u32::MAX`, which leads nowhere. `room` bounds the bytes of the new table.
+/// O(states · nodes of the tree · classes of bytes).
 pub(crate) fn spell(
     next: &[u32],
     edge: impl Fn(u32) -> u32,
@@ -45,7 +46,7 @@ pub(crate) fn spell(
     let tree = Tree::new(letters);
     let (classes, stride) = tree.byte_classes(letters.count());
     let states = next.len() / letters.count();
-    let mut writer = Writer {
+    let mut writer = TableWriter {
         letters: letters.count(),
         next,
         edge: &edge,
@@ -61,7 +62,8 @@ pub(crate) fn spell(
     let (single, long) = writer.root();
     // After them come the states inside letters, of which there are few.
     let mut rows = Vec::with_capacity((states + INNER) * stride);
-    // The rows of states from which letters of several bytes lead to the same places are the same up to single bytes.
+    // The rows of states from which letters of several bytes lead to the same places are the same up to
+    // single bytes.
     let mut known: FxHashMap<Targets, usize> = FxHashMap::default();
     let (mut targets, mut last) = (Targets::new(), Targets::new());
     let mut like_last = None;
@@ -171,8 +173,8 @@ impl Tree {
         }
     }
 
-    /// The node after a range of first bytes. Characters come in order, so that it is the last one or new; a range of
-    /// several bytes stands only where all that can follow does.
+    /// The node after a range of first bytes. Characters come in order, so that it is the last one or new; a
+    /// range of several bytes stands only where all that can follow does.
     fn child(&mut self, node: u32, first: u8, last: u8) -> u32 {
         let new = self.nodes.len() as u32;
         let children = &mut self.nodes[node as usize];
@@ -326,7 +328,7 @@ impl Division {
 }
 
 /// The table while it is written.
-struct Writer<'a, E> {
+struct TableWriter<'a, E> {
     /// How many classes of letters there are.
     letters: usize,
     next: &'a [u32],
@@ -343,12 +345,13 @@ struct Writer<'a, E> {
     known: FxHashMap<(u32, Targets), u32>,
 }
 
-impl<E: Fn(u32) -> u32> Writer<'_, E> {
+impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
     fn target(&self, state: usize, class: u16) -> u32 {
         (self.edge)(self.next[state * self.letters + class as usize])
     }
 
-    /// The classes of bytes that are letters, each with its class, and those that begin longer ones, each with its node.
+    /// The classes of bytes that are letters, each with its class, and those that begin longer ones, each
+    /// with its node.
     fn root(&self) -> (Entries<u16>, Entries<u32>) {
         let (mut single, mut long) = (Vec::new(), Vec::new());
         for (byte, behind) in self.nodes[0].iter().enumerate() {

@@ -1,8 +1,8 @@
 //! The subset construction: a state is the set of places that the same words lead to.
 //!
-//! For each state, the places after each class of letters are gathered in one pass over its members. Classes after
-//! which the same places were gathered lead to the same state, which is looked up before anything is closed or sorted:
-//! most classes of most states are of that kind.
+//! For each state, the places after each class of letters are gathered in one pass over its members. Classes
+//! after which the same places were gathered lead to the same state, which is looked up before anything is
+//! closed or sorted: most classes of most states are of that kind.
 
 use std::hash::BuildHasher;
 
@@ -53,7 +53,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
     };
     let count = letters.count();
     let mut next = Vec::new();
-    if nfa.places.len() > LARGE {
+    if nfa.places.len() > LARGE_EXPRESSION {
         // Nearly every place of so many words is a state. What is not touched costs nothing.
         next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
     }
@@ -91,7 +91,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
 }
 
 /// An expression of more places is mostly a long list of words.
-const LARGE: usize = 4096;
+const LARGE_EXPRESSION: usize = 4096;
 
 /// The places after a state.
 struct Behind {

@@ -1,7 +1,8 @@
 //! Numbers for the states of a product, each of which is a state of every operand.
 //!
-//! Nearly all products have one operand or two, whose combinations can be counted through: the number of a combination
-//! is looked up in a list, or where that would be long by one word. Only what cannot be counted is looked up as it is.
+//! Nearly all products have one operand or two, whose combinations can be counted through: the number of a
+//! combination is looked up in a list, or where that would be long by one word. Only what cannot be counted
+//! is looked up as it is.
 
 use rustc_hash::FxHashMap;
 

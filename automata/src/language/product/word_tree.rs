@@ -1,7 +1,8 @@
 //! A finite set of words as a tree that serves as an automaton.
 //!
-//! The names of an object's properties, and the strings of an `enum`, come as expressions like `name|age|tags`. As a
-//! tree they need no determinising. What words have in common at their ends is kept once.
+//! The names of an object's properties, and the strings of an `enum`, come as expressions like
+//! `name|age|tags`. As a tree they need no determinising. What words have in common at their ends is kept
+//! once.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -12,7 +13,7 @@ use crate::language::graph::Graph;
 
 /// The words and all their beginnings. State 0 is dead, state 1 the start.
 pub(super) struct WordTree {
-    nodes: Vec<Node>,
+    nodes: Vec<WordNode>,
     /// The letters that words have, in order: each is a class of its own, and all others are one.
     used: Vec<u32>,
     letters: Letters,
@@ -22,7 +23,7 @@ pub(super) struct WordTree {
 type Children = Vec<(u32, u32)>;
 
 #[derive(Default)]
-struct Node {
+struct WordNode {
     children: Children,
     word: bool,
 }
@@ -30,7 +31,8 @@ struct Node {
 const DEAD: u32 = 0;
 const START: u32 = 1;
 
-/// A tree of this many nodes is always small enough; a larger one must be no larger than the text of its words.
+/// A tree of this many nodes is always small enough; a larger one must be no larger than the text of its
+/// words.
 const FEW_NODES: usize = 64;
 /// Expressions that nest deeper stay expressions.
 const MOST_NESTING: usize = 64;
@@ -47,7 +49,7 @@ impl WordTree {
             return Ok(None);
         };
         let mut planting = Planting {
-            nodes: vec![Node::default(), Node::default()],
+            nodes: vec![WordNode::default(), WordNode::default()],
             alphabet,
             room: FEW_NODES + bytes,
         };
@@ -89,7 +91,7 @@ impl WordTree {
     }
 
     /// Writes what letters lead to into the entries of their classes.
-    fn fill(&self, node: &Node, row: &mut [u32], entry: impl Fn(u32) -> u32) {
+    fn fill(&self, node: &WordNode, row: &mut [u32], entry: impl Fn(u32) -> u32) {
         let mut class = 0;
         for &(letter, child) in &node.children {
             class += self.used[class..].partition_point(|&used| used < letter);
@@ -127,11 +129,12 @@ impl WordTree {
     }
 }
 
-/// The tree with the ends that words share kept once (Daciuk et al. 2000, for a tree that is whole): nodes from which the same
-/// words are completed are one. The strings of a long `enum` end alike, and begin in ways of their own.
-fn shared(nodes: Vec<Node>) -> Vec<Node> {
+/// The tree with the ends that words share kept once (Daciuk et al. 2000, for a tree that is whole): nodes
+/// from which the same words are completed are one. The strings of a long `enum` end alike, and begin in ways
+/// of their own.
+fn shared(nodes: Vec<WordNode>) -> Vec<WordNode> {
     // A child was added after its parent, so that the children of a node are settled before it.
-    let mut kept: Vec<Node> = vec![Node::default(), Node::default()];
+    let mut kept: Vec<WordNode> = vec![WordNode::default(), WordNode::default()];
     let mut known: FxHashMap<(bool, Children), u32> = FxHashMap::default();
     let mut number = vec![DEAD; nodes.len()];
     for (at, mut node) in nodes.into_iter().enumerate().skip(START as usize).rev() {
@@ -165,10 +168,10 @@ enum No {
 
 /// A tree while words are added.
 struct Planting {
-    nodes: Vec<Node>,
+    nodes: Vec<WordNode>,
     alphabet: Alphabet,
-    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where an
-    /// automaton has a state for each.
+    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where
+    /// an automaton has a state for each.
     room: usize,
 }
 
@@ -241,7 +244,7 @@ impl Planting {
             Ok(at) => children[at].1,
             Err(at) => {
                 children.insert(at, (letter, next));
-                self.nodes.push(Node::default());
+                self.nodes.push(WordNode::default());
                 next
             }
         }

@@ -1,9 +1,9 @@
 //! How many characters of an alphabet a state can take, whatever they are.
 //!
-//! In a search for `foo` every character leads somewhere, and in a word of at most 32 letters the next ten letters do,
-//! although none leads back to where it was read. A subtree of the trie that uses no other characters and is not higher
-//! stays in the language with all of its tokens, and the walk goes on after it. Loops (`loops`) are the case where it is
-//! seen without following anything.
+//! In a search for `foo` every character leads somewhere, and in a word of at most 32 letters the next ten
+//! letters do, although none leads back to where it was read. A subtree of the trie that uses no other
+//! characters and is not higher stays in the language with all of its tokens, and the walk goes on after it.
+//! Loops (`loops`) are the case where it is seen without following anything.
 //!
 //! ```text
 //!   (ab|cd)*e        height 1      height 2       height 3
@@ -13,9 +13,10 @@
 //!     start          all           all            all        f leads to another state, which takes all as well
 //! ```
 //!
-//! For each height the alphabet of a state is found from those of the states that its characters lead to, one lower. Where
-//! such a state takes little, either its few characters are left or the character that leads there is given up: whatever
-//! keeps more. So alphabets are not the greatest that there are, but all that is said of them is true.
+//! For each height the alphabet of a state is found from those of the states that its characters lead to, one
+//! lower. Where such a state takes little, either its few characters are left or the character that leads
+//! there is given up: whatever keeps more. So alphabets are not the greatest that there are, but all that is
+//! said of them is true.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -30,13 +31,13 @@ use crate::work::spend;
 const HIGHEST: usize = 16;
 
 /// A state that takes fewer ASCII characters has no large subtree to pass over.
-const FEW: u32 = 16;
+const FEW_CHARACTERS: u32 = 16;
 
 /// As many characters are never given up for fewer.
-const MANY: usize = 12;
+const KEPT_CHARACTERS: usize = 12;
 
 /// States are looked at together with all that they lead to, but not more of them than this.
-const MOST: usize = 64;
+const MOST_STATES: usize = 64;
 
 /// The alphabet for each height from 1, and at the end the one that lasts for ever.
 type Heights = [Alphabet; HIGHEST + 1];
@@ -62,7 +63,7 @@ pub(crate) struct ClosedAlphabets<'a> {
     letters: Arc<Letters>,
     /// How many edges of the trie have the characters of each bit.
     weights: &'a [u32; 128],
-    found: Found,
+    found: FoundAlphabets,
 }
 
 /// Whether each character has to be a unit that is not felt: a word takes as many units from where it leads.
@@ -78,23 +79,24 @@ enum Units {
 
 /// What was found, which the terminal keeps between walks.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundAlphabets {
     /// The place of each language among `known`.
     places: FxHashMap<LanguageId, u32>,
     known: Vec<Heights>,
     /// Where characters lead of which the first bytes were read.
-    ends: Ends,
+    ends: CharacterEnds,
 }
 
-/// What a terminal keeps; what was found is missing while it is in use. There is one for each way to look at units.
+/// What a terminal keeps; what was found is missing while it is in use. There is one for each way to look at
+/// units.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     letters: OnceLock<Arc<Letters>>,
-    found: [Mutex<Option<Found>>; 3],
+    found: [Mutex<Option<FoundAlphabets>>; 3],
 }
 
 /// By the state within a character, and what must follow there, where all ends of the character lead.
-type Ends = FxHashMap<(u32, Within), Option<u32>>;
+type CharacterEnds = FxHashMap<(u32, Within), Option<u32>>;
 
 /// The characters of a state by where they lead, those that lead to one place together.
 struct Ways {
@@ -117,8 +119,9 @@ impl<'a> ClosedAlphabets<'a> {
         ClosedAlphabets::with(terminal, trie, Units::Ignored, kept)
     }
 
-    /// The same, where each character has to be a unit of a counted language, and lead to where a word takes as many more
-    /// units. Unless it is only the `upper` bound that matters, only endless states take something.
+    /// The same, where each character has to be a unit of a counted language, and lead to where a word takes
+    /// as many more units. Unless it is only the `upper` bound that matters, only endless states take
+    /// something.
     pub(crate) fn of_units(
         terminal: &'a Terminal,
         trie: &'a Trie,
@@ -140,9 +143,9 @@ impl<'a> ClosedAlphabets<'a> {
             units,
             letters: kept.letters.get_or_init(letters).clone(),
             weights: trie.weights(),
-            found: found.unwrap_or_else(|| Found {
+            found: found.unwrap_or_else(|| FoundAlphabets {
                 known: vec![Heights::default(); 2],
-                ..Found::default()
+                ..FoundAlphabets::default()
             }),
         }
     }
@@ -194,7 +197,8 @@ impl<'a> ClosedAlphabets<'a> {
         start
     }
 
-    /// Forgets the states of which more would be known if there had been room, but for the one that was asked for.
+    /// Forgets the states of which more would be known if there had been room, but for the one that was asked
+    /// for.
     fn forget_cut_off(&mut self, first: usize, start: u32, found: &[u32], all: &[Ways]) {
         // How many characters away the nearest one is for which there was no room.
         let mut away = vec![HIGHEST; all.len()];
@@ -222,11 +226,11 @@ impl<'a> ClosedAlphabets<'a> {
             return known;
         }
         let is_mute = self.units == Units::Endless && !self.terminal.is_endless(state);
-        if is_mute || self.letters.count(self.terminal, state) < FEW {
+        if is_mute || self.letters.count(self.terminal, state) < FEW_CHARACTERS {
             self.found.places.insert(name, NOTHING);
             return NOTHING;
         }
-        if found.len() == MOST {
+        if found.len() == MOST_STATES {
             return CUT_OFF;
         }
         let place = (first + found.len()) as u32;
@@ -235,7 +239,8 @@ impl<'a> ClosedAlphabets<'a> {
         place
     }
 
-    /// Where characters lead from a state. A group is left out if some of it lead nowhere, or to different languages.
+    /// Where characters lead from a state. A group is left out if some of it lead nowhere, or to different
+    /// languages.
     fn targets(&mut self, state: u32) -> Vec<(u32, Alphabet)> {
         let letters = self.letters.clone();
         let ascii = letters.ascii.iter();
@@ -278,7 +283,8 @@ impl<'a> ClosedAlphabets<'a> {
         }
     }
 
-    /// Where a byte leads, which has to complete a unit if it is the last one of a character and only then, if that matters.
+    /// Where a byte leads, which has to complete a unit if it is the last one of a character and only then,
+    /// if that matters.
     fn next(&self, state: u32, byte: u8, is_last: bool) -> Option<u32> {
         let (next, unit) = self.terminal.next_unit(state, byte)?;
         (self.units == Units::Ignored || unit == is_last).then_some(next)
@@ -334,8 +340,8 @@ impl<'a> ClosedAlphabets<'a> {
 }
 
 impl Ways {
-    /// What is left of the characters if all that one leads to has to take all of them again. Of the characters that one of
-    /// has to be given up it is the one that is seldom used.
+    /// What is left of the characters if all that one leads to has to take all of them again. Of the
+    /// characters that one of has to be given up it is the one that is seldom used.
     fn kept(&self, weights: &[u32; 128], taken_by: impl Fn(u32) -> Alphabet) -> Alphabet {
         let mut kept = self.all;
         for &(target, letters) in &self.ways {
@@ -357,7 +363,7 @@ impl Ways {
 fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
     let mut left = letters;
     let mut sum = 0u32;
-    for _ in 0..MANY {
+    for _ in 0..KEPT_CHARACTERS {
         if left == 0 {
             return sum;
         }
@@ -372,7 +378,8 @@ fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
 struct Letters {
     /// A byte of each class of ASCII characters, with the bits of all of them.
     ascii: Vec<(u8, Alphabet)>,
-    /// The first two bytes of characters beyond ASCII that a terminal may tell apart, with the bit of their group.
+    /// The first two bytes of characters beyond ASCII that a terminal may tell apart, with the bit of their
+    /// group.
     beyond: Vec<(u8, u8, Within, Alphabet)>,
     /// A byte of each class of those within characters.
     tails: Vec<u8>,

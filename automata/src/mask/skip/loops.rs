@@ -1,18 +1,18 @@
 //! Which characters lead a state back to itself, or to one of the same language.
 //!
-//! Most states of most languages wait for something, and pass over all else: in the search for `foo` every `a` leads
-//! back to where it was read. All tokens in a subtree of such characters stay in the language, and the walk goes on
-//! after the subtree; of Llama's 128,000 tokens one in ten is looked at.
+//! Most states of most languages wait for something, and pass over all else: in the search for `foo` every
+//! `a` leads back to where it was read. All tokens in a subtree of such characters stay in the language, and
+//! the walk goes on after the subtree; of Llama's 128,000 tokens one in ten is looked at.
 
 use crate::language::{LanguageId, Terminal};
 use crate::vocab::{Alphabet, BEYOND_ASCII, Trie, UNSOUND, Within, ascii, beyond};
 
-/// The characters that lead back to a state of a terminal, found when first asked for. Whether another state is of the
-/// same language is told by the names of the terminal's states, where these are known.
+/// The characters that lead back to a state of a terminal, found when first asked for. Whether another state
+/// is of the same language is told by the names of the terminal's states, where these are known.
 #[inline]
 pub(crate) fn of(terminal: &Terminal, state: u32) -> Alphabet {
     terminal.loops(state, |names| {
-        let search = Search {
+        let search = LoopSearch {
             terminal,
             names,
             home: state,
@@ -28,13 +28,13 @@ pub(crate) fn pass_over(terminal: &Terminal, trie: &Trie, node: usize, state: u3
     !is_leaf && trie.alphabet(node) & !of(terminal, state) == 0
 }
 
-struct Search<'a> {
+struct LoopSearch<'a> {
     terminal: &'a Terminal,
     names: Option<&'a [LanguageId]>,
     home: u32,
 }
 
-impl Search<'_> {
+impl LoopSearch<'_> {
     fn is_home(&self, state: u32) -> bool {
         let same = |names: &[LanguageId]| names[state as usize] == names[self.home as usize];
         state == self.home || self.names.is_some_and(same)
@@ -44,7 +44,7 @@ impl Search<'_> {
         let next = |byte| self.terminal.next_state(self.home, byte);
         let stays = |&byte: &u8| next(byte).is_some_and(|next| self.is_home(next));
         let alphabet = (0..128u8).filter(stays).fold(0, |set, byte| set | ascii(byte));
-        if alphabet.count_ones() < FEW {
+        if alphabet.count_ones() < FEW_CHARACTERS {
             return alphabet & !UNSOUND;
         }
         let mut seen = Vec::new();
@@ -60,8 +60,8 @@ impl Search<'_> {
         (alphabet | BEYOND_ASCII & !others) & !UNSOUND
     }
 
-    /// Whether a byte within a character leads home, however the character ends; `seen` are places from which every byte
-    /// does.
+    /// Whether a byte within a character leads home, however the character ends; `seen` are places from which
+    /// every byte does.
     fn returns(&self, (inside, byte): (u32, u8), within: Within, seen: &mut Vec<(u32, Within)>) -> bool {
         let Some(next) = self.terminal.next_state(inside, byte) else {
             return false;
@@ -83,7 +83,7 @@ impl Search<'_> {
 }
 
 /// A state that stays in itself for fewer ASCII characters has no large subtree to pass over.
-const FEW: u32 = 16;
+const FEW_CHARACTERS: u32 = 16;
 
 #[cfg(test)]
 mod tests {

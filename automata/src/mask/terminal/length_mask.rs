@@ -1,9 +1,9 @@
 //! What tokens do in a counted language, whatever the bounds are.
 //!
-//! A string of at most 60 characters has another mask at each of its characters once a token can reach the end. All
-//! of these come from one walk: for each token how many units a word has at least that begins with it. Mostly this is
-//! one for each character of the token and some more, so that tokens are kept by how many more it takes, and the ones
-//! with few enough characters are picked from all of them at once.
+//! A string of at most 60 characters has another mask at each of its characters once a token can reach the
+//! end. All of these come from one walk: for each token how many units a word has at least that begins with
+//! it. Mostly this is one for each character of the token and some more, so that tokens are kept by how many
+//! more it takes, and the ones with few enough characters are picked from all of them at once.
 //!
 //! ```text
 //!   set                          tokens                    left 2            left 5
@@ -12,12 +12,13 @@
 //!   group, ended after 3 units   the"  …                   by the counter of the terminal at hand
 //! ```
 //!
-//! That is all there is to know as long as nothing but the upper bound can be missed: if there is no lower one, or in
-//! states from which words of any larger number of units can be completed. Tokens that lead to other states are kept by
-//! their state and their units, and the counter of the terminal at hand is asked for all of a group at once.
+//! That is all there is to know as long as nothing but the upper bound can be missed: if there is no lower
+//! one, or in states from which words of any larger number of units can be completed. Tokens that lead to
+//! other states are kept by their state and their units, and the counter of the terminal at hand is asked for
+//! all of a group at once.
 //!
-//! Tokens that leave the language are found without the bounds first; those that could only have left it with a wrong
-//! number of units are then judged again, each for itself.
+//! Tokens that leave the language are found without the bounds first; those that could only have left it with
+//! a wrong number of units are then judged again, each for itself.
 
 use super::token_lengths::TokenLengths;
 use crate::language::{ByteSet, Cursor, LanguageId, Terminal};
@@ -27,7 +28,8 @@ use crate::vocab::Trie;
 /// The tokens allowed in one state of a counted language, whatever its bounds are, grouped by what they do.
 #[derive(Debug)]
 pub(crate) struct LengthMask {
-    /// Tokens that stay within the language, by how many units more than characters a word takes that begins with them.
+    /// Tokens that stay within the language, by how many units more than characters a word takes that begins
+    /// with them.
     pub(crate) sets: Vec<(i64, TokenSet)>,
     /// Other tokens that stay within the language.
     pub(crate) inner: Vec<Group>,
@@ -64,7 +66,8 @@ impl LengthMask {
         }
     }
 
-    /// The tokens that stay within the language from a cursor of a terminal, which stands in the state of the length mask.
+    /// The tokens that stay within the language from a cursor of a terminal, which stands in the state of the
+    /// length mask.
     pub(crate) fn inner(
         &self,
         terminal: &Terminal,
@@ -88,8 +91,8 @@ impl LengthMask {
         TokenSet::from_mask(mask)
     }
 
-    /// Moves tokens that may have left the language out of bounds from a mask to a list; only those count that go on
-    /// with one of these bytes.
+    /// Moves tokens that may have left the language out of bounds from a mask to a list; only those count
+    /// that go on with one of these bytes.
     pub(crate) fn doubt(
         &self,
         (terminal, cursor): (&Terminal, Cursor),
@@ -122,8 +125,8 @@ impl LengthMask {
     }
 }
 
-/// Whether nothing but the upper bound can be missed from this state on, and the state is not one that has a length mask for
-/// all bounds anyway.
+/// Whether nothing but the upper bound can be missed from this state on, and the state is not one that has a
+/// length mask for all bounds anyway.
 pub(crate) fn only_upper(terminal: &Terminal, state: u32) -> bool {
     terminal.has_only_an_upper_bound() && !terminal.is_endless(state)
 }

@@ -29,7 +29,7 @@ impl LengthMask {
     /// Walks the vocabulary once from a state. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> LengthMask {
         let (vocab, closed) = (tables.vocabulary(), tables.closed(terminal));
-        let mut walk = Walk::new(terminal, vocab.trie(), state, &closed);
+        let mut walk = LengthWalk::new(terminal, vocab.trie(), state, &closed);
         walk.run();
         let names = terminal.language_ids(true);
         let inner = walk.inner.into_iter().map(|(state, units, tokens)| Group {
@@ -53,7 +53,7 @@ impl LengthMask {
     }
 }
 
-struct Walk<'a> {
+struct LengthWalk<'a> {
     terminal: &'a Terminal,
     trie: &'a Trie,
     /// Whether all states count as endless.
@@ -63,7 +63,7 @@ struct Walk<'a> {
     /// The place in `closed` of each state, once known.
     places: Vec<u32>,
     /// What there is at each depth of the path.
-    path: Vec<Step>,
+    path: Vec<WalkStep>,
     /// The node at each depth of the path, from depth 1.
     nodes: Vec<u32>,
     /// Nodes of the path up to this depth are already kept as ends.
@@ -79,7 +79,7 @@ struct Walk<'a> {
 
 /// A state with the units completed on the way and the characters begun.
 #[derive(Clone, Copy)]
-struct Step {
+struct WalkStep {
     state: u32,
     units: u64,
     begun: u64,
@@ -87,16 +87,16 @@ struct Step {
 
 const NONE: u32 = u32::MAX;
 
-impl<'a> Walk<'a> {
-    fn new(terminal: &'a Terminal, trie: &'a Trie, state: u32, kept: &'a Kept) -> Walk<'a> {
+impl<'a> LengthWalk<'a> {
+    fn new(terminal: &'a Terminal, trie: &'a Trie, state: u32, kept: &'a Kept) -> LengthWalk<'a> {
         let only_upper = only_upper(terminal, state);
-        Walk {
+        LengthWalk {
             terminal,
             trie,
             only_upper,
             closed: ClosedAlphabets::of_units(terminal, trie, only_upper, kept),
             places: vec![NONE; terminal.len()],
-            path: vec![Step {
+            path: vec![WalkStep {
                 state,
                 units: 0,
                 begun: 0,
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
                 at = node.end as usize;
                 continue;
             };
-            let next = Step {
+            let next = WalkStep {
                 state,
                 units: step.units + u64::from(unit),
                 begun: step.begun + u64::from(begins(node.byte)),
@@ -149,7 +149,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether each character of a subtree is a unit, and leads to a state from which a word takes as many as from here.
+    /// Whether each character of a subtree is a unit, and leads to a state from which a word takes as many as
+    /// from here.
     #[inline]
     fn passes_over(&mut self, node: usize, state: u32) -> bool {
         let place = &mut self.places[state as usize];
@@ -162,7 +163,7 @@ impl<'a> Walk<'a> {
 
     /// Adds tokens that lead to a state, or to others that are as far from the end.
     #[inline]
-    fn add(&mut self, step: Step, places: std::ops::Range<u32>) {
+    fn add(&mut self, step: WalkStep, places: std::ops::Range<u32>) {
         if !self.only_upper && !self.terminal.is_endless(step.state) {
             let tokens = &self.trie.tokens()[places.start as usize..places.end as usize];
             self.group(step).extend_from_slice(tokens);
@@ -181,7 +182,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The list of the tokens that lead to the state and the number of units of a step.
-    fn group(&mut self, step: Step) -> &mut Vec<u32> {
+    fn group(&mut self, step: WalkStep) -> &mut Vec<u32> {
         let (state, units) = (step.state, step.units as usize);
         self.groups.resize_with(self.terminal.len(), Vec::new);
         let groups = &mut self.groups[state as usize];
@@ -201,7 +202,7 @@ impl<'a> Walk<'a> {
         let marked = std::mem::replace(&mut self.marked, depth - 1);
         for at in (marked + 1).max(2)..=depth {
             let entered = if at < depth { self.nodes[at - 1] } else { node };
-            let Step { state, units, .. } = self.path[at - 1];
+            let WalkStep { state, units, .. } = self.path[at - 1];
             if self.terminal.is_accepting_state(state) {
                 let byte = self.trie.nodes()[entered as usize].byte;
                 self.ends.entry((byte, units)).or_default().push(entered);
@@ -222,7 +223,8 @@ mod tests {
     use crate::mask::set::Mask;
     use crate::vocab::{TokenKind, Vocabulary};
 
-    /// Words of the characters that the patterns tell apart, whole ones and some that are cut off, and large subtrees.
+    /// Words of the characters that the patterns tell apart, whole ones and some that are cut off, and large
+    /// subtrees.
     fn tokens() -> Vec<Vec<u8>> {
         let pieces = [
             "a", "b", "c", "x", ".", "-", "\"", "\\", "\\n", "é", "中", "abc", "cab.", "aa", " ",

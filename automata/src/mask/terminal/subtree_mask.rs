@@ -1,8 +1,9 @@
 //! What a terminal state allows below a node of a trie, whatever is below it in the grammar.
 //!
-//! A walk of threads that comes to a terminal comes to where many walks have been: after `"` at the beginning of a value
-//! every schema is inside a string, and goes through the same hundreds of nodes. A subtree mask is the terminal mask of the state for
-//! one subtree, found once and shared like terminal masks; the walk goes on only where the terminal may have ended.
+//! A walk of threads that comes to a terminal comes to where many walks have been: after `"` at the beginning
+//! of a value every schema is inside a string, and goes through the same hundreds of nodes. A subtree mask is
+//! the terminal mask of the state for one subtree, found once and shared like terminal masks; the walk goes
+//! on only where the terminal may have ended.
 //!
 //! ```text
 //!   behind  ␠"          inner   ␠"hello   ␠"{    ␠"(\"…
@@ -26,8 +27,8 @@ impl SubtreeMask {
     }
 }
 
-/// The same for a key in progress. Which keys may not be written again differs from mask to mask, so that the ends of
-/// keys are kept apart from what stays within one.
+/// The same for a key in progress. Which keys may not be written again differs from mask to mask, so that the
+/// ends of keys are kept apart from what stays within one.
 #[derive(Debug)]
 pub(crate) struct KeySubtreeMask {
     /// The tokens after which endlessly many keys go on.

@@ -73,8 +73,8 @@ impl SubtreeMask {
 }
 
 impl KeySubtreeMask {
-    /// Walks what is below the node. `None` if somewhere keys are left that can be counted, or a key may both end and go
-    /// on. O(nodes that are visited).
+    /// Walks what is below the node. `None` if somewhere keys are left that can be counted, or a key may both
+    /// end and go on. O(nodes that are visited).
     pub(crate) fn new(
         terminal: &Terminal,
         state: u32,

@@ -1,20 +1,23 @@
 //! What a terminal state allows whatever is below it.
 //!
-//! For one cursor of a terminal the tokens fall into three groups: *inner* ones stay within the terminal; *leaving*
-//! ones leave it at a place where it may end, and their rest has to be matched by the callers; all others are out.
+//! For one cursor of a terminal the tokens fall into three groups: *inner* ones stay within the terminal;
+//! *leaving* ones leave it at a place where it may end, and their rest has to be matched by the callers; all
+//! others are out.
 //!
 //! ```text
 //!   inside a JSON string:   inner    hello   ␠the   \n
 //!                           exits  ok|",   x|"}      (the bar is where the string ends)
 //! ```
 //!
-//! Escapes are kept by the first byte of their rest; those of one byte become a trie of rests when a caller that can
-//! take the byte first asks. Inside a JSON string 1,312 of Llama's tokens escape, with 576 different rests.
+//! Escapes are kept by the first byte of their rest; those of one byte become a trie of rests when a caller
+//! that can take the byte first asks. Inside a JSON string 1,312 of Llama's tokens escape, with 576 different
+//! rests.
 //!
-//! A state that differs little from another is found by its difference. In `"na` with the key `name` excluded, all
-//! goes on as in any string, but for the few tokens that continue with `me"`. Such a terminal mask names its *base*, the
-//! tokens for which the base must not be believed, and what is true of those. Near a bound of a counted language the
-//! terminal mask is found without bounds, and a [`LengthMask`] says which of its tokens are within them.
+//! A state that differs little from another is found by its difference. In `"na` with the key `name`
+//! excluded, all goes on as in any string, but for the few tokens that continue with `me"`. Such a terminal
+//! mask names its *base*, the tokens for which the base must not be believed, and what is true of those. Near
+//! a bound of a counted language the terminal mask is found without bounds, and a [`LengthMask`] says which
+//! of its tokens are within them.
 //!
 //! Because equal languages share their terminal masks and similar ones are found by their difference, no
 //! classes of tokens were necessary so far.
@@ -42,8 +45,8 @@ pub(crate) struct TerminalMask {
 #[derive(Debug)]
 pub(crate) struct Rests {
     pub(crate) byte: u8,
-    /// The nodes of the vocabulary's trie that are entered with that byte and have much below them: their subtrees
-    /// serve as they are.
+    /// The nodes of the vocabulary's trie that are entered with that byte and have much below them: their
+    /// subtrees serve as they are.
     pub(crate) large: Box<[u32]>,
     /// The others, whose subtrees share most of their rests.
     small: Box<[u32]>,
@@ -52,14 +55,14 @@ pub(crate) struct Rests {
 }
 
 /// A subtree with more nodes than this is walked where it is.
-const LARGE: u32 = 256;
+const LARGE_SUBTREE: u32 = 256;
 
 impl Rests {
     /// The rests that begin with this byte, whose trie has this number.
     pub(crate) fn new(byte: u8, mut nodes: Vec<u32>, vocab: &Trie, number: u64) -> Rests {
         nodes.sort_unstable();
         nodes.dedup();
-        let is_large = |&node: &u32| vocab.nodes()[node as usize].end - node > LARGE;
+        let is_large = |&node: &u32| vocab.nodes()[node as usize].end - node > LARGE_SUBTREE;
         let (large, small): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(is_large);
         Rests {
             byte,
@@ -78,7 +81,8 @@ impl Rests {
         }
     }
 
-    /// The nodes of the vocabulary's trie that are entered with that byte, each after a place where a word may end.
+    /// The nodes of the vocabulary's trie that are entered with that byte, each after a place where a word
+    /// may end.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
         self.large.iter().chain(&self.small).map(|&node| node as usize)
     }

@@ -1,4 +1,5 @@
-//! Finds what a state of a terminal allows: one walk of the vocabulary, or of what it differs in from another state.
+//! Finds what a state of a terminal allows: one walk of the vocabulary, or of what it differs in from another
+//! state.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,8 +56,8 @@ impl Entry {
 }
 
 impl TerminalMask {
-    /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only what they
-    /// differ in. O(nodes of the trie that are visited).
+    /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only
+    /// what they differ in. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> TerminalMask {
         let model = model(terminal, state).map(|model| (model, tables.terminal_mask(terminal, model)));
         // A base has none itself.
@@ -119,8 +120,8 @@ pub(crate) struct Walk<'a> {
     subtrees: (&'a [Alphabet], &'a [u8]),
     /// The states that were come to, as far as `closed` is asked about them.
     known: Vec<Known>,
-    /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a terminal that
-    /// is complete before the walk is the callers' own business.
+    /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a
+    /// terminal that is complete before the walk is the callers' own business.
     first: usize,
     /// The state at each depth of the current path.
     states: Vec<u32>,
@@ -132,7 +133,7 @@ pub(crate) struct Walk<'a> {
     exits: Vec<Vec<u32>>,
 }
 
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN_PLACE: u32 = u32::MAX;
 
 /// What is known of the characters that a state takes.
 #[derive(Clone, Copy)]
@@ -163,7 +164,7 @@ impl<'a> Walk<'a> {
     fn run_all(&mut self, state: u32, kept: &'a Kept) {
         let unknown = Known {
             loops: 0,
-            place: UNKNOWN,
+            place: UNKNOWN_PLACE,
         };
         self.known = vec![unknown; self.terminal.len()];
         self.closed = Some(ClosedAlphabets::new(self.terminal, self.trie, kept));
@@ -222,7 +223,7 @@ impl<'a> Walk<'a> {
             return loops::pass_over(self.terminal, self.trie, node, state);
         };
         let known = &mut self.known[state as usize];
-        if known.place == UNKNOWN {
+        if known.place == UNKNOWN_PLACE {
             known.loops = loops::of(self.terminal, state);
             known.place = closed.place(state);
         }
@@ -232,7 +233,8 @@ impl<'a> Walk<'a> {
             || known.place >= FIRST_KNOWN && alphabet & !closed.alphabet(known.place, heights[node]) == 0
     }
 
-    /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an escape.
+    /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an
+    /// escape.
     fn leave(&mut self, node: u32, depth: usize) {
         let nodes = self.trie.nodes();
         let marked = std::mem::replace(&mut self.marked, depth - 1);
@@ -244,8 +246,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks what is below a node, or the whole trie: the tokens that stay within the terminal, and the nodes that are
-    /// entered after a place where it may have ended.
+    /// Walks what is below a node, or the whole trie: the tokens that stay within the terminal, and the nodes
+    /// that are entered after a place where it may have ended.
     pub(crate) fn below(
         terminal: &'a Terminal,
         state: u32,

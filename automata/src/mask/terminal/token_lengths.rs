@@ -1,7 +1,8 @@
 //! The tokens of a vocabulary by their characters.
 //!
-//! At the end of a string of at most 60 characters the mask is a question of how long tokens are. For each small number of
-//! characters there is the set of all tokens that have no more; of the few that are longer there is a list.
+//! At the end of a string of at most 60 characters the mask is a question of how long tokens are. For each
+//! small number of characters there is the set of all tokens that have no more; of the few that are longer
+//! there is a list.
 
 use crate::mask::set::{Mask, TokenSet};
 use crate::vocab::Vocabulary;

@@ -28,8 +28,8 @@ pub(super) struct Ahead {
     pub(super) loops: Alphabet,
 }
 
-/// How many times more children than bytes there must be, for the bytes to be looked up and not all children gone
-/// through.
+/// How many times more children than bytes there must be, for the bytes to be looked up and not all children
+/// gone through.
 const MANY_CHILDREN: u32 = 8;
 
 impl Level {

@@ -1,7 +1,7 @@
 //! Configurations that remember no more than their shortest completions need.
 //!
-//! What an object was given so far makes a difference to what else may be written in it. The shortest completion writes
-//! the required members that are missing, and nothing else:
+//! What an object was given so far makes a difference to what else may be written in it. The shortest
+//! completion writes the required members that are missing, and nothing else:
 //!
 //! ```text
 //!   {"a":1,"x":0,"note":"…",          ┐
@@ -9,8 +9,8 @@
 //!   {"a":[1,2],                       ┘
 //! ```
 //!
-//! So texts with other optional members and other keys go on in the same bare configuration, and one completion is spelled for
-//! all of them.
+//! So texts with other optional members and other keys go on in the same bare configuration, and one
+//! completion is spelled for all of them.
 
 use crate::grammar::SeriesOrder;
 use crate::pushdown::frame::{FrameId, FrameKey, Frames};
@@ -18,8 +18,9 @@ use crate::pushdown::object::progress::{Bits, Progress, has_bit};
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 
 impl Stacks {
-    /// A configuration with the same shortest completions, in which of open objects only the required members are written
-    /// that have been. `known` are those that were found before; all that are found on the way are told to `found`.
+    /// A configuration with the same shortest completions, in which of open objects only the required members
+    /// are written that have been. `known` are those that were found before; all that are found on the way
+    /// are told to `found`.
     pub(crate) fn bare(
         &self,
         config: ConfigId,

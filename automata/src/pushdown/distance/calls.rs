@@ -20,14 +20,14 @@ const WORK: usize = 1 << 22;
 #[derive(Clone, Copy)]
 struct Call {
     callee: u32,
-    before: Before,
+    before: CallPrefix,
     /// What is left of the caller after it.
     behind: u64,
 }
 
 /// What stands between where the caller begins and the call.
 #[derive(Clone, Copy)]
-enum Before {
+enum CallPrefix {
     Nothing,
     /// What leads to a node of a rule.
     Node(u32),
@@ -106,7 +106,7 @@ impl<'a> Calls<'a> {
                 return self.add_own(caller, plus(behind, longest));
             }
         };
-        let before = Before::Node(node);
+        let before = CallPrefix::Node(node);
         self.calls[caller as usize].push(Call {
             callee,
             before,
@@ -118,8 +118,8 @@ impl<'a> Calls<'a> {
         self.frames.nfa.rules.len() as u32 + series
     }
 
-    /// What is left after an item is never more than before it, but for the item that must follow once a separator is
-    /// written.
+    /// What is left after an item is never more than before it, but for the item that must follow once a
+    /// separator is written.
     fn add_series(&mut self, series: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
         let (frames, shortest, caller) = (self.frames, self.shortest, self.number(series));
         let plan = &frames.nfa.series[series as usize];
@@ -143,11 +143,16 @@ impl<'a> Calls<'a> {
             before,
             behind,
         };
-        let mut calls: Vec<Call> = members.map(|&(rule, _)| call(rule, Before::Nothing, 0)).collect();
-        calls.extend(plan.separator.map(|rule| call(rule, Before::Nothing, another)));
+        let mut calls: Vec<Call> = members
+            .map(|&(rule, _)| call(rule, CallPrefix::Nothing, 0))
+            .collect();
+        calls.extend(
+            plan.separator
+                .map(|rule| call(rule, CallPrefix::Nothing, another)),
+        );
         for (rest, length) in plan.rest.iter().zip(rests) {
             self.add_own(caller, length);
-            let before = rest.key.map_or(Before::Nothing, Before::Key);
+            let before = rest.key.map_or(CallPrefix::Nothing, CallPrefix::Key);
             calls.push(call(rest.item, before, 0));
         }
         self.calls[caller as usize] = calls;
@@ -178,7 +183,7 @@ impl<'a> Calls<'a> {
         for (caller, &group) in (0..).zip(&groups) {
             members[group as usize].push(caller);
         }
-        let within: Vec<(Vec<Level>, ByteSet)> =
+        let within: Vec<(Vec<CallLevel>, ByteSet)> =
             members.iter().map(|group| self.calls_within(group)).collect();
         // One question for all groups, since it takes a look at each token.
         let mut opening = ByteSet::default();
@@ -210,7 +215,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The calls of a group to its own, and the bytes of which each level reads one before it calls the next.
-    fn calls_within(&self, group: &[u32]) -> (Vec<Level>, ByteSet) {
+    fn calls_within(&self, group: &[u32]) -> (Vec<CallLevel>, ByteSet) {
         let (mut levels, mut opening) = (Vec::new(), ByteSet::default());
         for (from, &caller) in group.iter().enumerate() {
             let calls = self.calls[caller as usize].iter();
@@ -228,7 +233,7 @@ impl<'a> Calls<'a> {
             for (to, call) in calls {
                 let bytes = self.read_before(call, start.as_ref());
                 opening.unite(&bytes.unwrap_or_default());
-                levels.push(Level {
+                levels.push(CallLevel {
                     from,
                     to,
                     behind: call.behind,
@@ -242,11 +247,11 @@ impl<'a> Calls<'a> {
     /// The bytes that may come first before a call; `None` where it may be the first that happens.
     fn read_before(&self, call: &Call, start: Option<&Opening>) -> Option<ByteSet> {
         match call.before {
-            Before::Nothing => None,
-            Before::Node(node) => start
+            CallPrefix::Nothing => None,
+            CallPrefix::Node(node) => start
                 .filter(|start| !start.nodes.contains(&node))
                 .map(|start| start.bytes),
-            Before::Key(key) => {
+            CallPrefix::Key(key) => {
                 let (terminal, mut bytes) = (self.frames.terminal(key), ByteSet::default());
                 terminal.add_bytes(terminal.start(), &mut bytes);
                 (!terminal.is_accepting(terminal.start())).then_some(bytes)
@@ -297,7 +302,7 @@ impl Opening {
 }
 
 /// A call within a group.
-struct Level {
+struct CallLevel {
     from: usize,
     to: usize,
     behind: u64,
@@ -307,13 +312,14 @@ struct Level {
 
 /// Rules and series that call each other.
 struct Levels {
-    calls: Vec<Level>,
+    calls: Vec<CallLevel>,
     /// How far each reaches without the others.
     outer: Vec<u64>,
 }
 
 impl Levels {
-    /// How far each rule reaches from any place in it, where at most `most` bytes are read before calls, within the work.
+    /// How far each rule reaches from any place in it, where at most `most` bytes are read before calls,
+    /// within the work.
     fn furthest(self, most: usize, work: &mut usize) -> Vec<u64> {
         let mut started = self.outer.clone();
         for _ in 0..=most {
@@ -341,8 +347,8 @@ impl Levels {
         changed
     }
 
-    /// Follows calls before which nothing is read, one level a round; whether that ends within the work. It ends but for rules
-    /// that begin with themselves.
+    /// Follows calls before which nothing is read, one level a round; whether that ends within the work. It
+    /// ends but for rules that begin with themselves.
     fn call_at_once(&self, reached: &mut [u64], work: &mut usize) -> bool {
         (0..=reached.len()).any(|_| {
             *work = work.saturating_sub(self.calls.len() + reached.len());

@@ -1,7 +1,7 @@
 //! Words of a regular language that are none of some others.
 //!
-//! Where a state goes on in itself with several bytes, as many words as one likes go through it: that often, and they
-//! are more than those that are not free.
+//! Where a state goes on in itself with several bytes, as many words as one likes go through it: that often,
+//! and they are more than those that are not free.
 //!
 //! ```text
 //!   a key    ─'"'─► ○ ─'"'─► ●       behind "name: four more letters and a quote, whichever 4,000 keys are taken
@@ -26,7 +26,8 @@ const STATES: usize = 1 << 10;
 /// How long free words are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FreeWords {
-    /// The most steps from a state, in the middle of a word, to one that goes on in itself, and from there to the end.
+    /// The most steps from a state, in the middle of a word, to one that goes on in itself, and from there to
+    /// the end.
     detour: u64,
 }
 

@@ -1,7 +1,7 @@
 //! How far it is to the end in a key that many texts go on in.
 //!
-//! A walk through the vocabulary asks for a hundred thousand texts of one key. Unless a text goes on like a key that may
-//! not be written, all that makes a difference is where it stands in the language of keys.
+//! A walk through the vocabulary asks for a hundred thousand texts of one key. Unless a text goes on like a
+//! key that may not be written, all that makes a difference is where it stands in the language of keys.
 
 use super::Distances;
 use crate::language::Cursor;
@@ -32,7 +32,8 @@ impl KeyLengths {
         Some(KeyLengths { key, taken, behind })
     }
 
-    /// The fewest steps where the key has gone on with these bytes; `None` if it has gone on like one that is taken.
+    /// The fewest steps where the key has gone on with these bytes; `None` if it has gone on like one that is
+    /// taken.
     pub(crate) fn free(&self, shortest: &Distances, cursor: Cursor, written: &[u8]) -> Option<u64> {
         let next = self.taken.partition_point(|taken| &taken[..] < written);
         let is_taken = self

@@ -18,7 +18,8 @@ use crate::work::spend;
 /// Where demands have to be met, no more lists than this are looked at.
 const REGISTERS: usize = 512;
 
-/// The most items of a rest that are told apart by the steps of their keys; those that follow take as many as the last.
+/// The most items of a rest that are told apart by the steps of their keys; those that follow take as many as
+/// the last.
 const RESTS: usize = 32;
 
 /// What is left to be written.
@@ -178,8 +179,8 @@ impl Distances {
         (0..items.min(RESTS)).map(one).collect()
     }
 
-    /// One of the members that are left to choose from, and the rest of the series after it, which is found once for
-    /// members that leave the same to be written.
+    /// One of the members that are left to choose from, and the rest of the series after it, which is found
+    /// once for members that leave the same to be written.
     pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
         let plan = &frames.nfa.series[at.series as usize];
         let changes = self.changes_behind(frames, at);
@@ -206,8 +207,9 @@ impl Distances {
             .collect()
     }
 
-    /// In listed order, a number for each member that tells apart what is left after it where members are chosen to make up
-    /// a count: it grows where the cheapest that are wanted change. Empty where that is the same after all.
+    /// In listed order, a number for each member that tells apart what is left after it where members are
+    /// chosen to make up a count: it grows where the cheapest that are wanted change. Empty where that is the
+    /// same after all.
     fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
         let plan = &frames.nfa.series[at.series as usize];
         if plan.order == SeriesOrder::Any {
@@ -276,8 +278,8 @@ impl Distances {
         }
     }
 
-    /// The distance in a series whose items have demands to meet, where `more` keys have been written that the progress
-    /// does not know of: by the lists that its items lead through.
+    /// The distance in a series whose items have demands to meet, where `more` keys have been written that
+    /// the progress does not know of: by the lists that its items lead through.
     pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
         if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
             return 0;
@@ -316,8 +318,8 @@ impl Distances {
         NEVER
     }
 
-    /// The steps of an item after a number of new keys, whether it has a key, and the progress after it; `None` where
-    /// the series is over.
+    /// The steps of an item after a number of new keys, whether it has a key, and the progress after it;
+    /// `None` where the series is over.
     fn of_item(
         &self,
         frames: &Frames,

@@ -1,8 +1,8 @@
 //! How far from the end any one token can lead, without looking at tokens.
 //!
-//! A token leaves some frames of the stack, goes on in one of those below, and calls others from there. So the text
-//! after it is at most as far from its end as the furthest place of that frame, with all that can be called from it in
-//! the bytes of the token, and what stands below:
+//! A token leaves some frames of the stack, goes on in one of those below, and calls others from there. So
+//! the text after it is at most as far from its end as the furthest place of that frame, with all that can be
+//! called from it in the bytes of the token, and what stands below:
 //!
 //! ```text
 //!   [{"id":1,"tags":["a     frame      the furthest place                  below
@@ -12,8 +12,8 @@
 //!   └                       array      …,{"id":…                           –
 //! ```
 //!
-//! Nearly all budgets are ample, and one number for each configuration says so. It is put together from one for each rule and
-//! series, which is found along the calls:
+//! Nearly all budgets are ample, and one number for each configuration says so. It is put together from one
+//! for each rule and series, which is found along the calls:
 //!
 //! ```text
 //!   rule        max over its nodes      distance(node)
@@ -23,8 +23,9 @@
 //!               and the separator       reach(separator) + another item, which must follow it
 //! ```
 //!
-//! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those that it can begin
-//! with. No token of Llama's has more than four brackets that open something, so that it opens four levels at most.
+//! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those
+//! that it can begin with. No token of Llama's has more than four brackets that open something, so that it
+//! opens four levels at most.
 //!
 //! # Why a bound, and not the tokens
 //!
@@ -54,8 +55,9 @@ pub(crate) struct OvershootBound {
 }
 
 impl OvershootBound {
-    /// The bounds for distances that are never too few, over all bytes, and tokens of which `facts` knows what they hold.
-    /// O(size of the grammar); where rules call themselves, times how often a token can open one.
+    /// The bounds for distances that are never too few, over all bytes, and tokens of which `facts` knows
+    /// what they hold. O(size of the grammar); where rules call themselves, times how often a token can open
+    /// one.
     pub(crate) fn new(stacks: &Stacks, shortest: &Distances, facts: &impl TokenFacts) -> OvershootBound {
         let mut rules = Calls::new(&stacks.frames, shortest).furthest(facts);
         OvershootBound {
@@ -65,7 +67,8 @@ impl OvershootBound {
         }
     }
 
-    /// No token leads from the configuration to where the end is further than this; [`NEVER`] where no bound is known.
+    /// No token leads from the configuration to where the end is further than this; [`NEVER`] where no bound
+    /// is known.
     pub(crate) fn of(&self, stacks: &Stacks, shortest: &Distances, config: ConfigId) -> u64 {
         self.configs.or_find(stacks, config, |pairs, below| {
             let furthest = pairs.iter().map(|&(frame, callers)| {

@@ -10,9 +10,10 @@ use crate::pushdown::frame::FrameId;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 
 /// How many are remembered at most, of each kind.
-const MOST: usize = 1 << 16;
+const MOST_REMEMBERED: usize = 1 << 16;
 
-/// The distances of one kind. They are counted beside the table, whose own count is a look at each of its parts.
+/// The distances of one kind. They are counted beside the table, whose own count is a look at each of its
+/// parts.
 #[derive(Debug)]
 pub(crate) struct Remembered<K: Eq + Hash> {
     known: DashMap<K, u64, FxBuildHasher>,
@@ -34,7 +35,7 @@ impl<K: Eq + Hash> Remembered<K> {
     }
 
     pub(crate) fn insert(&self, key: K, length: u64) {
-        if self.kept.fetch_add(1, Ordering::Relaxed) >= MOST {
+        if self.kept.fetch_add(1, Ordering::Relaxed) >= MOST_REMEMBERED {
             self.known.clear();
             self.kept.store(1, Ordering::Relaxed);
         }
@@ -43,7 +44,8 @@ impl<K: Eq + Hash> Remembered<K> {
 }
 
 impl Remembered<ConfigId> {
-    /// What is known of a configuration, or is found out of its pairs and what is known of their callers; of nothing it is 0.
+    /// What is known of a configuration, or is found out of its pairs and what is known of their callers; of
+    /// nothing it is 0.
     pub(crate) fn or_find(
         &self,
         stacks: &Stacks,

@@ -1,8 +1,8 @@
 //! The fixed point over rules and series.
 //!
-//! Nodes are settled in order of their distance. A call is worth its callee's distance plus what follows, so an edge
-//! that calls is used when both are settled; a series when its required items are, and as many of the cheapest others
-//! as it needs.
+//! Nodes are settled in order of their distance. A call is worth its callee's distance plus what follows, so
+//! an edge that calls is used when both are settled; a series when its required items are, and as many of the
+//! cheapest others as it needs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -232,8 +232,8 @@ impl Solve<'_> {
         }
     }
 
-    /// What the series is worth with what is settled so far: the first finite value is the least, because whatever is
-    /// settled later is no shorter than what was used.
+    /// What the series is worth with what is settled so far: the first finite value is the least, because
+    /// whatever is settled later is no shorter than what was used.
     fn push_series(&mut self, series: u32) {
         let plan = &self.frames.nfa.series[series as usize];
         let length = match plan.has_demands() {

@@ -1,4 +1,5 @@
-//! Which frame and which configuration stand for all that tokens cannot tell from them, as far as that was asked.
+//! Which frame and which configuration stand for all that tokens cannot tell from them, as far as that was
+//! asked.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,9 +32,9 @@ pub(crate) enum Class {
     Suffixes(Box<[u32]>),
 }
 
-/// Rules in more places at once than this are not compared with others, and configurations of more frames: they are seldom
-/// like one, and soon a choice is made.
-pub(crate) const MANY: usize = 64;
+/// Rules in more places at once than this are not compared with others, and configurations of more frames:
+/// they are seldom like one, and soon a choice is made.
+pub(crate) const MANY_PLACES: usize = 64;
 
 /// The equivalence classes of the frames of one grammar, as far as they were found.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Which configuration stands for a configuration.
 
-use super::classes::{Equivalence, MANY};
+use super::classes::{Equivalence, MANY_PLACES};
 use super::token_facts::TokenFacts;
 use crate::pushdown::frame::{FrameId, RETURN};
 use crate::pushdown::stack::ConfigId;
@@ -30,7 +30,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     /// The representative of a configuration whose callers have theirs.
     fn find(&self, config: ConfigId) -> ConfigId {
         let pairs = self.stacks.pairs(config);
-        if pairs.len() > MANY {
+        if pairs.len() > MANY_PLACES {
             return config;
         }
         let seen = self.without_covered(pairs).into_iter();

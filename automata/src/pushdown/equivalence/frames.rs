@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use super::classes::{Class, Equivalence, Hidden, MANY};
+use super::classes::{Class, Equivalence, Hidden, MANY_PLACES};
 use super::suffix::Suffixes;
 use super::token_facts::TokenFacts;
 use crate::grammar::SeriesOrder;
 use crate::language::{Cursor, Terminal};
-use crate::pushdown::frame::{FrameId, FrameKey, UNKNOWN};
+use crate::pushdown::frame::{FrameId, FrameKey, UNKNOWN_FRAME};
 use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::object::key_set::KeySet;
 use crate::pushdown::object::progress::{Bits, Progress, has_bit};
@@ -21,7 +21,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     /// A frame after which the same tokens may come, below the same callers.
     pub(crate) fn of_frame(&self, id: FrameId) -> FrameId {
         let known = self.frames.get(id).representative.load(Ordering::Relaxed);
-        if known != UNKNOWN {
+        if known != UNKNOWN_FRAME {
             return known;
         }
         let like = match self.frames.get(id).key.clone() {
@@ -70,8 +70,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         like
     }
 
-    /// The same as a call and what comes after it, for frames that can do nothing but that: where one member is left, its
-    /// rule, and where the terminal that is called may be empty, that terminal at its beginning.
+    /// The same as a call and what comes after it, for frames that can do nothing but that: where one member
+    /// is left, its rule, and where the terminal that is called may be empty, that terminal at its beginning.
     pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
         match &self.frames.get(id).key {
             FrameKey::Choice(at) if at.node != 0 => {
@@ -113,7 +113,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
 
     /// The first frame of a rule that goes on like this one.
     fn of_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
-        if nodes.len() > MANY {
+        if nodes.len() > MANY_PLACES {
             return id;
         }
         let suffix = |&node: &u32| self.suffix(rule, node);
@@ -131,8 +131,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         suffixes.of(&self.frames.nfa, &self.frames.analysis, rule, node)
     }
 
-    /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of another key: as
-    /// long as they do not end, any others may go on like them.
+    /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of
+    /// another key: as long as they do not end, any others may go on like them.
     pub(crate) fn without_covered(
         &self,
         pairs: &[(FrameId, ConfigId)],
@@ -154,7 +154,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .collect()
     }
 
-    /// Whether all that a frame reads is fixed text that goes on like endlessly many keys, up to a byte that no token reaches.
+    /// Whether all that a frame reads is fixed text that goes on like endlessly many keys, up to a byte that
+    /// no token reaches.
     fn is_covered(&self, id: FrameId, (terminal, cursor): (&Arc<Terminal>, Cursor)) -> bool {
         let Some((_, closing)) = terminal.edges().filter(|_| terminal.is_infinite(cursor)) else {
             return false;
@@ -212,8 +213,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         Progress { used, ..progress }
     }
 
-    /// Those of a list of keys that tokens hold, which all series of a grammar see alike. A list is mostly one that is known
-    /// with one key more.
+    /// Those of a list of keys that tokens hold, which all series of a grammar see alike. A list is mostly
+    /// one that is known with one key more.
     fn held_keys(&self, list: u32, held: &KeySet) -> u32 {
         let mut longer = Vec::new();
         let mut at = list;
@@ -236,8 +237,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         found
     }
 
-    /// The progress in which all of these members are written, but for one that must be if one of them must be, and for
-    /// one that may be if that is true of one that is not hidden everywhere.
+    /// The progress in which all of these members are written, but for one that must be if one of them must
+    /// be, and for one that may be if that is true of one that is not hidden everywhere.
     fn without_members(
         &self,
         series: u32,

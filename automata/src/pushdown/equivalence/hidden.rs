@@ -37,7 +37,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// The keys that tokens hold, where the keys of a series never run out and all begin and end with the same bytes.
+    /// The keys that tokens hold, where the keys of a series never run out and all begin and end with the
+    /// same bytes.
     fn held_texts(&self, series: u32, plan: &SeriesPlan) -> Option<Arc<KeySet>> {
         if plan.rest.is_empty() || self.frames.capacities[series as usize].is_some() {
             return None;
@@ -81,7 +82,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         self.frames.only_reads(start).then(|| *self.frames.bytes(start))
     }
 
-    /// Whether endlessly many other keys go on like the key of a rule up to its last byte, and no token holds it.
+    /// Whether endlessly many other keys go on like the key of a rule up to its last byte, and no token holds
+    /// it.
     fn begins_like_a_key(&self, series: u32, plan: &SeriesPlan, rule: u32) -> bool {
         if plan.order != SeriesOrder::Any || self.frames.capacities[series as usize].is_some() {
             return false;
@@ -99,8 +101,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         })
     }
 
-    /// The text with which all words go on from a node of a rule, up to the first byte with which keys close; `None` if that is
-    /// not fixed, or endlessly many keys do not go on like it.
+    /// The text with which all words go on from a node of a rule, up to the first byte with which keys close;
+    /// `None` if that is not fixed, or endlessly many keys do not go on like it.
     pub(crate) fn text_left(
         &self,
         (rule, mut node): (u32, u32),

@@ -1,4 +1,5 @@
-//! Names of configurations: 64 bits that are the same in every process, for what is remembered about a state beyond its grammar.
+//! Names of configurations: 64 bits that are the same in every process, for what is remembered about a state
+//! beyond its grammar.
 //!
 //! ```text
 //!   grammar   automata of its rules, lists, structure of its terminals ─► content ──┐ named once
@@ -6,18 +7,20 @@
 //!   callers   their names; the bottom of every stack is named by the content ───────┘ kept with it
 //! ```
 //!
-//! The numbers of frames and configurations say in which order they were found, which is another one for other texts, and other
-//! threads. A name says what they are: it is a hash of the places in the plan, which are numbered in the order of the grammar's
-//! source, and of what was written, as far as a frame remembers it. Pairs of a configuration are in the order of their numbers, so
-//! their hashes are added, which has no order.
+//! The numbers of frames and configurations say in which order they were found, which is another one for
+//! other texts, and other threads. A name says what they are: it is a hash of the places in the plan, which
+//! are numbered in the order of the grammar's source, and of what was written, as far as a frame remembers
+//! it. Pairs of a configuration are in the order of their numbers, so their hashes are added, which has no
+//! order.
 //!
-//! What an object remembers of the free keys that it has is left out: it tells which keys cannot come again, and next to nothing
-//! about what comes. Configurations that differ in it alone have one name, and so have those whose texts differ before their last
-//! [`TEXT`] bytes. All others differ but for a chance of 2⁻⁶⁴ for each two. Nothing exact may depend on a name: who writes
-//! a grammar can make two of them equal.
+//! What an object remembers of the free keys that it has is left out: it tells which keys cannot come again,
+//! and next to nothing about what comes. Configurations that differ in it alone have one name, and so have
+//! those whose texts differ before their last [`TEXT`] bytes. All others differ but for a chance of 2⁻⁶⁴ for
+//! each two. Nothing exact may depend on a name: who writes a grammar can make two of them equal.
 //!
-//! Cost: the content O(grammar), once, when the first name is asked for. A name O(pairs + what their frames remember), once for
-//! each configuration; its callers have their names mostly, since they were states before. Then it is one load.
+//! Cost: the content O(grammar), once, when the first name is asked for. A name O(pairs + what their frames
+//! remember), once for each configuration; its callers have their names mostly, since they were states
+//! before. Then it is one load.
 
 use std::hash::{Hash, Hasher};
 
@@ -31,9 +34,10 @@ use crate::work::spend;
 const TEXT: usize = 64;
 
 /// How many numbers are hashed in the time of one round of other loops.
-const PLAIN: usize = 16;
+const HASHES_A_ROUND: usize = 16;
 
-/// A hash that depends on what is written alone, and all of whose bits depend on all bits of it (SplitMix64 at each word).
+/// A hash that depends on what is written alone, and all of whose bits depend on all bits of it (SplitMix64
+/// at each word).
 #[derive(Default)]
 struct Stable(u64);
 
@@ -89,7 +93,8 @@ fn stable(write: impl FnOnce(&mut Stable)) -> u64 {
 }
 
 impl Stacks {
-    /// The name of a configuration: the same for the same grammar, wherever and in whatever order it was found.
+    /// The name of a configuration: the same for the same grammar, wherever and in whatever order it was
+    /// found.
     pub fn name(&self, config: ConfigId) -> u64 {
         self.named(config).unwrap_or_else(|| self.find_name(config))
     }
@@ -134,7 +139,8 @@ impl Frames {
         })
     }
 
-    /// A frame without its callers. Numbers of the plan are those of the source; what is interned is written out.
+    /// A frame without its callers. Numbers of the plan are those of the source; what is interned is written
+    /// out.
     fn name(&self, id: FrameId) -> u64 {
         stable(|name| {
             let key = &self.get(id).key;
@@ -143,7 +149,7 @@ impl Frames {
                 FrameKey::Return => {}
                 FrameKey::RuleStart(index) | FrameKey::TerminalStart(index) => index.hash(name),
                 FrameKey::Rule { rule, nodes } => {
-                    spend(nodes.len() / PLAIN);
+                    spend(nodes.len() / HASHES_A_ROUND);
                     (rule, nodes).hash(name);
                 }
                 FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),

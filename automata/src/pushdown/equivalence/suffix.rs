@@ -1,8 +1,8 @@
 //! Rules that go on alike from some node on.
 //!
-//! The members of an object are a rule each, and after the last letter of their keys most go on with the same: a quote, a
-//! colon and any string. What is left of a rule is its *suffix*: two nodes have the same one if the same labels lead from them to
-//! nodes with the same suffixes.
+//! The members of an object are a rule each, and after the last letter of their keys most go on with the
+//! same: a quote, a colon and any string. What is left of a rule is its *suffix*: two nodes have the same one
+//! if the same labels lead from them to nodes with the same suffixes.
 //!
 //! ```text
 //!   "name": string      … m ─► e ─► " ─► : ─► string
@@ -10,7 +10,8 @@
 //!   "title": string     … l ─► e ─► " ─► : ─► string
 //! ```
 //!
-//! Suffixes are numbered as they are asked for. Nodes from which a rule may come back to where it was have one of their own.
+//! Suffixes are numbered as they are asked for. Nodes from which a rule may come back to where it was have
+//! one of their own.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,27 +27,27 @@ pub(crate) struct Suffixes {
 }
 
 /// Not found yet.
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN_CLASS: u32 = u32::MAX;
 
 /// The highest bit marks what is a suffix of its own, by the number of its node.
 const OWN: u32 = 1 << 31;
 
 /// What has more nodes than this, as a choice between thousands of words, is not followed.
-const MOST: usize = 64;
+const MOST_NODES: usize = 64;
 
 impl Suffixes {
     pub(crate) fn new(nodes: usize) -> Suffixes {
         Suffixes {
-            of: (0..nodes).map(|_| AtomicU32::new(UNKNOWN)).collect(),
+            of: (0..nodes).map(|_| AtomicU32::new(UNKNOWN_CLASS)).collect(),
             known: Interner::default(),
         }
     }
 
-    /// The number of the suffix of a node of a rule. O(nodes up to the end of the rule), for each of them once,
-    /// and no more than a constant.
+    /// The number of the suffix of a node of a rule. O(nodes up to the end of the rule), for each of them
+    /// once, and no more than a constant.
     pub(crate) fn of(&self, nfa: &Nfa, analysis: &Analysis, rule: u32, node: u32) -> u32 {
         let known = |node: u32| self.of[node as usize].load(Ordering::Relaxed);
-        if known(node) != UNKNOWN {
+        if known(node) != UNKNOWN_CLASS {
             return known(node);
         }
         let accept = nfa.rules[rule as usize].accept;
@@ -57,10 +58,10 @@ impl Suffixes {
             if let Some(next) = nfa.nodes[node as usize].get(*edge) {
                 *edge += 1;
                 let to = next.to;
-                if known(to) != UNKNOWN {
+                if known(to) != UNKNOWN_CLASS {
                     continue;
                 }
-                if followed == MOST {
+                if followed == MOST_NODES {
                     self.settle(asked, asked | OWN);
                     return asked | OWN;
                 }
@@ -74,7 +75,7 @@ impl Suffixes {
                 continue;
             }
             path.pop();
-            if known(node) == UNKNOWN {
+            if known(node) == UNKNOWN_CLASS {
                 let is_plain = !analysis.left_corners.contains_key(&node)
                     && (node != accept || nfa.nodes[node as usize].is_empty());
                 let suffix = match is_plain {
@@ -93,7 +94,9 @@ impl Suffixes {
         let edges = nfa.nodes[node as usize]
             .iter()
             .map(|edge| (edge.label, suffix(edge.to)));
-        edges.chain(ends.then_some((Label::Empty, UNKNOWN))).collect()
+        edges
+            .chain(ends.then_some((Label::Empty, UNKNOWN_CLASS)))
+            .collect()
     }
 
     fn settle(&self, node: u32, suffix: u32) {

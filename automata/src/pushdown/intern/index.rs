@@ -1,17 +1,17 @@
 //! Numbers found by the hash of what they stand for.
 //!
-//! The machine numbers all that it finds, a dozen things for a token that leads to a new state, and looks up many more. The
-//! things themselves lie in lists, so that here a place holds a number and a part of its hash, in one word that is read
-//! without a lock:
+//! The machine numbers all that it finds, a dozen things for a token that leads to a new state, and looks up
+//! many more. The things themselves lie in lists, so that here a place holds a number and a part of its hash,
+//! in one word that is read without a lock:
 //!
 //! ```text
 //!   hash ── upper half ─┬─ where to begin looking     │ –  │ b7… 3 │ 19… 1 │ –  │ 40… 2 │ …
 //!                       └─ compared before the thing            ▲ the first place that fits, or an empty one
 //! ```
 //!
-//! Who adds waits for others who do. When three quarters are taken, a table four times as large takes the place of the one
-//! that is there; that one stays, since others may be reading it, and who misses something there looks again before it is
-//! added.
+//! Who adds waits for others who do. When three quarters are taken, a table four times as large takes the
+//! place of the one that is there; that one stays, since others may be reading it, and who misses something
+//! there looks again before it is added.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::PoisonError;

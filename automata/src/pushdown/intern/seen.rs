@@ -1,4 +1,5 @@
-//! A set of what was met on the way. Mostly that is a few things, which are compared sooner than one is hashed.
+//! A set of what was met on the way. Mostly that is a few things, which are compared sooner than one is
+//! hashed.
 
 use std::hash::Hash;
 
@@ -6,11 +7,11 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// The most things that are kept in a list.
-const FEW: usize = 8;
+const LISTED_ITEMS: usize = 8;
 
 /// A set of things, of which most hold a few.
 pub(crate) struct Seen<T> {
-    few: SmallVec<[T; FEW]>,
+    few: SmallVec<[T; LISTED_ITEMS]>,
     /// All others.
     more: FxHashSet<T>,
 }
@@ -30,7 +31,7 @@ impl<T: Eq + Hash> Seen<T> {
         if self.few.contains(&one) {
             return false;
         }
-        if self.few.len() == FEW {
+        if self.few.len() == LISTED_ITEMS {
             return self.more.insert(one);
         }
         self.few.push(one);
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn a_thing_is_new_once_however_many_there_are() {
         let mut seen = Seen::default();
-        for thing in 0..3 * FEW {
+        for thing in 0..3 * LISTED_ITEMS {
             assert!(seen.insert(thing));
             assert!((0..=thing).all(|known| !seen.insert(known)));
         }

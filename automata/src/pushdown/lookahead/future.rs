@@ -9,7 +9,8 @@ use crate::pushdown::distance::{Distances, KeyLengths};
 use crate::pushdown::frame::FrameId;
 use crate::work::spend;
 
-/// The lengths of the local sets of one walk, as far as they were asked for, and what is after the keys in which it began.
+/// The lengths of the local sets of one walk, as far as they were asked for, and what is after the keys in
+/// which it began.
 #[derive(Default)]
 pub(crate) struct SetLengths {
     sets: Vec<u64>,
@@ -17,7 +18,8 @@ pub(crate) struct SetLengths {
 }
 
 impl Lookahead<'_> {
-    /// The fewest steps that complete some of the heads after a path; `known` must be used with these sets only.
+    /// The fewest steps that complete some of the heads after a path; `known` must be used with these sets
+    /// only.
     pub(crate) fn shortest(
         &self,
         heads: &[Head],

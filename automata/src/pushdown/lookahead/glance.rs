@@ -7,8 +7,8 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::frame::FrameId;
 
 impl<'a> Lookahead<'a> {
-    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before; for keys and
-    /// counted languages others may turn out to lead nowhere.
+    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before;
+    /// for keys and counted languages others may turn out to lead nowhere.
     pub(crate) fn add_bytes(&self, reader: &Head, bytes: &mut ByteSet, sure: &mut ByteSet) {
         let frames = &self.stacks.frames;
         match reader.at {
@@ -56,8 +56,8 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within `horizon` more
-    /// bytes no bound can be felt, and if it is a key, more keys go on than were written.
+    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within
+    /// `horizon` more bytes no bound can be felt, and if it is a key, more keys go on than were written.
     pub(crate) fn home(&self, reader: &Head, horizon: u64) -> Option<(&'a Terminal, u32)> {
         let frames = &self.stacks.frames;
         let (terminal, cursor) = match reader.at {
@@ -87,8 +87,8 @@ impl<'a> Lookahead<'a> {
         })
     }
 
-    /// What completes a key in progress to one that may not be written, after `written` and in at most `longest` bytes;
-    /// `None` if not all of those are known.
+    /// What completes a key in progress to one that may not be written, after `written` and in at most
+    /// `longest` bytes; `None` if not all of those are known.
     pub(crate) fn unwritable_behind(
         &self,
         key: &KeyReader<'_>,

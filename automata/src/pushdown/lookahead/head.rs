@@ -48,8 +48,8 @@ pub(crate) enum At {
         frame: FrameId,
         way: u32,
     },
-    /// After the item of a key of the frame. What comes there may depend on the whole key, and to know it is to
-    /// remember it: heads go on with the progress of a list that is in doubt about the key, as far as that makes no difference;
-    /// see [`Lookahead::take_lost`](super::Lookahead::take_lost).
+    /// After the item of a key of the frame. What comes there may depend on the whole key, and to know it is
+    /// to remember it: heads go on with the progress of a list that is in doubt about the key, as far as that
+    /// makes no difference; see [`Lookahead::take_lost`](super::Lookahead::take_lost).
     AfterKey(FrameId),
 }

@@ -95,7 +95,7 @@ pub(crate) struct Reached {
 }
 
 /// As many heads are looked through faster than one is hashed.
-const FEW: usize = 12;
+const LISTED_HEADS: usize = 12;
 
 impl Reached {
     pub(crate) fn clear(&mut self) {
@@ -104,7 +104,7 @@ impl Reached {
     }
 
     pub(crate) fn push(&mut self, head: Head) {
-        if self.list.len() < FEW {
+        if self.list.len() < LISTED_HEADS {
             if !self.list.contains(&head) {
                 self.list.push(head);
             }

@@ -1,5 +1,5 @@
-//! Where a head stands, named so that nothing need be interned to read on. The bytes of a token are read so, too
-//! (`multibyte_step`).
+//! Where a head stands, named so that nothing need be interned to read on. The bytes of a token are read so,
+//! too (`multibyte_step`).
 
 use super::Lookahead;
 use super::head::{At, Head};

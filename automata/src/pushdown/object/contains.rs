@@ -1,16 +1,18 @@
 //! Whether the demands of a series can still be met.
 //!
-//! A demand counts the items that meet it, and one item may meet several. What is left to be written from a progress
-//! on is a *supply*; the question is whether some choice out of it brings every count into its bounds. The search goes
-//! over vectors of counts, clamped where more makes no difference, and keeps for each the least number of items.
+//! A demand counts the items that meet it, and one item may meet several. What is left to be written from a
+//! progress on is a *supply*; the question is whether some choice out of it brings every count into its
+//! bounds. The search goes over vectors of counts, clamped where more makes no difference, and keeps for each
+//! the least number of items.
 //!
 //! ```text
 //!   demands  x: 1.., y: 1..         supply  member a {}, {x}     member b {x}, {y}     rest {}, {x y}
 //!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──rest──► (1,1):1     one item is enough
 //! ```
 //!
-//! Where some item can be written without end and without passing a bound, more items than the least are possible too.
-//! Where there is none, the number of all items is searched like one more demand that every item meets.
+//! Where some item can be written without end and without passing a bound, more items than the least are
+//! possible too. Where there is none, the number of all items is searched like one more demand that every
+//! item meets.
 
 use std::sync::Arc;
 
@@ -112,10 +114,10 @@ pub(crate) struct Supply<'a> {
 }
 
 /// Counts, one for each demand.
-type Counts = Box<[u64]>;
+type DemandCounts = Box<[u64]>;
 
 /// The vectors that were reached, each with the least number of items.
-type Reached = FxHashMap<Counts, u64>;
+type Reached = FxHashMap<DemandCounts, u64>;
 
 /// The most demands of a series: they and the number of all items are bits of one word.
 pub(crate) const MOST_DEMANDS: usize = 31;
@@ -123,7 +125,7 @@ pub(crate) const MOST_DEMANDS: usize = 31;
 /// Searches that could reach more vectors than this are refused before there is a machine.
 pub(crate) const MOST_VECTORS: u64 = 1 << 16;
 
-struct Search {
+struct DemandSearch {
     /// What each demand still needs and still allows.
     bounds: Vec<(u64, Option<u64>)>,
     /// The bit of the demand that stands for the number of all items, if that is searched too.
@@ -139,7 +141,7 @@ impl Supply<'_> {
             return true;
         }
         let Some(search) = self.search() else { return false };
-        let start: Counts = vec![0; search.bounds.len()].into();
+        let start: DemandCounts = vec![0; search.bounds.len()].into();
         let mut reached = Reached::from_iter([(start, 0)]);
         let leading = self.plan.order == SeriesOrder::Leading;
         for (index, (ways, required)) in self.members.iter().enumerate() {
@@ -166,7 +168,7 @@ impl Supply<'_> {
             })
     }
 
-    fn search(&self) -> Option<Search> {
+    fn search(&self) -> Option<DemandSearch> {
         let mut bounds = Vec::new();
         let mut bounded = 0;
         for (bit, demand) in self.plan.demands.iter().enumerate() {
@@ -189,7 +191,7 @@ impl Supply<'_> {
             every = 1 << bounds.len();
             bounds.push((least, most));
         }
-        Some(Search {
+        Some(DemandSearch {
             bounds,
             every,
             least,
@@ -198,8 +200,8 @@ impl Supply<'_> {
     }
 }
 
-impl Search {
-    fn add(&self, counts: &Counts, meets: Meets) -> Option<Counts> {
+impl DemandSearch {
+    fn add(&self, counts: &DemandCounts, meets: Meets) -> Option<DemandCounts> {
         let meets = meets | self.every;
         let mut next = counts.clone();
         for (bit, (count, &(least, most))) in next.iter_mut().zip(&self.bounds).enumerate() {
@@ -252,7 +254,8 @@ impl Search {
         }
     }
 
-    /// Whether the series may end with one of the vectors: with `exactly` that number of items, if no more can follow.
+    /// Whether the series may end with one of the vectors: with `exactly` that number of items, if no more
+    /// can follow.
     fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
         reached.iter().any(|(counts, &items)| {
             let met = counts
@@ -265,7 +268,7 @@ impl Search {
     }
 }
 
-fn note(reached: &mut Reached, counts: Counts, items: u64) {
+fn note(reached: &mut Reached, counts: DemandCounts, items: u64) {
     let known = reached.entry(counts).or_insert(items);
     *known = items.min(*known);
 }

@@ -15,8 +15,8 @@ use crate::pushdown::plan::nfa::Callee;
 const NO_TEXT: u8 = 0xFF;
 
 impl Frames {
-    /// The keys that were used, in order. O(their length) where neither this list nor the one that it continues was asked
-    /// for last.
+    /// The keys that were used, in order. O(their length) where neither this list nor the one that it
+    /// continues was asked for last.
     pub(crate) fn used_keys(&self, progress: Progress) -> Arc<KeySet> {
         self.last_used.keys(progress.used, &self.keys, &self.texts)
     }
@@ -79,8 +79,9 @@ impl Frames {
         terminal.is_infinite(cursor) || terminal.has_more_words(cursor, self.unwritable(series, progress))
     }
 
-    /// Where a series goes on after any key with its item, for looking ahead: the progress does not know the key.
-    /// `None` if what may follow depends on it, as where keys can run out or a key in doubt was written before.
+    /// Where a series goes on after any key with its item, for looking ahead: the progress does not know the
+    /// key. `None` if what may follow depends on it, as where keys can run out or a key in doubt was written
+    /// before.
     pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
         let (series, rest, progress, _) = self.key_parts(id);
         let plan = &self.nfa.series[series as usize];
@@ -93,7 +94,8 @@ impl Frames {
             let terminal = self.terminal(key);
             terminal.has_more_words(terminal.start(), most)
         };
-        // Where some keys abound an item can follow in any case; those that may run out are in doubt once they begin.
+        // Where some keys abound an item can follow in any case; those that may run out are in doubt once
+        // they begin.
         let mut keys = plan.rest.iter().filter_map(|rest| rest.key.as_ref()).peekable();
         let is_known = !progress.doubted
             && !plan.has_demands()
@@ -149,8 +151,8 @@ impl Frames {
         }
     }
 
-    /// Where a key stands after one more byte: `cursor` is where it stood, `written` the bytes since the key frame
-    /// `id` with the new one last. `None` if no unwritten key goes on with it.
+    /// Where a key stands after one more byte: `cursor` is where it stood, `written` the bytes since the key
+    /// frame `id` with the new one last. `None` if no unwritten key goes on with it.
     pub(crate) fn read_key(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> Option<Cursor> {
         let (series, rest, progress, text) = self.key_parts(id);
         let terminal = self.key_terminal(series, rest);
@@ -179,7 +181,8 @@ impl Frames {
         })
     }
 
-    /// The text of a key as far as an excluded key begins with it; all others are the same text, which begins none.
+    /// The text of a key as far as an excluded key begins with it; all others are the same text, which begins
+    /// none.
     fn excluded_text(&self, series: u32, text: u32, written: &[u8]) -> u32 {
         let key = [&self.texts.to_vec(text)[..], written].concat();
         let excluded = &self.nfa.series[series as usize].taken;
@@ -193,9 +196,9 @@ impl Frames {
         bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
     }
 
-    /// Where a key in progress would run into keys that were written before: the shortest bytes after which no
-    /// unwritten key is left, one for each written key that it could still become. Where `fits` is false of what completes
-    /// the written key, it may be left out if all of that is needed.
+    /// Where a key in progress would run into keys that were written before: the shortest bytes after which
+    /// no unwritten key is left, one for each written key that it could still become. Where `fits` is false
+    /// of what completes the written key, it may be left out if all of that is needed.
     pub(crate) fn taken(&self, id: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let (series, rest, progress, text) = self.key_parts(id);
         if self.all_keys_are_free(series, progress) {
@@ -251,8 +254,8 @@ impl Frames {
         }
     }
 
-    /// What completes the key of a frame, after these bytes of it, to one that may not be written, in at most `longest`
-    /// bytes; `None` if it follows a key that is not known.
+    /// What completes the key of a frame, after these bytes of it, to one that may not be written, in at most
+    /// `longest` bytes; `None` if it follows a key that is not known.
     pub(crate) fn unwritable_behind(
         &self,
         id: FrameId,

@@ -7,9 +7,9 @@
 //!                  "tags"__        10          6
 //! ```
 //!
-//! The first bytes of all keys lie side by side, since most questions are answered by them: a mask asks hundreds of keys
-//! whether they go on like its text, and reading each where it lies had been a third of the time of masks of objects with
-//! as many.
+//! The first bytes of all keys lie side by side, since most questions are answered by them: a mask asks
+//! hundreds of keys whether they go on like its text, and reading each where it lies had been a third of the
+//! time of masks of objects with as many.
 
 use std::hash::{Hash, Hasher};
 
@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 pub(crate) struct KeySet {
     /// One after the other, in no order.
     text: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<TextRange>,
 }
 
 impl Hash for KeySet {
@@ -30,7 +30,7 @@ impl Hash for KeySet {
 
 /// A key in the text.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct TextRange {
     /// Its first bytes, and zeros after a shorter one: a greater key never has a smaller head.
     head: u64,
     start: u32,
@@ -57,7 +57,7 @@ impl KeySet {
     }
 
     fn insert(&mut self, at: usize, key: &[u8]) {
-        let place = Place {
+        let place = TextRange {
             head: head(key),
             start: self.text.len() as u32,
             length: key.len() as u32,
@@ -107,7 +107,7 @@ impl KeySet {
             .partition_point(|place| place.head < head || (place.head == head && self.key(place) < key))
     }
 
-    fn key(&self, place: &Place) -> &[u8] {
+    fn key(&self, place: &TextRange) -> &[u8] {
         &self.text[place.start as usize..][..place.length as usize]
     }
 }

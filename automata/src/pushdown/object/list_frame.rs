@@ -63,8 +63,8 @@ impl Frames {
         supply.suffices()
     }
 
-    /// Whether a series with demands can be brought to an end after a key of a rest item that was not used yet. Keys
-    /// that can run out are all alike, so one of them speaks for all.
+    /// Whether a series with demands can be brought to an end after a key of a rest item that was not used
+    /// yet. Keys that can run out are all alike, so one of them speaks for all.
     fn some_key_meets_demands(&self, series: u32, rest: u32, before: Progress, after: Progress) -> bool {
         let terminal = self.key_terminal(series, rest);
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {

@@ -1,9 +1,9 @@
 //! The members of a series, read together as far as they begin alike.
 //!
-//! An object with a thousand properties may go on with a thousand keys. Following each by itself would cost a thousand
-//! frames for every set of keys that is left, and a thousand look-ups for every byte. So members are read by one
-//! automaton, which depends on the series alone, until a single one is left or its rule does more than read bytes;
-//! from there on the rule of the member reads itself.
+//! An object with a thousand properties may go on with a thousand keys. Following each by itself would cost a
+//! thousand frames for every set of keys that is left, and a thousand look-ups for every byte. So members are
+//! read by one automaton, which depends on the series alone, until a single one is left or its rule does more
+//! than read bytes; from there on the rule of the member reads itself.
 //!
 //! ```text
 //!   "name" "namespace" "id"        ○ ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○ ─"─► ● name
@@ -11,8 +11,8 @@
 //!                                         └──i─► ● id
 //! ```
 //!
-//! Which members may still be written is a matter of the progress: a branch is open as long as one of the members in
-//! it is. A [`Permit`] says which those are, in a few numbers.
+//! Which members may still be written is a matter of the progress: a branch is open as long as one of the
+//! members in it is. A [`Permit`] says which those are, in a few numbers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -50,8 +50,8 @@ pub(super) struct Node {
     bytes: ByteSet,
 }
 
-/// Which members of a series may come next: of those that are not written the ones from `first` to `end`, as far as
-/// such members may come at all.
+/// Which members of a series may come next: of those that are not written the ones from `first` to `end`, as
+/// far as such members may come at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Permit {
     pub(super) first: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Choosing {
 }
 
 /// The most nodes of one way for which stands are kept; what is longer is read by the rules themselves.
-const DEEPEST: usize = 64;
+const MOST_STAND_NODES: usize = 64;
 
 impl Choice {
     /// Builds the automaton. O(stands), which are at most a constant number for each way.
@@ -91,7 +91,7 @@ impl Choice {
             .collect();
         let mut known = FxHashMap::from_iter([(start.clone(), 0)]);
         let mut found = vec![start];
-        let (mut nodes, mut room) = (Vec::new(), ways.len() * DEEPEST);
+        let (mut nodes, mut room) = (Vec::new(), ways.len() * MOST_STAND_NODES);
         while let Some(stands) = found.get(nodes.len()).cloned() {
             room = room.saturating_sub(stands.len());
             nodes.push(Node::new(nfa, stands, room > 0, |stands| {

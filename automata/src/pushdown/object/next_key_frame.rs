@@ -141,7 +141,8 @@ impl Frames {
         self.is_open(&next).then_some(next)
     }
 
-    /// The ways that are read by their own rules from here on, each with its rule and the node where it stands.
+    /// The ways that are read by their own rules from here on, each with its rule and the node where it
+    /// stands.
     pub(crate) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let choice = self.choice(at.series);
         let own = choice.nodes[at.node as usize].own.iter();

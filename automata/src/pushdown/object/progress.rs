@@ -1,7 +1,7 @@
 //! The progress of an object list: which items were written, how many, and with which keys.
 //!
-//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From there the list may end,
-//! or go on with one of the items after which it can still end.
+//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From there
+//! the list may end, or go on with one of the items after which it can still end.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::grammar::{Demand, Meets, SeriesOrder};
 use crate::language::Terminal;
 use crate::pushdown::plan::nfa::SeriesPlan;
 
-/// What a list remembers of the items that were written. `done`, `used` and `met` are numbers of interned values.
+/// What a list remembers of the items that were written. `done`, `used` and `met` are numbers of interned
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Progress {
     /// In listed order the position of the next member; in any order the interned set of members written.
@@ -26,8 +27,8 @@ pub(crate) struct Progress {
     pub(crate) started: bool,
     /// Whether that separator has been written.
     pub(crate) separated: bool,
-    /// Whether one more key was written than `used` has. Only looking ahead leaves out a key, since what is looked at
-    /// must not be remembered; see [`Lookahead`](crate::pushdown::lookahead::Lookahead).
+    /// Whether one more key was written than `used` has. Only looking ahead leaves out a key, since what is
+    /// looked at must not be remembered; see [`Lookahead`](crate::pushdown::lookahead::Lookahead).
     pub(crate) doubted: bool,
 }
 
@@ -78,8 +79,8 @@ pub(crate) struct Outlook {
 pub(crate) const MANY_WORDS: usize = 4096;
 
 impl SeriesPlan {
-    /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of rules
-    /// that are not `usable` supply nothing; a key that two items share counts once.
+    /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of
+    /// rules that are not `usable` supply nothing; a key that two items share counts once.
     pub(crate) fn rest_capacity(
         &self,
         terminals: &[Option<Arc<Terminal>>],

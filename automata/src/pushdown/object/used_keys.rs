@@ -1,9 +1,9 @@
 //! The keys that a series has used.
 //!
-//! A progress names them by a list that grows at its end. What is asked of them again and again, by all masks up to the next
-//! key, is which of them begin like the text at hand, and for that they are read out and sorted once. Only the last list is
-//! kept, and from it the one with one key more is made: a growing object is another list with each of its keys, and all of
-//! them would be the square of its size.
+//! A progress names them by a list that grows at its end. What is asked of them again and again, by all masks
+//! up to the next key, is which of them begin like the text at hand, and for that they are read out and
+//! sorted once. Only the last list is kept, and from it the one with one key more is made: a growing object
+//! is another list with each of its keys, and all of them would be the square of its size.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,8 +15,8 @@ use crate::pushdown::intern::interner::{Chains, NIL};
 pub(crate) struct LastUsed(Mutex<Option<(u32, Arc<KeySet>)>>);
 
 impl LastUsed {
-    /// The keys of a list, in order. O(their length) where neither this list nor the one that it continues was asked for
-    /// last.
+    /// The keys of a list, in order. O(their length) where neither this list nor the one that it continues
+    /// was asked for last.
     pub(crate) fn keys(&self, list: u32, lists: &Chains<u32>, texts: &Chains<u8>) -> Arc<KeySet> {
         if list == NIL {
             return Arc::default();

@@ -1,8 +1,9 @@
 //! Which rules can be empty, which can be completed at all, and which begin with themselves.
 //!
-//! All three are fixed points. The first two are the same search with different usable edges: marks spread from the
-//! start of every rule; an edge that calls something not yet known waits for it; a rule whose accepting node is
-//! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
+//! All three are fixed points. The first two are the same search with different usable edges: marks spread
+//! from the start of every rule; an edge that calls something not yet known waits for it; a rule whose
+//! accepting node is marked wakes its callers. Every edge is looked at a bounded number of times, so the
+//! passes are linear.
 
 use std::sync::Arc;
 
@@ -180,7 +181,8 @@ fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> 
     Ok(())
 }
 
-/// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty ones.
+/// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty
+/// ones.
 fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
     for series in &mut nfa.series {
         let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
@@ -321,9 +323,9 @@ type Leading = SmallVec<[u32; 2]>;
 
 /// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
 ///
-/// Inside a group a leading call is not a call: the automaton of the caller begins where the callee begins, and
-/// when the callee is complete it goes on after the call. The group thus becomes a loop, and no stack can grow
-/// without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
+/// Inside a group a leading call is not a call: the automaton of the caller begins where the callee begins,
+/// and when the callee is complete it goes on after the call. The group thus becomes a loop, and no stack can
+/// grow without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
 fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
     let rules = nfa.rules.len();
     let mut calls: Vec<(u32, u32, u32)> = Vec::new();

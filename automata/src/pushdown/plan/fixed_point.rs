@@ -55,8 +55,8 @@ struct Spread<'a> {
     open: Vec<u32>,
     /// Nodes after an edge that waits for its callee.
     waiting: FxHashMap<Callee, Vec<u32>>,
-    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
-    /// of a thousand members is not judged a thousand times.
+    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that
+    /// a series of a thousand members is not judged a thousand times.
     doubtful: Vec<u32>,
 }
 
@@ -123,8 +123,8 @@ impl Spread<'_> {
         }
     }
 
-    /// The node after some fixed text of which one was reached: most nodes are inside of some, and neither complete a rule
-    /// nor lead anywhere else. `None` where it was reached before.
+    /// The node after some fixed text of which one was reached: most nodes are inside of some, and neither
+    /// complete a rule nor lead anywhere else. `None` where it was reached before.
     fn behind_text(&mut self, mut node: u32) -> Option<u32> {
         while let [
             Edge {

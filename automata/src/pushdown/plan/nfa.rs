@@ -1,8 +1,8 @@
 //! Rules as automata over bytes and calls.
 //!
-//! Every rule, and every expression that is an item of series, becomes a small nondeterministic automaton in one
-//! shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a series and
-//! goes on when it is complete.
+//! Every rule, and every expression that is an item of series, becomes a small nondeterministic automaton in
+//! one shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a
+//! series and goes on when it is complete.
 //!
 //! ```text
 //!   list: "[" (value ("," value)*)? "]"
@@ -126,8 +126,8 @@ impl Hash for Rule {
 }
 
 impl Nfa {
-    /// The bytes cut where a range of some edge begins or ends: between two cuts all act alike. Ranges that no edge
-    /// covers may be among them.
+    /// The bytes cut where a range of some edge begins or ends: between two cuts all act alike. Ranges that
+    /// no edge covers may be among them.
     pub(crate) fn byte_ranges(&self, nodes: impl Iterator<Item = u32>) -> Vec<(u8, u8)> {
         let mut cuts = Vec::new();
         for edge in nodes.flat_map(|node| &self.nodes[node as usize]) {
@@ -191,12 +191,13 @@ impl Users {
 }
 
 /// Repetitions up to this count are copied; greater ones are counted by a progress.
-const UNROLLED: u32 = 16;
+const UNROLLED_REPETITIONS: u32 = 16;
 
 /// Builds the automata of all rules of a grammar, and reports what they take.
 pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nfa, Problem> {
     let rules = Vec::with_capacity(cfg.rules.len());
-    // Each part of an expression ends at a node, and so does each byte; expressions that stand in several places take more.
+    // Each part of an expression ends at a node, and so does each byte; expressions that stand in several
+    // places take more.
     let nodes = cfg.exprs.iter().map(|expr| match expr {
         Expr::Bytes(bytes) => bytes.len(),
         Expr::Seq(parts) => parts.len(),
@@ -249,8 +250,8 @@ struct Builder<'a> {
     nfa: Nfa,
     /// Expressions that still have to be laid between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
-    /// The rules of the items of series. Where a schema has a thousand alternatives, their objects share most members,
-    /// and text that is read by one rule is one place for all of them.
+    /// The rules of the items of series. Where a schema has a thousand alternatives, their objects share most
+    /// members, and text that is read by one rule is one place for all of them.
     items: FxHashMap<ExprId, u32>,
 }
 
@@ -342,12 +343,13 @@ impl Builder<'_> {
         match self.cfg.expr(expr) {
             Expr::Bytes(bytes) => bytes.len(),
             Expr::Seq(parts) => parts.len(),
-            Expr::Repeat { .. } => UNROLLED as usize + 2,
+            Expr::Repeat { .. } => UNROLLED_REPETITIONS as usize + 2,
             _ => 0,
         }
     }
 
-    /// Makes room for so many nodes, which are reported before they are allocated; false where the compile may not hold them.
+    /// Makes room for so many nodes, which are reported before they are allocated; false where the compile
+    /// may not hold them.
     fn reserve(&mut self, nodes: usize) -> bool {
         let (length, capacity) = (self.nfa.nodes.len(), self.nfa.nodes.capacity());
         if length + nodes <= capacity {
@@ -428,7 +430,7 @@ impl Builder<'_> {
 
     /// Lays a repetition; a loop gets a node of its own, so that nothing else can enter or leave it.
     fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
-        if min > UNROLLED || max.is_some_and(|max| max > UNROLLED) {
+        if min > UNROLLED_REPETITIONS || max.is_some_and(|max| max > UNROLLED_REPETITIONS) {
             return self.counted(body, min, max, from, to);
         }
         let mut at = self.node();

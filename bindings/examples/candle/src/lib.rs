@@ -27,11 +27,12 @@ impl Constrained {
         self.grammar.is_finished(self.state)
     }
 
-    /// The row of logits with minus infinity for every token that may not come next; tokens beyond the vocabulary of the
-    /// grammar are among these.
+    /// The row of logits with minus infinity for every token that may not come next; tokens beyond the
+    /// vocabulary of the grammar are among these.
     ///
     /// # Errors
-    /// Where the row has not one dimension, and where the mask would cost more than the limits of its grammar allow.
+    /// Where the row has not one dimension, and where the mask would cost more than the limits of its grammar
+    /// allow.
     pub fn masked(&self, logits: &Tensor) -> Result<Tensor> {
         let mask = self.grammar.try_mask(self.state).map_err(Error::wrap)?;
         let row: Vec<f32> = (0..logits.dims1()?)
@@ -50,7 +51,8 @@ impl Constrained {
     /// Lets the sampler choose among the tokens that may come next, and takes the one that it chose.
     ///
     /// # Errors
-    /// Those of [`masked`](Self::masked) and of the sampler, and where no token may come: after the end of the sequence.
+    /// Those of [`masked`](Self::masked) and of the sampler, and where no token may come: after the end of
+    /// the sequence.
     pub fn choose(&mut self, sampler: &mut LogitsProcessor, logits: &Tensor) -> Result<u32> {
         let token = sampler.sample(&self.masked(logits)?)?;
         let next = self.grammar.try_step(self.state, token).map_err(Error::wrap)?;

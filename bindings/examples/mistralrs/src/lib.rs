@@ -13,8 +13,8 @@ use mistralrs_core::CustomLogitsProcessor;
 
 /// Masks the logits of the sequences of one request.
 ///
-/// The first call is for the first token of an answer: what it is given is the prompt. Sequences of the same request share it,
-/// be they drawn side by side or one after the other.
+/// The first call is for the first token of an answer: what it is given is the prompt. Sequences of the same
+/// request share it, be they drawn side by side or one after the other.
 pub struct GrammarProcessor {
     grammar: Grammar,
     seen: Mutex<Seen>,
@@ -37,8 +37,8 @@ impl GrammarProcessor {
         }
     }
 
-    /// The state after the answer: from the longest beginning of it that was seen before, which is all but one token of it
-    /// in a loop that writes token by token.
+    /// The state after the answer: from the longest beginning of it that was seen before, which is all but
+    /// one token of it in a loop that writes token by token.
     fn state(&self, context: &[u32]) -> Result<State> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let prompt = *seen.prompt.get_or_insert(context.len());
@@ -59,7 +59,8 @@ impl GrammarProcessor {
         }
         seen.states.insert(answer.to_vec(), state);
         if let Some((_, before)) = answer.split_last() {
-            // Sequences that part here come here again only if they are drawn one after the other; then they step once more.
+            // Sequences that part here come here again only if they are drawn one after the other; then they
+            // step once more.
             seen.states.remove(before);
         }
         Ok(state)

@@ -1,4 +1,5 @@
-//! The processor called as the sampler of mistral.rs calls it: with the tokens of the prompt and of the answer so far.
+//! The processor called as the sampler of mistral.rs calls it: with the tokens of the prompt and of the
+//! answer so far.
 
 use std::sync::Arc;
 

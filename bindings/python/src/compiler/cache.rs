@@ -61,8 +61,8 @@ impl Cache {
         self.grammars.get(asked).map(Grammar::handle)
     }
 
-    /// Keeps a grammar. Where all take more than `most` bytes, those that were asked for the longest ago are forgotten until
-    /// an eighth of it is free, so that the next grammars need no count.
+    /// Keeps a grammar. Where all take more than `most` bytes, those that were asked for the longest ago are
+    /// forgotten until an eighth of it is free, so that the next grammars need no count.
     pub(super) fn keep(&mut self, asked: Asked, grammar: Grammar, most: usize) {
         self.bytes += grammar.bytes();
         self.uncounted += 1;

@@ -4,7 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 
-/// The JSON text of a schema: a text as it is, a dict or a bool, a Pydantic model, or a Pydantic `TypeAdapter`.
+/// The JSON text of a schema: a text as it is, a dict or a bool, a Pydantic model, or a Pydantic
+/// `TypeAdapter`.
 pub(super) fn schema_text(schema: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = schema.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());

@@ -1,16 +1,18 @@
-//! A small model with tokens of its own, of which the rows are mapped to the tokens that both models have: token-level intersection, TLI
-//! of [Timor et al. 2025](https://arxiv.org/abs/2502.05202).
+//! A small model with tokens of its own, of which the rows are mapped to the tokens that both models have:
+//! token-level intersection, TLI of [Timor et al. 2025](https://arxiv.org/abs/2502.05202).
 //!
 //! ```text
 //!   the text in its tokens, and drafts one by one ─► a row over its tokens ─► the logits of tokens that the model has, too ─► drafts
 //! ```
 //!
-//! A token that only one of the two has is never drafted: in the row it has no mass, and what is left is a distribution over the model's
-//! tokens like that of any draft model. So it is drawn from and verified by the same [rules](super::tokens), and the law stays what it
-//! is. Tokens are the same if they write the same bytes, control tokens if they have the same name; the ends of text of both are the same.
+//! A token that only one of the two has is never drafted: in the row it has no mass, and what is left is a
+//! distribution over the model's tokens like that of any draft model. So it is drawn from and verified by the
+//! same [rules](super::tokens), and the law stays what it is. Tokens are the same if they write the same
+//! bytes, control tokens if they have the same name; the ends of text of both are the same.
 //!
-//! The text is cut into the draft model's tokens as its tokenizer cuts it ([`Translation`]), with what others have drafted. What this
-//! model drafts stands behind that token by token, whether or not its tokenizer would cut it so.
+//! The text is cut into the draft model's tokens as its tokenizer cuts it ([`Translation`]), with what others
+//! have drafted. What this model drafts stands behind that token by token, whether or not its tokenizer would
+//! cut it so.
 
 use crate::engine::draft_model::reader::{Passage, Reader};
 use crate::engine::draft_model::tokens::TokenModel;
@@ -23,7 +25,8 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft::NodeId;
 use std::collections::HashMap;
 
-/// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the decode thread.
+/// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the
+/// decode thread.
 pub(super) const PIECE: usize = 512;
 
 /// Which of the draft model's tokens is the same as each of the model's.
@@ -34,7 +37,8 @@ impl Intersection {
         let same = |token: u32| {
             let bytes = vocabulary.bytes(token);
             match vocabulary.kind(token) {
-                // Of tokens that write the same, the first stands for all: otherwise the row would count its mass twice.
+                // Of tokens that write the same, the first stands for all: otherwise the row would count its
+                // mass twice.
                 TokenKind::Text if vocabulary.token_of(bytes) == Some(token) => own.token_of(bytes),
                 TokenKind::Special | TokenKind::Mark => {
                     let name = std::str::from_utf8(bytes).ok().filter(|name| !name.is_empty());
@@ -80,7 +84,8 @@ pub(super) struct IntersectionModel<'a> {
     pub(super) intersection: &'a Intersection,
 }
 
-/// The drafts up to one of them: the tokens of others, and behind them those that the draft model has drafted itself.
+/// The drafts up to one of them: the tokens of others, and behind them those that the draft model has drafted
+/// itself.
 fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
     let path = path(&sequence.drafts, tip);
     let drafts = path.into_iter().map(|node| &sequence.drafts[node]);
@@ -145,7 +150,8 @@ mod tests {
         Vocabulary::new(tokens, &[eos]).expect("some tokens")
     }
 
-    /// Guards against mass that is counted twice, and against ends of text that are lost because they are called otherwise.
+    /// Guards against mass that is counted twice, and against ends of text that are lost because they are
+    /// called otherwise.
     #[test]
     fn what_both_have_is_what_writes_the_same_or_has_the_same_name() {
         use TokenKind::{Special, Text, Unused};

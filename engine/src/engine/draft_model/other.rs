@@ -1,15 +1,17 @@
-//! A small model with tokens of its own, which drafts text where nothing is left to chance, and tokens that both models
-//! [share](super::intersection) where something is.
+//! A small model with tokens of its own, which drafts text where nothing is left to chance, and tokens that
+//! both models [share](super::intersection) where something is.
 //!
-//! Text is drafted by string-level exact match, SLEM of [Timor et al. 2025](https://arxiv.org/abs/2502.05202):
+//! Text is drafted by string-level exact match, SLEM of [Timor et al.
+//! 2025](https://arxiv.org/abs/2502.05202):
 //!
 //! ```text
 //!   the text in its tokens ─► its likeliest tokens that the grammar allows ─► bytes ─► the model's tokens ─► drafts
 //! ```
 //!
-//! Every token of the model may be drafted so, also those that the draft model lacks. What is drafted is the likeliest text: at
-//! temperature 0 that is what the model is going to write if the two agree. At another temperature a guess by chance is accepted more
-//! often than the likeliest token, if it is made with the probabilities of the draft model, and those are about its own tokens.
+//! Every token of the model may be drafted so, also those that the draft model lacks. What is drafted is the
+//! likeliest text: at temperature 0 that is what the model is going to write if the two agree. At another
+//! temperature a guess by chance is accepted more often than the likeliest token, if it is made with the
+//! probabilities of the draft model, and those are about its own tokens.
 
 use crate::config::EngineConfig;
 use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, PIECE};
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How many of the likeliest tokens are tried until the grammar allows one.
-const TRIED: usize = 8;
+const TRIED_TOKENS: usize = 8;
 /// The rounds of work that it may take to ask the grammar about one of them.
 const BRIEF: usize = 1 << 11;
 
@@ -97,7 +99,8 @@ impl OtherTokens {
         self.reader.reset(config);
     }
 
-    /// Lengthens the drafts of these sequences: by text at temperature 0, and by tokens at another. Says how many passes that took.
+    /// Lengthens the drafts of these sequences: by text at temperature 0, and by tokens at another. Says how
+    /// many passes that took.
     pub(super) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
@@ -117,8 +120,8 @@ impl OtherTokens {
         Ok(rounds + self.propose_text(&mut greedy, errands, grace)?)
     }
 
-    /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the model's tokens. Says how
-    /// many passes that took.
+    /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the
+    /// model's tokens. Says how many passes that took.
     fn propose_text(
         &mut self,
         sequences: &mut [&mut Sequence],
@@ -160,7 +163,8 @@ impl OtherTokens {
         Ok(rounds)
     }
 
-    /// Begins to write behind a sequence and its drafts, if there is room and its text is translated to the end.
+    /// Begins to write behind a sequence and its drafts, if there is room and its text is translated to the
+    /// end.
     fn begin(&mut self, index: usize, sequence: &mut Sequence) -> Option<Writing> {
         let wanted = sequence.room().min(sequence.reach);
         let wanted = wanted
@@ -267,13 +271,13 @@ impl Writing {
         }
     }
 
-    /// Writes the likeliest token of a row that the grammar allows; whether another one is to follow. Where nothing is allowed, or the
-    /// draft model would rather end, nothing is written.
+    /// Writes the likeliest token of a row that the grammar allows; whether another one is to follow. Where
+    /// nothing is allowed, or the draft model would rather end, nothing is written.
     fn write(&mut self, own: &Vocabulary, row: &[f32]) -> bool {
         let Ok(row) = Distribution::new(row) else {
             return false;
         };
-        for (token, _) in row.top(TRIED) {
+        for (token, _) in row.top(TRIED_TOKENS) {
             if own.kind(token) != TokenKind::Text {
                 match &self.at {
                     // The grammar may want more.

@@ -1,6 +1,7 @@
 //! What a draft model has read: its own cache of keys and values, and what of it is still of use.
 //!
-//! The cache is a convenience. A text that finds no room in it goes without drafts; nobody is preempted for one.
+//! The cache is a convenience. A text that finds no room in it goes without drafts; nobody is preempted for
+//! one.
 
 use crate::blocks::{Blocks, Table};
 use crate::config::EngineConfig;
@@ -167,8 +168,8 @@ impl Track {
         self.text + self.tail.len()
     }
 
-    /// Keeps of what was read what the passage still has, and without its last token: that is fed again if need be, since
-    /// its row is what this is about.
+    /// Keeps of what was read what the passage still has, and without its last token: that is fed again if
+    /// need be, since its row is what this is about.
     fn meet(&mut self, passage: &Passage, unchanged: usize) {
         let mut read = self.text.min(unchanged);
         if read == self.text {
@@ -190,8 +191,8 @@ impl Track {
 mod tests {
     use super::*;
 
-    /// Guards against copies of the whole text, and against forgetting where it was rewound: what is remembered are drafts, and
-    /// what is known to be read is what a comparison of all tokens finds.
+    /// Guards against copies of the whole text, and against forgetting where it was rewound: what is
+    /// remembered are drafts, and what is known to be read is what a comparison of all tokens finds.
     #[test]
     fn a_track_holds_drafts_alone_and_knows_what_was_read() {
         let prompt = 5000;

@@ -1,17 +1,18 @@
-//! Drafts of a small model whose rows are about the tokens of the big one: by [nature](super::same), or because they were
-//! [mapped](super::intersection) to them.
+//! Drafts of a small model whose rows are about the tokens of the big one: by [nature](super::same), or
+//! because they were [mapped](super::intersection) to them.
 //!
-//! It draws from its own rows, inside the same mask and warping as the big model. With which random numbers depends on how the request wants drafts verified ([`Verification`]):
+//! It draws from its own rows, inside the same mask and warping as the big model. With which random numbers
+//! depends on how the request wants drafts verified ([`Verification`]):
 //!
-//! * by the residual rule and by k-seq: with numbers of their own, and the row is kept with the token until it is verified.
-//!   From then on the token *must* be verified, whatever it is: to drop it because it ends the text, or because its grammar
-//!   is slow to say what follows, would make such tokens rarer than the law says. So it stays as the last of the draft,
-//!   with nothing behind it.
-//! * by drawing once: with the very numbers that the big model's draws will use, so that where the two models agree about
-//!   a row, they draw the same token even at a high temperature.
+//! * by the residual rule and by k-seq: with numbers of their own, and the row is kept with the token until
+//!   it is verified. From then on the token *must* be verified, whatever it is: to drop it because it ends
+//!   the text, or because its grammar is slow to say what follows, would make such tokens rarer than the law
+//!   says. So it stays as the last of the draft, with nothing behind it.
+//! * by drawing once: with the very numbers that the big model's draws will use, so that where the two models
+//!   agree about a row, they draw the same token even at a high temperature.
 //!
-//! Several candidates at a place make a comb: each pass goes on behind the first of them, whatever it is, and the others are
-//! there for the case that it is rejected.
+//! Several candidates at a place make a comb: each pass goes on behind the first of them, whatever it is, and
+//! the others are there for the case that it is rejected.
 //!
 //! ```text
 //!   text ─┬─ a ─┬─ d ─┬─ g       rows of the draft model: after the text, a and ad
@@ -99,8 +100,8 @@ impl TokenDrafter {
         self.columns.left_out(width)
     }
 
-    /// Lengthens the drafts of these sequences, each of which is a chain, all of them by one place a pass. A sequence whose mask
-    /// is not there within the grace drafts no further. Says how many passes that took.
+    /// Lengthens the drafts of these sequences, each of which is a chain, all of them by one place a pass. A
+    /// sequence whose mask is not there within the grace drafts no further. Says how many passes that took.
     pub(super) fn propose(
         &self,
         model: &mut impl TokenModel,
@@ -141,7 +142,8 @@ impl TokenDrafter {
         Ok(rounds)
     }
 
-    /// Draws the next drafts of each of these sequences that has a row, on several threads if there is much to draw from.
+    /// Draws the next drafts of each of these sequences that has a row, on several threads if there is much
+    /// to draw from.
     fn draw(
         &self,
         sequences: &mut [&mut Sequence],
@@ -186,15 +188,17 @@ pub(super) fn drafted(sequence: &Sequence, tip: Option<NodeId>) -> Vec<u32> {
     path.map(|node| sequence.drafts[node].token).collect()
 }
 
-/// How many tokens are drafted side by side at the next place: as many as the request says, as far as there is room.
+/// How many tokens are drafted side by side at the next place: as many as the request says, as far as there
+/// is room.
 fn beside(sequence: &Sequence) -> usize {
     let room = sequence.room().min(sequence.reach);
     let candidates = sequence.request.speculation.candidates.max(1);
     candidates.min(room.saturating_sub(sequence.drafts.len()))
 }
 
-/// Drafts the tokens that were drawn where they are worth feeding; the sequences that go on, with what may come next. Without a
-/// token this asks for the mask alone. Sampled tokens are drafted in any case; see the module.
+/// Drafts the tokens that were drawn where they are worth feeding; the sequences that go on, with what may
+/// come next. Without a token this asks for the mask alone. Sampled tokens are drafted in any case; see the
+/// module.
 fn read(
     vocabulary: &Arc<Vocabulary>,
     sequences: &mut [&mut Sequence],
@@ -282,8 +286,8 @@ fn draw(
     })
 }
 
-/// The tokens that are drafted side by side, in the order in which they are tried. How many are drawn depends on the room alone: a
-/// rule that judges them together looks at their number.
+/// The tokens that are drafted side by side, in the order in which they are tried. How many are drawn depends
+/// on the room alone: a rule that judges them together looks at their number.
 fn candidates(
     sequence: &Sequence,
     row: Distribution<'_>,
@@ -292,8 +296,8 @@ fn candidates(
 ) -> Vec<(u32, Proposal)> {
     let count = beside(sequence);
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-    // A later pass that drafts for this position again has numbers of its own. What is drafted again because it
-    // was never verified is the same token.
+    // A later pass that drafts for this position again has numbers of its own. What is drafted again because
+    // it was never verified is the same token.
     let pass = (sequence.drafted as u32).wrapping_mul(sequence.request.speculation.candidates.max(1) as u32);
     let number = |candidate: usize| {
         place

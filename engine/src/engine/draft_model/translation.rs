@@ -5,8 +5,8 @@
 //!   <|im_start|>  a control token is the one of the same name, or nothing
 //! ```
 //!
-//! A text grows at its end, so what was translated stays: only the last few tokens of the draft model are cut again, with what has
-//! come after them, because they may be longer in running text.
+//! A text grows at its end, so what was translated stays: only the last few tokens of the draft model are cut
+//! again, with what has come after them, because they may be longer in running text.
 
 use crate::error::EngineError;
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -86,7 +86,8 @@ impl Translated {
 
 impl Translation {
     /// # Errors
-    /// The draft model has no tokens that write some token of the model, so that it cannot read what the model writes.
+    /// The draft model has no tokens that write some token of the model, so that it cannot read what the
+    /// model writes.
     pub(super) fn new(
         vocabulary: Arc<Vocabulary>,
         tokeniser: Arc<dyn Tokenise + Sync>,
@@ -116,7 +117,8 @@ impl Translation {
         &self.own.vocabulary
     }
 
-    /// Brings what the draft model reads up to date with a text of which so many tokens are those of the last time.
+    /// Brings what the draft model reads up to date with a text of which so many tokens are those of the last
+    /// time.
     pub(super) fn follow(&self, translated: &mut Translated, text: Joined<'_>, unchanged: usize) {
         let kept = unchanged.min(translated.ends.len()).min(text.len);
         if kept == text.len && kept == translated.ends.len() {
@@ -174,7 +176,8 @@ impl Translation {
         self.own.vocabulary.special(name).filter(|_| !name.is_empty())
     }
 
-    /// A text in the draft model's tokens: those of its tokeniser where they write just that, and the longest ones otherwise.
+    /// A text in the draft model's tokens: those of its tokeniser where they write just that, and the longest
+    /// ones otherwise.
     fn own_tokens(&self, bytes: &[u8]) -> Vec<u32> {
         let cut = self.own.tokeniser.tokens(bytes).unwrap_or_default();
         match writes(&self.own.vocabulary, &cut, bytes) {
@@ -183,8 +186,8 @@ impl Translation {
         }
     }
 
-    /// Text that the draft model goes on with behind a text, in the model's tokens. Of text that may go on (`is_open`), the last token
-    /// is left out where there are others: the model may write a longer one.
+    /// Text that the draft model goes on with behind a text, in the model's tokens. Of text that may go on
+    /// (`is_open`), the last token is left out where there are others: the model may write a longer one.
     pub(super) fn drafted(&self, text: &[u32], bytes: &[u8], is_open: bool) -> Vec<u32> {
         let whole = match std::str::from_utf8(bytes) {
             Ok(_) => bytes,
@@ -246,7 +249,8 @@ fn writes(vocabulary: &Vocabulary, tokens: &[u32], bytes: &[u8]) -> bool {
     tokens.iter().all(is_next) && rest.is_empty()
 }
 
-/// A text by the longest token at each place, or by bytes where that leads nowhere; `None` if the vocabulary cannot write it so.
+/// A text by the longest token at each place, or by bytes where that leads nowhere; `None` if the vocabulary
+/// cannot write it so.
 fn spelled(vocabulary: &Arc<Vocabulary>, bytes: &[u8]) -> Option<Vec<u32>> {
     let longest = || lexiform_law::draft::LongestMatch(vocabulary.clone()).tokens(bytes);
     let by_bytes = || {
@@ -298,8 +302,8 @@ mod tests {
         kept.flat_map(|&token| vocabulary.bytes(token)).copied().collect()
     }
 
-    /// Guards against texts that fall apart where they grow, are cut back or have control tokens, and against a draft model that takes
-    /// for read what has changed.
+    /// Guards against texts that fall apart where they grow, are cut back or have control tokens, and against
+    /// a draft model that takes for read what has changed.
     #[test]
     fn a_translated_text_writes_the_text_and_says_what_has_changed() {
         let translation = translation();

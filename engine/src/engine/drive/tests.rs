@@ -1,4 +1,5 @@
-//! Drivers that do what no request asks for yet, over a model that reads its prefix back from the blocks it is given.
+//! Drivers that do what no request asks for yet, over a model that reads its prefix back from the blocks it
+//! is given.
 
 use super::*;
 use crate::config::EngineConfig;
@@ -126,8 +127,8 @@ fn chance() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Whatever is forked, taken back and given up, every branch goes on with the text that the model writes after it: the blocks
-/// that it reads are its own, whoever wrote them.
+/// Whatever is forked, taken back and given up, every branch goes on with the text that the model writes
+/// after it: the blocks that it reads are its own, whoever wrote them.
 #[test]
 fn branches_that_fork_and_go_back_keep_their_texts() {
     for (block_size, max_running, blocks) in
@@ -225,7 +226,8 @@ fn branches_may_wait_for_each_other() {
     assert_eq!(core.stats.steps, 1 + 6, "they draw together");
 }
 
-/// Given tokens count as if they had been drawn, however many passes they take, and the text goes on after them.
+/// Given tokens count as if they had been drawn, however many passes they take, and the text goes on after
+/// them.
 #[test]
 fn given_tokens_are_counted_as_if_they_were_drawn() {
     for (given, max_step_tokens) in [(1, 512), (3, 512), (150, 512), (40, 7)] {

@@ -6,10 +6,11 @@
 //!                                                └─► law, on several threads ──► written
 //! ```
 //!
-//! A device that draws brings some bytes of a row to memory; what needs the row itself (the global law, filters that look at the
-//! whole law, tokens that a draft model sampled, numbers about other tokens) brings the row, and so do penalties and filters that
-//! the device does not know. Where the next pass is fed with what the device draws
-//! ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait for them.
+//! A device that draws brings some bytes of a row to memory; what needs the row itself (the global law,
+//! filters that look at the whole law, tokens that a draft model sampled, numbers about other tokens) brings
+//! the row, and so do penalties and filters that the device does not know. Where the next pass is fed with
+//! what the device draws ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait
+//! for them.
 
 use super::Core;
 use crate::blocks::Blocks;
@@ -56,8 +57,8 @@ type Bundle<'a> = Vec<(Task<'a>, Vec<Row<'a>>)>;
 impl Core {
     /// Draws for all sequences that have rows and know what is allowed there; what became of each.
     ///
-    /// Sequences under the global law that share what their attempts teach are drawn one after the other: which text a seed
-    /// gives must not depend on which thread was faster.
+    /// Sequences under the global law that share what their attempts teach are drawn one after the other:
+    /// which text a seed gives must not depend on which thread was faster.
     pub(super) fn write(
         &mut self,
         pass: &mut Pass,
@@ -144,8 +145,8 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
-    /// Draws from a pass, as far as its flight does that, and begins the next one if the host need not see the draws before that. The pass
-    /// is over then.
+    /// Draws from a pass, as far as its flight does that, and begins the next one if the host need not see
+    /// the draws before that. The pass is over then.
     fn draw(
         &mut self,
         pass: &mut Pass,
@@ -169,7 +170,8 @@ impl Device<'_> {
         }
     }
 
-    /// Starts the draws and the next pass behind them, and waits for the draws; whether they could be started.
+    /// Starts the draws and the next pass behind them, and waits for the draws; whether they could be
+    /// started.
     fn draw_and_lead(
         &mut self,
         pass: &mut Pass,
@@ -202,7 +204,8 @@ impl Device<'_> {
     }
 }
 
-/// Gives each task of one row the token that was drawn from it; the sequences of rows that have to be looked at.
+/// Gives each task of one row the token that was drawn from it; the sequences of rows that have to be looked
+/// at.
 fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
     let mut undrawn = Vec::new();
     for (task, drawn) in tasks.iter_mut().zip(drawn) {
@@ -228,7 +231,8 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     let drawn = flight.draw(&asks)?;
     let mut by_row: HashMap<usize, Option<Drawn>> = rows.into_iter().zip(drawn).collect();
     for task in tasks.iter_mut().filter(|task| task.can_stay()) {
-        // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be looked at.
+        // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be
+        // looked at.
         let drawn: Vec<_> = task.rows.clone().map(|row| by_row.remove(&row)).collect();
         let is_whole = drawn.iter().all(|drawn| !matches!(drawn, Some(None)));
         task.drawn = is_whole.then(|| drawn.into_iter().map(Option::flatten).collect());

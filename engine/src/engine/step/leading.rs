@@ -1,4 +1,5 @@
-//! Passes that are begun behind the draws of another one: when that may be, and how the loop goes on from them.
+//! Passes that are begun behind the draws of another one: when that may be, and how the loop goes on from
+//! them.
 
 use super::Core;
 use crate::engine::ahead::{Admitted, Ahead, Lead, Next, Pass};
@@ -7,7 +8,8 @@ use crate::sampling::can_stay;
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 
-/// Passes after which those are looked at again who wait and could not be admitted: what another owner holds may have become too much.
+/// Passes after which those are looked at again who wait and could not be admitted: what another owner holds
+/// may have become too much.
 const LOOKED_AT_EVERY: u64 = 16;
 
 impl Core {
@@ -36,7 +38,8 @@ impl Core {
         self.ahead.take()
     }
 
-    /// Goes on from a pass that was begun ahead; `None` if all who wanted its rows have ended, or wait for their grammars.
+    /// Goes on from a pass that was begun ahead; `None` if all who wanted its rows have ended, or wait for
+    /// their grammars.
     pub(super) fn go_on(&mut self, ahead: Ahead) -> Option<Pass> {
         let works = ahead.works(&self.scheduler.running);
         if works.is_empty() {
@@ -65,7 +68,8 @@ impl Core {
         })
     }
 
-    /// What is to be fed behind the draws of a pass, with room for it; `None` if the next pass has to wait for the host.
+    /// What is to be fed behind the draws of a pass, with room for it; `None` if the next pass has to wait
+    /// for the host.
     pub(super) fn lead(&mut self, pass: &Pass, flight: &dyn Flight) -> Option<Lead> {
         if !flight.starts_draws() || pass.drafted || !self.is_steady(&pass.works) {
             return None;
@@ -121,7 +125,8 @@ impl Core {
                     }
     }
 
-    /// Waits for the pass that was begun ahead, of which nobody wants a row. What it ends with is nobody's business.
+    /// Waits for the pass that was begun ahead, of which nobody wants a row. What it ends with is nobody's
+    /// business.
     pub(crate) fn settle(&mut self) {
         if let Some(Ahead {
             flight: Ok(mut flight),

@@ -45,8 +45,8 @@ impl Core {
         })
     }
 
-    /// Lets the draft model go on with the drafts of sequences whose grammars are quick, as far as that pays; how long it
-    /// took.
+    /// Lets the draft model go on with the drafts of sequences whose grammars are quick, as far as that pays;
+    /// how long it took.
     pub(super) fn propose(&mut self) -> Duration {
         let Some(model) = &mut self.draft_model else {
             return Duration::ZERO;
@@ -84,7 +84,8 @@ impl Core {
         begun.elapsed()
     }
 
-    /// Has other threads find the masks of all rows that are not known yet; whether there are any to wait for.
+    /// Has other threads find the masks of all rows that are not known yet; whether there are any to wait
+    /// for.
     pub(super) fn ask_for_masks(&mut self, works: &[Work]) -> bool {
         let running = &mut self.scheduler.running;
         let mut asked = false;
@@ -132,7 +133,8 @@ impl Core {
         self.model.submit(&feeds)
     }
 
-    /// Waits for the masks of a pass, but not for long; before that for the pass itself, unless another one is to begin behind its draws.
+    /// Waits for the masks of a pass, but not for long; before that for the pass itself, unless another one
+    /// is to begin behind its draws.
     pub(super) fn land(&mut self, pass: &mut Pass) -> Result<Box<dyn Flight>, EngineError> {
         let nothing: Result<Box<dyn Flight>, EngineError> = Ok(Box::<Landed>::default());
         let mut flight = std::mem::replace(&mut pass.flight, nothing)?;

@@ -68,7 +68,8 @@ impl Core {
             let text = left.as_ref().unwrap_or(&sequence.tokens);
             blocks.commit(&mut sequence.table, text, computed);
             if let Some(left) = &left {
-                // What the failed attempts computed is remembered by its tokens; this one goes on with what is the same.
+                // What the failed attempts computed is remembered by its tokens; this one goes on with what
+                // is the same.
                 sequence.computed = common(left, &sequence.tokens).min(computed);
                 blocks.rewind(&mut sequence.table, sequence.computed);
             }
@@ -126,7 +127,8 @@ struct Moved {
     slots: Vec<usize>,
 }
 
-/// Which slots have to move: the drafts lie after the text in the order of the tree, and it goes on with a path of them.
+/// Which slots have to move: the drafts lie after the text in the order of the tree, and it goes on with a
+/// path of them.
 fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
     let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
     (!lies_right).then(|| Moved {

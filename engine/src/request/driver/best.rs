@@ -1,7 +1,7 @@
 //! The best of several samples: those that the model itself finds likeliest, token for token.
 //!
-//! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are favoured. Nothing is
-//! heard of any before all of them have ended.
+//! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are
+//! favoured. Nothing is heard of any before all of them have ended.
 
 use super::{Branch, Driver, News, Order, Orders, Report, Samples, Verdict};
 use crate::error::EngineError;

@@ -1,12 +1,14 @@
-//! Markov chains: a text is cut, its rest drawn anew, and the new text accepted or not, for a number of steps.
+//! Markov chains: a text is cut, its rest drawn anew, and the new text accepted or not, for a number of
+//! steps.
 //!
 //! ```text
 //!   read the prompt (branch 0) ─► fork, draw to the end ─► the first text
 //!     each step:  fork of branch 0 ─ go on with what is kept ─ draw to the end ─► accepted: the text from now on
 //! ```
 //!
-//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform_law::Chain`]. Branches that have
-//! ended cannot be forked, so what a step keeps of its text is read again, many tokens a pass.
+//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform_law::Chain`].
+//! Branches that have ended cannot be forked, so what a step keeps of its text is read again, many tokens a
+//! pass.
 //!
 //! Nothing is heard of a text before its chain has made all its steps.
 
@@ -98,7 +100,8 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         let chains = self.links.len() as Branch;
         let link = &mut self.links[answer];
         let kept = link.chain.cut(&mut link.chooser);
-        // Numbers of its own, whichever chain is faster: a branch draws by its number, and a seed names the texts of all chains.
+        // Numbers of its own, whichever chain is faster: a branch draws by its number, and a seed names the
+        // texts of all chains.
         let branch = link.drawing + chains;
         link.drawing = branch;
         orders.push_back(Order::Fork {

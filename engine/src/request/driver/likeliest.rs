@@ -1,15 +1,17 @@
-//! The search for the likeliest options, best first: no option is likelier than what it begins with, so a node that is less
-//! likely than an option which is known need not be fed.
+//! The search for the likeliest options, best first: no option is likelier than what it begins with, so a
+//! node that is less likely than an option which is known need not be fed.
 //!
-//! This finds the options that weighing all of them would find, and was proposed for spans of a text that answer a question
-//! (exact-extract, *How Optimal is Greedy Decoding for Extractive Question Answering?*, arXiv 2108.05857). A pass has room for more than the nodes
-//! whose probability is known, so some that lie below the likeliest of them are fed on the chance that they will be wanted.
+//! This finds the options that weighing all of them would find, and was proposed for spans of a text that
+//! answer a question (exact-extract, *How Optimal is Greedy Decoding for Extractive Question Answering?*,
+//! arXiv 2108.05857). A pass has room for more than the nodes whose probability is known, so some that lie
+//! below the likeliest of them are fed on the chance that they will be wanted.
 
 use crate::request::options::Options;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Nodes of a piece that are fed before the probability of what they go on from is known. Each may be in vain.
+/// Nodes of a piece that are fed before the probability of what they go on from is known. Each may be in
+/// vain.
 const GUESSED: usize = 64;
 /// The logarithm of how likely a node is taken to be after the one before it, while that is not known.
 const GUESS: f64 = -1.0;
@@ -24,7 +26,7 @@ pub(super) struct Likeliest {
 }
 
 /// A node that may be fed.
-struct Open {
+struct OpenNode {
     /// An upper bound of the options behind it, or a guess.
     bound: f64,
     node: usize,
@@ -93,8 +95,8 @@ impl Likeliest {
         let open = options
             .below(root)
             .filter(|&node| self.may_matter(node) && is_wanted(node));
-        let mut open: BinaryHeap<Open> = open
-            .map(|node| Open {
+        let mut open: BinaryHeap<OpenNode> = open
+            .map(|node| OpenNode {
                 bound: self.nodes[node],
                 node,
                 is_guess: false,
@@ -102,15 +104,17 @@ impl Likeliest {
             .collect();
         let guesses = |node: usize, bound: f64| {
             let unknown = options.children(node).filter(|&child| self.nodes[child].is_nan());
-            unknown.filter(|&child| is_wanted(child)).map(move |node| Open {
-                bound: bound + GUESS,
-                node,
-                is_guess: true,
-            })
+            unknown
+                .filter(|&child| is_wanted(child))
+                .map(move |node| OpenNode {
+                    bound: bound + GUESS,
+                    node,
+                    is_guess: true,
+                })
         };
         open.extend(guesses(root, self.nodes[root]));
         let (mut piece, mut guessed) = (BTreeSet::new(), 0);
-        while let Some(Open {
+        while let Some(OpenNode {
             bound,
             node,
             is_guess,
@@ -132,7 +136,7 @@ impl Likeliest {
     }
 }
 
-impl Ord for Open {
+impl Ord for OpenNode {
     fn cmp(&self, other: &Self) -> Ordering {
         self.bound
             .total_cmp(&other.bound)
@@ -140,16 +144,16 @@ impl Ord for Open {
     }
 }
 
-impl PartialOrd for Open {
+impl PartialOrd for OpenNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Open {
+impl PartialEq for OpenNode {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Open {}
+impl Eq for OpenNode {}

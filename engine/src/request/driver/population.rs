@@ -1,4 +1,5 @@
-//! Particles: several texts under way with weights, of which unlikely ones give way to copies of likelier ones.
+//! Particles: several texts under way with weights, of which unlikely ones give way to copies of likelier
+//! ones.
 //!
 //! ```text
 //!   read the prompt ─┬─ draw ─┐          ┌─ draw ─┐
@@ -6,9 +7,10 @@
 //!                    └─ draw ─┘          └─ draw ─┘
 //! ```
 //!
-//! Weights, resampling and the choice of the answer are those of [`lexiform_law::Particles`]; here they meet branches. A
-//! particle that was copied goes on in its branch, and each copy in a fork of it. Texts that have ended are not forked:
-//! several particles can stand for one of them. Without resampling nobody waits for the others.
+//! Weights, resampling and the choice of the answer are those of [`lexiform_law::Particles`]; here they meet
+//! branches. A particle that was copied goes on in its branch, and each copy in a fork of it. Texts that have
+//! ended are not forked: several particles can stand for one of them. Without resampling nobody waits for the
+//! others.
 //!
 //! Nothing is heard of any text before the last has ended.
 
@@ -20,7 +22,7 @@ use std::sync::Arc;
 
 /// Where a particle is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
+enum ParticleStage {
     /// A pass will bring it a token.
     Drawing,
     /// It waits for the others.
@@ -35,7 +37,7 @@ enum Stage {
 #[derive(Clone, Debug)]
 struct Particle {
     branch: Branch,
-    stage: Stage,
+    stage: ParticleStage,
     /// Tokens of its text.
     tokens: usize,
     /// The tokens themselves, once it is whole.
@@ -95,7 +97,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         orders.extend(branches.clone().map(Order::Draw));
         let particle = |branch| Particle {
             branch,
-            stage: Stage::Drawing,
+            stage: ParticleStage::Drawing,
             tokens: 0,
             text: Arc::default(),
             weighed: 0.0,
@@ -104,15 +106,16 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
     }
 
     /// Brings the weight of the particle that a report is of up to date.
-    fn weigh(&mut self, report: &Report, stage: Stage) {
-        let is_its =
-            |particle: &Particle| particle.branch == report.branch && particle.stage == Stage::Drawing;
+    fn weigh(&mut self, report: &Report, stage: ParticleStage) {
+        let is_its = |particle: &Particle| {
+            particle.branch == report.branch && particle.stage == ParticleStage::Drawing
+        };
         let Some(number) = self.particles.iter().position(is_its) else {
             return;
         };
         let particle = &mut self.particles[number];
         let factor = match stage {
-            Stage::Lost => LogWeight::zero(),
+            ParticleStage::Lost => LogWeight::zero(),
             _ => LogWeight::from_ln(report.log_weight - particle.weighed),
         };
         self.weights.weigh(number, factor);
@@ -125,7 +128,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         if self
             .particles
             .iter()
-            .any(|particle| particle.stage == Stage::Drawing)
+            .any(|particle| particle.stage == ParticleStage::Drawing)
         {
             return;
         }
@@ -137,7 +140,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         if self
             .particles
             .iter()
-            .all(|particle| matches!(particle.stage, Stage::Ended | Stage::Lost))
+            .all(|particle| matches!(particle.stage, ParticleStage::Ended | ParticleStage::Lost))
         {
             self.choose(orders);
         }
@@ -147,9 +150,9 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         let waiting = self
             .particles
             .iter_mut()
-            .filter(|particle| particle.stage == Stage::Waiting);
+            .filter(|particle| particle.stage == ParticleStage::Waiting);
         for particle in waiting {
-            particle.stage = Stage::Drawing;
+            particle.stage = ParticleStage::Drawing;
             orders.push_back(Order::Draw(particle.branch));
         }
     }
@@ -167,7 +170,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         for (place, &ancestor) in ancestors.iter().enumerate() {
             let mut particle = old[ancestor].clone();
             let is_copy = place > 0 && ancestors[place - 1] == ancestor;
-            if is_copy && particle.stage == Stage::Waiting {
+            if is_copy && particle.stage == ParticleStage::Waiting {
                 let of = std::mem::replace(&mut particle.branch, self.next_branch);
                 self.next_branch += 1;
                 orders.push_back(Order::Fork {
@@ -202,7 +205,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
     /// What has become of all particles.
     fn texts(&self) -> Vec<request::Particle> {
         let text = |(number, particle): (usize, &Particle)| request::Particle {
-            tokens: (particle.stage == Stage::Ended).then(|| particle.text.clone()),
+            tokens: (particle.stage == ParticleStage::Ended).then(|| particle.text.clone()),
             log_weight: self.weights.weight(number).ln(),
         };
         self.particles.iter().enumerate().map(text).collect()
@@ -226,15 +229,17 @@ impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
                 orders.extend((0..self.wanted.len()).map(fail));
                 return self.give_up(orders);
             }
-            News::Drew | News::Scored | News::Ranked | News::Weighed => self.weigh(report, Stage::Waiting),
-            News::Ended(_) if report.is_whole() => self.weigh(report, Stage::Ended),
+            News::Drew | News::Scored | News::Ranked | News::Weighed => {
+                self.weigh(report, ParticleStage::Waiting)
+            }
+            News::Ended(_) if report.is_whole() => self.weigh(report, ParticleStage::Ended),
             News::Ended(_) => {
-                self.weigh(report, Stage::Lost);
+                self.weigh(report, ParticleStage::Lost);
                 orders.push_back(Order::Drop(report.branch));
             }
             News::Failed(error) => {
                 self.failure.get_or_insert(error.clone());
-                self.weigh(report, Stage::Lost);
+                self.weigh(report, ParticleStage::Lost);
                 orders.push_back(Order::Drop(report.branch));
             }
         }

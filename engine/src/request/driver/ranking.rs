@@ -5,11 +5,12 @@
 //!          ─ feed the next ones ─► …                                      ─► Σ along each option
 //! ```
 //!
-//! A piece of the tree is fed below the prompt like a draft, with those nodes fed again that lie between. Where these would
-//! take a large part of the pass, the branch first goes on to a node further down, from which the piece hangs, and keeps the
-//! keys and values of the way there; afterwards it goes back. Nodes from which nothing follows are not fed, because what is
-//! wanted of them stands in the rows before them, and neither are nodes that the grammar forbids. Where only the likeliest options
-//! are wanted, [`Likeliest`] says which nodes are fed.
+//! A piece of the tree is fed below the prompt like a draft, with those nodes fed again that lie between.
+//! Where these would take a large part of the pass, the branch first goes on to a node further down, from
+//! which the piece hangs, and keeps the keys and values of the way there; afterwards it goes back. Nodes from
+//! which nothing follows are not fed, because what is wanted of them stands in the rows before them, and
+//! neither are nodes that the grammar forbids. Where only the likeliest options are wanted, [`Likeliest`]
+//! says which nodes are fed.
 
 use super::likeliest::Likeliest;
 use super::{Branch, Driver, News, Of, Order, Orders, Report, Weight};
@@ -42,8 +43,8 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// Weighs options in pieces of at most so many nodes; with the ends of the options, or without; all of them, or so many of the
-    /// likeliest.
+    /// Weighs options in pieces of at most so many nodes; with the ends of the options, or without; all of
+    /// them, or so many of the likeliest.
     pub(crate) fn new(options: Arc<Options>, most: usize, with_ends: bool, likeliest: Option<usize>) -> Self {
         let nodes = options.nodes();
         Ranking {
@@ -83,14 +84,16 @@ impl Ranking {
         None
     }
 
-    /// Where the piece hangs that begins with a node: so near that few nodes are fed again, and no further down.
+    /// Where the piece hangs that begins with a node: so near that few nodes are fed again, and no further
+    /// down.
     fn root_for(&self, node: usize) -> usize {
         let above = self.options.parent(node);
         let depth = self.options.depth(above).saturating_sub(self.most / FED_AGAIN);
         self.options.ancestor(above, depth)
     }
 
-    /// The nodes to feed below a root, as many of those that come next as there is room for, with those between.
+    /// The nodes to feed below a root, as many of those that come next as there is room for, with those
+    /// between.
     fn piece_below(&self, root: usize) -> Vec<usize> {
         if let Some(likeliest) = &self.likeliest {
             return likeliest.piece(&self.options, (root, self.most), |node| self.is_wanted(node));
@@ -113,8 +116,8 @@ impl Ranking {
         piece.into_iter().collect()
     }
 
-    /// Orders the next piece, or ends the request. Where a pass brought nothing, because there was no room for what lies
-    /// between, the branch goes on to the node itself: that needs room for one token at a time.
+    /// Orders the next piece, or ends the request. Where a pass brought nothing, because there was no room
+    /// for what lies between, the branch goes on to the node itself: that needs room for one token at a time.
     fn go_on(&mut self, branch: Branch, brought: bool, orders: &mut Orders) {
         let Some(node) = self.advance() else {
             orders.extend([Order::Rewind { branch, to: 0 }, Order::End(branch)]);

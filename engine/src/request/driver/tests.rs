@@ -1,4 +1,5 @@
-//! Drivers over a model that is a table: every path of choices enumerated, so that their laws are computed, not estimated.
+//! Drivers over a model that is a table: every path of choices enumerated, so that their laws are computed,
+//! not estimated.
 
 use super::*;
 use crate::request::Diagnostics;
@@ -13,8 +14,8 @@ const END: u32 = 2;
 
 type Word = Vec<u32>;
 
-/// Words of three letters. After a leading 0 the model writes 0 one time in ten; all words with a leading 1 are valid, and
-/// `000`.
+/// Words of three letters. After a leading 0 the model writes 0 one time in ten; all words with a leading 1
+/// are valid, and `000`.
 fn row(prefix: &[u32]) -> [f64; 3] {
     match (prefix.len(), prefix.first()) {
         (3, _) => [0.0, 0.0, 1.0],
@@ -99,7 +100,8 @@ impl Text {
     }
 }
 
-/// The loop: branches with an order go on by a token, one after the other, until no branch has one. What the answers heard.
+/// The loop: branches with an order go on by a token, one after the other, until no branch has one. What the
+/// answers heard.
 fn run<'e>(
     mut driver: Box<dyn Driver + 'e>,
     chooser: &mut Shared<'e>,

@@ -1,21 +1,24 @@
-//! Beam search with a look-ahead to the end: a prefix is judged by what it has cost and by what its completion costs at least.
+//! Beam search with a look-ahead to the end: a prefix is judged by what it has cost and by what its
+//! completion costs at least.
 //!
 //! ```text
 //!   candidates of all beams ─► their rows ─► the likeliest tokens after each, up to `ahead` ─► `width` of them by ln P(uv) − λ·d(uv)
 //! ```
 //!
-//! X. Lu, S. Welleck, P. West, L. Jiang, J. Kasai, D. Khashabi, R. Le Bras, L. Qin, Y. Yu, R. Zellers, N. A. Smith, Y. Choi,
-//! *NeuroLogic A\*esque Decoding*, 2021, arXiv 2112.08726: candidates of a beam are selected by their score plus `λ` times an
-//! estimate of how the constraint will be satisfied, found by a short greedy continuation `v`.
+//! X. Lu, S. Welleck, P. West, L. Jiang, J. Kasai, D. Khashabi, R. Le Bras, L. Qin, Y. Yu, R. Zellers, N. A.
+//! Smith, Y. Choi, *NeuroLogic A\*esque Decoding*, 2021, arXiv 2112.08726: candidates of a beam are selected
+//! by their score plus `λ` times an estimate of how the constraint will be satisfied, found by a short greedy
+//! continuation `v`.
 //!
-//! What differs: the paper's constraint is a formula of keywords, and its estimate the likelihood of those within the look-ahead.
-//! Here the constraint is a grammar, which the mask enforces, and what it still costs is known: `d(uv)`, the fewest tokens that
-//! complete the text, its end included. `λ` is what such a token is expected to cost, in nats. So a prefix that is likely and
-//! leads into a long completion gives way to one that is nearly done. Without a grammar `d` is 0. The heuristic takes no part in
-//! the score of a text.
+//! What differs: the paper's constraint is a formula of keywords, and its estimate the likelihood of those
+//! within the look-ahead. Here the constraint is a grammar, which the mask enforces, and what it still costs
+//! is known: `d(uv)`, the fewest tokens that complete the text, its end included. `λ` is what such a token is
+//! expected to cost, in nats. So a prefix that is likely and leads into a long completion gives way to one
+//! that is nearly done. Without a grammar `d` is 0. The heuristic takes no part in the score of a text.
 //!
-//! The price: a row for each candidate, of which there are twice as many as beams, and for each token of its look-ahead. Rows of
-//! candidates that are selected, and of look-aheads that turn out to be the way on, are not computed again.
+//! The price: a row for each candidate, of which there are twice as many as beams, and for each token of its
+//! look-ahead. Rows of candidates that are selected, and of look-aheads that turn out to be the way on, are
+//! not computed again.
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
@@ -34,7 +37,8 @@ pub(crate) struct AStarEsque {
     /// Candidates whose rows were asked for, each with the end of its look-ahead; both are held.
     candidates: Vec<(Node, Node)>,
     looked: usize,
-    /// Prefixes of these look-aheads, and those of the ones before: held, because the search may come to them.
+    /// Prefixes of these look-aheads, and those of the ones before: held, because the search may come to
+    /// them.
     looking: Vec<Node>,
     seen: Vec<Node>,
     finished: Finished,
@@ -95,7 +99,8 @@ impl AStarEsque {
         self.looked = 0;
     }
 
-    /// Goes on with the likeliest token at the end of each look-ahead that has not come to the end of the text.
+    /// Goes on with the likeliest token at the end of each look-ahead that has not come to the end of the
+    /// text.
     fn look_ahead(&mut self, tree: &mut Tree) {
         self.looked += 1;
         for (_, tip) in &mut self.candidates {
@@ -109,7 +114,8 @@ impl AStarEsque {
         }
     }
 
-    /// `ln P(uv) − λ·d(uv)` of a candidate `u` with its look-ahead `v`; of one that leads nowhere minus infinity.
+    /// `ln P(uv) − λ·d(uv)` of a candidate `u` with its look-ahead `v`; of one that leads nowhere minus
+    /// infinity.
     fn promise(&self, (node, tip): (Node, Node), tree: &Tree) -> f64 {
         if tree.ranked(node).is_empty() {
             return f64::NEG_INFINITY;

@@ -6,14 +6,14 @@
 //!               └─ row ─┘             until there are `width` of these
 //! ```
 //!
-//! A prefix is judged by `ln P` under the warped model, which the mask only cuts: the constraint takes no part in the
-//! score. A finished text of `t` tokens has the score `ln P / t^α`, where `α` is the length penalty: 0 finds the likeliest
-//! text, 1 the one likeliest a token (Wu et al. 2016, arXiv 1609.08144). An end counts only among the `width` likeliest
-//! candidates.
+//! A prefix is judged by `ln P` under the warped model, which the mask only cuts: the constraint takes no
+//! part in the score. A finished text of `t` tokens has the score `ln P / t^α`, where `α` is the length
+//! penalty: 0 finds the likeliest text, 1 the one likeliest a token (Wu et al. 2016, arXiv 1609.08144). An
+//! end counts only among the `width` likeliest candidates.
 //!
-//! The search is over once no beam can still become one of the best: `ln P` only falls, so a beam's score is at most
-//! `ln P / T^α` with `T` the most tokens of an answer. *Patience* ends it earlier, once that many times `width` texts are
-//! finished (Kasai et al. 2024, arXiv 2204.05424).
+//! The search is over once no beam can still become one of the best: `ln P` only falls, so a beam's score is
+//! at most `ln P / T^α` with `T` the most tokens of an answer. *Patience* ends it earlier, once that many
+//! times `width` texts are finished (Kasai et al. 2024, arXiv 2204.05424).
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
@@ -51,8 +51,8 @@ impl Beams {
         }
     }
 
-    /// Replaces the beams by their likeliest continuations, where a token costs what `penalty` says beside its surprise.
-    /// Returns the tokens that these end with.
+    /// Replaces the beams by their likeliest continuations, where a token costs what `penalty` says beside
+    /// its surprise. Returns the tokens that these end with.
     pub(super) fn select(&mut self, tree: &mut Tree, penalty: impl Fn(u32) -> f64) -> Vec<u32> {
         if !self.has_begun {
             (self.has_begun, self.nodes) = (true, vec![ROOT]);

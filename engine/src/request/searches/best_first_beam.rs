@@ -5,13 +5,14 @@
 //!                       └─ one of a length of which `width` have gone on is dropped
 //! ```
 //!
-//! C. Meister, T. Vieira, R. Cotterell, *Best-First Beam Search*, 2020, arXiv 2007.03909. `ln P` only falls along a text, so the
-//! prefixes of each length come out of the queue in the order in which beam search selects them, and the first `width` of a
-//! length are its beams. What beam search computes and this does not are the prefixes that are less likely than the answers.
+//! C. Meister, T. Vieira, R. Cotterell, *Best-First Beam Search*, 2020, arXiv 2007.03909. `ln P` only falls
+//! along a text, so the prefixes of each length come out of the queue in the order in which beam search
+//! selects them, and the first `width` of a length are its beams. What beam search computes and this does not
+//! are the prefixes that are less likely than the answers.
 //!
-//! With a length penalty the score of a text is not what the queue is ordered by. As in the paper the search then goes on until
-//! what is open has a bound, `ln P / T^α` with `T` the most tokens of an answer, that is below the answers found. With a
-//! penalty of 0 the bound is `ln P` itself, and the search ends at once.
+//! With a length penalty the score of a text is not what the queue is ordered by. As in the paper the search
+//! then goes on until what is open has a bound, `ln P / T^α` with `T` the most tokens of an answer, that is
+//! below the answers found. With a penalty of 0 the bound is `ln P` itself, and the search ends at once.
 //!
 //! Rows are computed one after the other, so it takes more passes than beam search where it takes fewer rows.
 
@@ -21,7 +22,7 @@ use lexiform_law::LawTag;
 
 /// How many prefixes of one length came out of the queue, and how many of them have gone on.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+struct PrefixLevel {
     popped: usize,
     going: usize,
 }
@@ -34,7 +35,7 @@ pub(crate) struct BestFirstBeam {
     answers: usize,
     frontier: Frontier,
     /// By the number of tokens.
-    levels: Vec<Level>,
+    levels: Vec<PrefixLevel>,
     finished: Finished,
     /// The prefix whose row was asked for.
     asked: Option<Node>,
@@ -60,9 +61,9 @@ impl BestFirstBeam {
         Next::Look(vec![Ask::of(node, count)])
     }
 
-    fn level(&mut self, tokens: usize) -> &mut Level {
+    fn level(&mut self, tokens: usize) -> &mut PrefixLevel {
         if self.levels.len() <= tokens {
-            self.levels.resize(tokens + 1, Level::default());
+            self.levels.resize(tokens + 1, PrefixLevel::default());
         }
         &mut self.levels[tokens]
     }

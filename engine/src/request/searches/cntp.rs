@@ -1,4 +1,5 @@
-//! Cautious next token prediction: where the model is unsure it tries several ways on, and keeps the one it finds likeliest.
+//! Cautious next token prediction: where the model is unsure it tries several ways on, and keeps the one it
+//! finds likeliest.
 //!
 //! ```text
 //!   draw ─ draw ─┬─ trial 1: draw ─ draw ─ "."     all from the same place, each up to the next boundary
@@ -6,13 +7,15 @@
 //!                └─ trial 3: draw ─ draw ─ draw ─ ";"
 //! ```
 //!
-//! *Cautious Next Token Prediction*, 2025, arXiv 2507.03038. The entropy `H` of a row, in nats, says how unsure the
-//! model is: up to `low` a token is drawn as usual, from `high` on there are `trials` of them, and in between
-//! `1 + ⌈(trials − 1)·(H − low)/(high − low)⌉`. A trial ends after a token with a punctuation mark, a closing bracket, a quotation
-//! mark or a line break, after `longest` tokens, or where the text ends. The one with the greatest mean `ln p` of its tokens is kept.
+//! *Cautious Next Token Prediction*, 2025, arXiv 2507.03038. The entropy `H` of a row, in nats, says how
+//! unsure the model is: up to `low` a token is drawn as usual, from `high` on there are `trials` of them, and
+//! in between `1 + ⌈(trials − 1)·(H − low)/(high − low)⌉`. A trial ends after a token with a punctuation
+//! mark, a closing bracket, a quotation mark or a line break, after `longest` tokens, or where the text ends.
+//! The one with the greatest mean `ln p` of its tokens is kept.
 //!
-//! Unlike the paper, the entropy is that of the row after temperature, filters and *mask*: where the grammar leaves one token there
-//! is nothing to be unsure about. The perplexity is the warped model's own, without the mask.
+//! Unlike the paper, the entropy is that of the row after temperature, filters and *mask*: where the grammar
+//! leaves one token there is nothing to be unsure about. The perplexity is the warped model's own, without
+//! the mask.
 //!
 //! Every token of every trial takes a row. What was kept is certain, so it can be told at once.
 
@@ -41,7 +44,7 @@ pub(crate) struct Caution {
 
 /// One answer on its way.
 #[derive(Debug)]
-struct Text {
+struct OpenText {
     wanted: bool,
     /// The branch of what is certain; while there are trials, none.
     branch: Option<Branch>,
@@ -66,7 +69,7 @@ struct Ended {
 pub(crate) struct Cntp {
     caution: Caution,
     vocabulary: Arc<Vocabulary>,
-    texts: Vec<Text>,
+    texts: Vec<OpenText>,
     /// Which answer a branch is of.
     of: HashMap<Branch, usize>,
     next_branch: Branch,
@@ -77,7 +80,7 @@ pub(crate) struct Cntp {
 impl Cntp {
     /// So many answers.
     pub(crate) fn new(caution: Caution, vocabulary: Arc<Vocabulary>, answers: usize) -> Self {
-        let text = |number| Text {
+        let text = |number| OpenText {
             wanted: true,
             branch: Some(number as Branch),
             tokens: 0,

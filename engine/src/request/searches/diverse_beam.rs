@@ -1,16 +1,18 @@
-//! Diverse beam search: groups of beams, each of which avoids the tokens that the groups before it write at the same place.
+//! Diverse beam search: groups of beams, each of which avoids the tokens that the groups before it write at
+//! the same place.
 //!
 //! ```text
 //!   place t:  group 1 selects ─ its tokens ─► group 2 selects with penalties ─ its tokens ─► group 3 …
 //! ```
 //!
-//! A. K. Vijayakumar, M. Cogswell, R. R. Selvaraju, Q. Sun, S. Lee, D. Crandall, D. Batra, *Diverse Beam Search*, 2016,
-//! arXiv 1610.02424, with the Hamming diversity of the paper: a continuation by `x` is selected by `ln P − λ·n(x)`, where `n(x)`
-//! is how often the groups before have taken `x` at this place. The penalty is no part of the score of a text, nor of later
-//! selections. The first group is a beam search of its own width.
+//! A. K. Vijayakumar, M. Cogswell, R. R. Selvaraju, Q. Sun, S. Lee, D. Crandall, D. Batra, *Diverse Beam
+//! Search*, 2016, arXiv 1610.02424, with the Hamming diversity of the paper: a continuation by `x` is
+//! selected by `ln P − λ·n(x)`, where `n(x)` is how often the groups before have taken `x` at this place. The
+//! penalty is no part of the score of a text, nor of later selections. The first group is a beam search of
+//! its own width.
 //!
-//! Groups that hold the same prefix share its row. The answers are the best text of each group, the best first, then the second
-//! of each, and so on; a text that another group has found as well is told once.
+//! Groups that hold the same prefix share its row. The answers are the best text of each group, the best
+//! first, then the second of each, and so on; a text that another group has found as well is told once.
 
 use crate::request::searches::beam::Beams;
 use crate::request::searches::strategy::{Next, Strategy};
@@ -23,13 +25,13 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct DiverseBeam {
     width: usize,
     diversity: f64,
-    groups: Vec<Group>,
+    groups: Vec<BeamGroup>,
     /// How many continuations are enough, whatever is penalised.
     count: usize,
 }
 
 #[derive(Debug)]
-struct Group {
+struct BeamGroup {
     beams: Beams,
     is_over: bool,
 }
@@ -45,7 +47,7 @@ impl DiverseBeam {
         // Other groups may find the same texts, so each may have to tell more than its share.
         let of_each = width / groups;
         let wanted = answers.min(of_each);
-        let group = || Group {
+        let group = || BeamGroup {
             beams: Beams::new(of_each, length_penalty, wanted),
             is_over: false,
         };
@@ -58,8 +60,8 @@ impl DiverseBeam {
         }
     }
 
-    /// Moves the groups on by a token, one after the other. One whose texts are found goes on as long as those after it do, which
-    /// avoid its tokens.
+    /// Moves the groups on by a token, one after the other. One whose texts are found goes on as long as
+    /// those after it do, which avoid its tokens.
     fn select(&mut self, tree: &mut Tree) {
         let mut taken: HashMap<u32, usize> = HashMap::new();
         let diversity = self.diversity;

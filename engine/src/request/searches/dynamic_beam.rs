@@ -5,13 +5,15 @@
 //!      └─► banks by how many tokens of the phrases they have ─► each bank has its part of the width ─► beams
 //! ```
 //!
-//! M. Post, D. Vilar, *Fast Lexically Constrained Decoding with Dynamic Beam Allocation*, 2018, arXiv 1804.06609. The width is
-//! divided among `C + 1` banks, where `C` is the number of tokens of all phrases; what a bank does not fill goes to the others,
-//! those with the most tokens first. So prefixes that have begun a phrase do not compete with likelier ones that have not. A text
-//! may end only with all phrases in it. Scores, and when the search is over, are those of [beam search](super::beam).
+//! M. Post, D. Vilar, *Fast Lexically Constrained Decoding with Dynamic Beam Allocation*, 2018, arXiv
+//! 1804.06609. The width is divided among `C + 1` banks, where `C` is the number of tokens of all phrases;
+//! what a bank does not fill goes to the others, those with the most tokens first. So prefixes that have
+//! begun a phrase do not compete with likelier ones that have not. A text may end only with all phrases in
+//! it. Scores, and when the search is over, are those of [beam search](super::beam).
 //!
-//! Unlike the paper, phrases are matched in the bytes that are written ([`Phrases`]), so that a text may cut them into other tokens;
-//! and the masks of the grammar apply to all candidates, so that a phrase is begun only where the grammar allows it.
+//! Unlike the paper, phrases are matched in the bytes that are written ([`Phrases`]), so that a text may cut
+//! them into other tokens; and the masks of the grammar apply to all candidates, so that a phrase is begun
+//! only where the grammar allows it.
 
 use crate::error::EngineError;
 use crate::request::searches::phrases::{Phrases, Progress};
@@ -134,8 +136,8 @@ impl DynamicBeam {
     }
 }
 
-/// How many of `width` places each bank has, of which one has so many candidates: all have the same part, the last one has what
-/// cannot be divided, and places that are left over go to the fullest banks.
+/// How many of `width` places each bank has, of which one has so many candidates: all have the same part, the
+/// last one has what cannot be divided, and places that are left over go to the fullest banks.
 fn allocate(width: usize, sizes: &[usize]) -> Vec<usize> {
     let mut places = vec![width / sizes.len(); sizes.len()];
     if let Some(last) = places.last_mut() {
@@ -162,7 +164,8 @@ impl Strategy for DynamicBeam {
             tree.hold(ROOT);
         }
         if !self.is_over(tree) {
-            // Those whose rows have the most tokens of phrases first: where the loop has not room for all, they are not last.
+            // Those whose rows have the most tokens of phrases first: where the loop has not room for all,
+            // they are not last.
             self.beams
                 .sort_by_key(|(_, progress)| Reverse(self.phrases.tokens_of(progress)));
             let ask = |(node, progress): &(Node, Progress)| Ask {

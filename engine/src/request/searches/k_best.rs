@@ -5,15 +5,17 @@
 //!                                                           └► another token: its row, then its continuations are open
 //! ```
 //!
-//! Best-first search in the manner of A* (Hart, Nilsson, Raphael 1968). The bound of a continuation is `ln P` of its prefix: no text
-//! is likelier than any of its prefixes. Of each row only the likeliest continuations are known at first. The bound of all
-//! others together is `ln P(u) + ln min(p, m(u) − Σp)`, with the mass `m(u)` of the tokens that are allowed after `u`, the
-//! probabilities of the known ones and `p` the least of these; once nothing that is open has a greater bound, twice as many are
-//! asked for. Bounds are never too small, so texts come out of the queue in the order of their probability.
+//! Best-first search in the manner of A* (Hart, Nilsson, Raphael 1968). The bound of a continuation is `ln P`
+//! of its prefix: no text is likelier than any of its prefixes. Of each row only the likeliest continuations
+//! are known at first. The bound of all others together is `ln P(u) + ln min(p, m(u) − Σp)`, with the mass
+//! `m(u)` of the tokens that are allowed after `u`, the probabilities of the known ones and `p` the least of
+//! these; once nothing that is open has a greater bound, twice as many are asked for. Bounds are never too
+//! small, so texts come out of the queue in the order of their probability.
 //!
-//! A model that is sure of itself is searched in little more than the rows of the answers. One that is not may have
-//! exponentially many prefixes that are likelier than its best text; so rows and open prefixes are bounded. Where a bound is
-//! met, the texts found until then are answers, and the others fail with [`EngineError::SearchExhausted`].
+//! A model that is sure of itself is searched in little more than the rows of the answers. One that is not
+//! may have exponentially many prefixes that are likelier than its best text; so rows and open prefixes are
+//! bounded. Where a bound is met, the texts found until then are answers, and the others fail with
+//! [`EngineError::SearchExhausted`].
 
 use crate::error::EngineError;
 use crate::request::searches::strategy::{Ask, Frontier, Next, Strategy};
@@ -21,7 +23,7 @@ use crate::request::searches::tree::{Node, ROOT, Tree};
 use lexiform_law::LawTag;
 
 /// How many continuations of a prefix are known at first.
-const FIRST: usize = 16;
+const FIRST_CONTINUATIONS: usize = 16;
 
 /// The queue of one request.
 #[derive(Debug)]
@@ -31,7 +33,8 @@ pub(crate) struct KBest {
     answers: usize,
     frontier: Frontier,
     found: Vec<(f64, Node)>,
-    /// `ln P` of the likeliest texts that were seen, also of those that have not come out of the queue, the likeliest first.
+    /// `ln P` of the likeliest texts that were seen, also of those that have not come out of the queue, the
+    /// likeliest first.
     seen: Vec<f64>,
     rows: usize,
     /// The prefix whose row was asked for, and how many of its continuations were known before.
@@ -87,7 +90,7 @@ impl KBest {
         }
         self.rows += 1;
         self.asked = Some((node, known));
-        let count = FIRST.max(2 * known);
+        let count = FIRST_CONTINUATIONS.max(2 * known);
         Next::Look(vec![Ask::of(node, count)])
     }
 

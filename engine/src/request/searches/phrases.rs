@@ -1,8 +1,8 @@
 //! Phrases that an answer must contain, and how much of them a prefix has.
 //!
-//! A phrase is found in the bytes that the tokens of an answer write, however the answer is cut into tokens. How far a prefix is
-//! with a phrase is the number of bytes of it that the prefix ends with (Knuth, Morris, Pratt 1977); told in tokens, it is how many
-//! of the phrase's own tokens lie within these.
+//! A phrase is found in the bytes that the tokens of an answer write, however the answer is cut into tokens.
+//! How far a prefix is with a phrase is the number of bytes of it that the prefix ends with (Knuth, Morris,
+//! Pratt 1977); told in tokens, it is how many of the phrase's own tokens lie within these.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::sync::Arc;
@@ -61,7 +61,8 @@ impl Phrases {
         self.phrases.iter().map(|phrase| phrase.ends.len()).sum()
     }
 
-    /// How many of these a prefix has: those of the phrases that it contains, and those at its end of the one that is furthest.
+    /// How many of these a prefix has: those of the phrases that it contains, and those at its end of the one
+    /// that is furthest.
     pub(crate) fn tokens_of(&self, progress: &Progress) -> usize {
         let (mut met, mut begun) = (0, 0);
         for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
@@ -85,7 +86,8 @@ impl Phrases {
         self.phrases.len()
     }
 
-    /// The tokens that go on with a phrase that is not yet contained, or begin one, with a space before it or without.
+    /// The tokens that go on with a phrase that is not yet contained, or begin one, with a space before it or
+    /// without.
     pub(crate) fn next(&self, progress: &Progress) -> Vec<u32> {
         let trie = self.vocabulary.trie();
         let mut tokens = Vec::new();
@@ -148,7 +150,8 @@ mod tests {
         Phrases::new(&texts, Arc::new(Vocabulary::new(&tokens, &[5]).unwrap()))
     }
 
-    /// `aabab` in `aaabab`, cut in four ways: whatever the cut, it is found, and what was matched is not lost at a mismatch.
+    /// `aabab` in `aaabab`, cut in four ways: whatever the cut, it is found, and what was matched is not lost
+    /// at a mismatch.
     #[test]
     fn a_phrase_is_found_in_any_cut() {
         let phrases = phrases(&[&[0, 2, 2]]);

@@ -4,9 +4,10 @@
 //!   strategy ─► prefixes to look at ─► fork, take, rank ─► rows ─► strategy ─ … ─► texts ─► fork, take, tell
 //! ```
 //!
-//! A branch that nobody needs goes on with one of its children; the other children are forks. Where branches are many, the one
-//! that was of use least recently is given up, and its prefix is computed again if the search comes back to it. A text that has
-//! ended needs no branch: it is written again for its answer, token by token, without a pass.
+//! A branch that nobody needs goes on with one of its children; the other children are forks. Where branches
+//! are many, the one that was of use least recently is given up, and its prefix is computed again if the
+//! search comes back to it. A text that has ended needs no branch: it is written again for its answer, token
+//! by token, without a pass.
 
 use crate::error::EngineError;
 use crate::request::Diagnostics;
@@ -123,7 +124,8 @@ impl<S: Strategy> Searcher<S> {
         to
     }
 
-    /// Gives branches up until there are few enough for so many new ones. Those that nobody holds are given up first.
+    /// Gives branches up until there are few enough for so many new ones. Those that nobody holds are given
+    /// up first.
     fn make_room(&mut self, new: usize, stays: &[Node], orders: &mut Orders) {
         let branches = self.tree.branches().count();
         let too_many = (branches + new).saturating_sub(self.most);

@@ -1,11 +1,13 @@
-//! What one search decides, and what several of them keep: finished texts, and prefixes in the order of what is likely.
+//! What one search decides, and what several of them keep: finished texts, and prefixes in the order of what
+//! is likely.
 
 use crate::error::EngineError;
 use crate::request::searches::tree::{Node, Tree};
 use lexiform_law::LawTag;
 use std::collections::BinaryHeap;
 
-/// The state of a search, without a model: it asks for the rows of prefixes, and decides once all of them are known.
+/// The state of a search, without a model: it asks for the rows of prefixes, and decides once all of them are
+/// known.
 pub(crate) trait Strategy: Send {
     /// What comes next. At first no row is known.
     fn next(&mut self, tree: &mut Tree) -> Next;
@@ -131,8 +133,8 @@ pub(crate) struct Open {
 }
 
 impl Frontier {
-    /// Opens a prefix, whose row is known and which is held, at one of its continuations. Where there is none, or where it is
-    /// below `least`, the prefix is released.
+    /// Opens a prefix, whose row is known and which is held, at one of its continuations. Where there is
+    /// none, or where it is below `least`, the prefix is released.
     pub(crate) fn open(&mut self, node: Node, place: usize, least: f64, tree: &mut Tree) {
         let log_probability = tree.log_probability(node);
         let ranked = tree.ranked(node);
@@ -183,8 +185,8 @@ impl Frontier {
     }
 }
 
-/// `ln` of the most that a token can have which is not among these likeliest ones of a row: no more than the last of them, and
-/// no more than they leave of the mass of all that are allowed.
+/// `ln` of the most that a token can have which is not among these likeliest ones of a row: no more than the
+/// last of them, and no more than they leave of the mass of all that are allowed.
 fn rest(ranked: &[crate::request::driver::Ranked]) -> f64 {
     let Some(last) = ranked.last() else {
         return 0.0;
@@ -214,7 +216,8 @@ impl PartialOrd for Open {
 }
 
 impl Ord for Open {
-    /// The likelier one is greater; of two alike the longer one, which is nearer to its end, then the older one.
+    /// The likelier one is greater; of two alike the longer one, which is nearer to its end, then the older
+    /// one.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let by_bound = self.bound.total_cmp(&other.bound);
         let by_tokens = || self.tokens.cmp(&other.tokens);

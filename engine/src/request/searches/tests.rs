@@ -1,4 +1,5 @@
-//! The driver of searches over a model that is a table: which branches there are, and what becomes of failures.
+//! The driver of searches over a model that is a table: which branches there are, and what becomes of
+//! failures.
 
 use super::*;
 use crate::error::EngineError;
@@ -71,7 +72,8 @@ struct Course {
     /// The text of each answer.
     heard: BTreeMap<usize, Vec<u32>>,
     failed: BTreeMap<usize, EngineError>,
-    /// The most branches at a time, and how many tokens were fed, those of prefixes that were computed again among them.
+    /// The most branches at a time, and how many tokens were fed, those of prefixes that were computed again
+    /// among them.
     live: usize,
     fed: usize,
     rows: usize,
@@ -194,7 +196,8 @@ fn what_is_computed_again_changes_nothing() {
     assert!(narrow.fed > wide.fed, "{} {}", narrow.fed, wide.fed);
 }
 
-/// Where branches are enough, every prefix of which the row is wanted is fed as one token; where they are few, the texts are the same.
+/// Where branches are enough, every prefix of which the row is wanted is fed as one token; where they are
+/// few, the texts are the same.
 #[test]
 fn prefixes_share_what_is_computed() {
     let mut texts = Vec::new();

@@ -1,12 +1,13 @@
-//! The prefixes of a search: a tree of tokens, of which each node may have a branch of the request and a row of the model.
+//! The prefixes of a search: a tree of tokens, of which each node may have a branch of the request and a row
+//! of the model.
 //!
 //! ```text
 //!   root ─ "a" ─┬─ "b"  held: its row is known, its branch has the keys and values
 //!               └─ "c"  held: no branch any more, so it is computed again from the nearest node above that has one
 //! ```
 //!
-//! A search *holds* the nodes that it needs. One that nobody holds loses its row at once and its branch to a child or to others;
-//! it stays as a part of the way to nodes that are held.
+//! A search *holds* the nodes that it needs. One that nobody holds loses its row at once and its branch to a
+//! child or to others; it stays as a part of the way to nodes that are held.
 
 use crate::request::driver::{Branch, Ranked};
 use std::collections::HashMap;
@@ -238,7 +239,8 @@ impl Tree {
         branches
     }
 
-    /// Nodes with a branch, but for the root and those of `but`, those of which the branch was least recently of use first.
+    /// Nodes with a branch, but for the root and those of `but`, those of which the branch was least recently
+    /// of use first.
     pub(super) fn idle(&self, but: &[Node]) -> Vec<Node> {
         let has_branch = |node: &Node| self.nodes[*node].branch.is_some() && !but.contains(node);
         let mut nodes: Vec<Node> = (1..self.nodes.len()).filter(has_branch).collect();

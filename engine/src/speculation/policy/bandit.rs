@@ -1,4 +1,5 @@
-//! A bandit over the sources of drafts: which of them a sequence feeds, by what they brought at places like the one where it stands.
+//! A bandit over the sources of drafts: which of them a sequence feeds, by what they brought at places like
+//! the one where it stands.
 //!
 //! ```text
 //!   class of the place ─► rule of the class ─ choose ─► arm: the sources whose drafts are fed
@@ -6,11 +7,13 @@
 //!                              └── learn ◄── tokens, by what the pass cost beyond one without drafts
 //! ```
 //!
-//! This is BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)), where the arms are configurations of speculation and the
-//! rule is [UCB1](super::ucb1) or [EXP3](super::exp3). The reward is the number of tokens of a pass, divided by how many times what the pass
-//! costs that it would cost without the drafts of the sequence, as the measured [costs](super::cost) say.
+//! This is BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)), where the arms are
+//! configurations of speculation and the rule is [UCB1](super::ucb1) or [EXP3](super::exp3). The reward is
+//! the number of tokens of a pass, divided by how many times what the pass costs that it would cost without
+//! the drafts of the sequence, as the measured [costs](super::cost) say.
 //!
-//! What is chosen depends on earlier passes and on the class of the place, never on a drafted token, so that sampled drafts stay exact.
+//! What is chosen depends on earlier passes and on the class of the place, never on a drafted token, so that
+//! sampled drafts stay exact.
 
 use crate::config::Drafting;
 use crate::speculation::class::StateClass;
@@ -167,7 +170,8 @@ mod tests {
         assert_eq!(Arm::Learned.taken(&drafts), Arm::Forced.taken(&drafts));
     }
 
-    /// Drafts that are free and right in keys, and dear and wrong in free strings: each class finds its own arm.
+    /// Drafts that are free and right in keys, and dear and wrong in free strings: each class finds its own
+    /// arm.
     #[test]
     fn classes_learn_apart() {
         for drafting in [Drafting::Ucb1, Drafting::Exp3] {

@@ -1,39 +1,45 @@
 //! What a pass costs by its number of tokens: a table, measured.
 //!
-//! A line does not do. On two cores one token takes 1.2 ms, two take 4.1 ms and eight 4.2 ms, because a single row is
-//! multiplied by other code than several; on a card up to a hundred tokens cost what one does. So costs are kept for numbers
-//! of tokens one by one up to four and for two ranges an octave above, and are read between the ranges that are known.
+//! A line does not do. On two cores one token takes 1.2 ms, two take 4.1 ms and eight 4.2 ms, because a
+//! single row is multiplied by other code than several; on a card up to a hundred tokens cost what one does.
+//! So costs are kept for numbers of tokens one by one up to four and for two ranges an octave above, and are
+//! read between the ranges that are known.
 //!
-//! A machine that is shared is faster now and slower then. That concerns all costs alike, so it is one factor, which follows
-//! within some passes; what the table says at factor 1 follows within some hundreds, and survives while nothing is seen of it.
+//! A machine that is shared is faster now and slower then. That concerns all costs alike, so it is one
+//! factor, which follows within some passes; what the table says at factor 1 follows within some hundreds,
+//! and survives while nothing is seen of it.
 //!
-//! The first passes of a process are slow, and any pass may be held up. A range that was seen a few times only may be all wrong; if it is
-//! too dear, nobody tries it again. So until it was seen some times it is taken to cost less, by what the ranges say that were seen often:
-//! what is taken to be cheap is tried, and then it is known.
+//! The first passes of a process are slow, and any pass may be held up. A range that was seen a few times
+//! only may be all wrong; if it is too dear, nobody tries it again. So until it was seen some times it is
+//! taken to cost less, by what the ranges say that were seen often: what is taken to be cheap is tried, and
+//! then it is known.
 //!
-//! **Prompts.** A pass that reads prompts beside takes longer by what they take, which no draft is to pay for. A range keeps the seconds of its
-//! passes and their tokens of prompts, and what is read from it is the seconds without what [`PromptCost`] says that those
-//! cost. That is found from passes of one range with prompts of different lengths. A table is either of passes with prompts or of passes
-//! without: where prompts fill a pass up to what a card computes at once, each draft costs something that costs nothing alone.
+//! **Prompts.** A pass that reads prompts beside takes longer by what they take, which no draft is to pay
+//! for. A range keeps the seconds of its passes and their tokens of prompts, and what is read from it is the
+//! seconds without what [`PromptCost`] says that those cost. That is found from passes of one range with
+//! prompts of different lengths. A table is either of passes with prompts or of passes without: where prompts
+//! fill a pass up to what a card computes at once, each draft costs something that costs nothing alone.
 
 use crate::speculation::policy::prompts::PromptCost;
 
-/// The part of a pass that is taken not to depend on its tokens, as long as only one number of tokens was seen.
+/// The part of a pass that is taken not to depend on its tokens, as long as only one number of tokens was
+/// seen.
 const FIXED: f64 = 0.5;
 /// How fast the factor follows.
 const QUICK: f64 = 1.0 / 16.0;
 /// How fast a range follows, once it has been seen often.
-const SLOW: f64 = 1.0 / 256.0;
+const SLOW_RATE: f64 = 1.0 / 256.0;
 /// Passes after which a range is known.
 const OFTEN: u32 = 8;
-/// A pass that took longer than so many times what was expected, or less by as much, was held up by something else.
+/// A pass that took longer than so many times what was expected, or less by as much, was held up by something
+/// else.
 const STRANGE: f64 = 2.0;
 /// By how much passes must differ in their tokens to say what one costs.
 const TELLING: f64 = 0.1;
 /// Passes are compared that differ in their tokens of prompts by so many times what they differ in others.
-const ALIKE: usize = 8;
+const ALIKE_RATIO: usize = 8;
 /// The part of a pass that is its tokens' in any case, whatever prompts are taken to cost.
-const LEAST: f64 = 1.0 / 256.0;
+const LEAST_SHARE: f64 = 1.0 / 256.0;
 
 /// The tokens of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +99,8 @@ fn range(tokens: usize) -> usize {
 }
 
 impl PassCosts {
-    /// Learns from a pass; the seconds that its tokens beside prompts are taken to have cost, which are fewer where something held it up.
+    /// Learns from a pass; the seconds that its tokens beside prompts are taken to have cost, which are fewer
+    /// where something held it up.
     pub(crate) fn observe(&mut self, pass: Tokens, seconds: f64) -> f64 {
         let number = range(pass.decoded);
         if self.ranges.len() <= number {
@@ -109,14 +116,14 @@ impl PassCosts {
         let at_one = seconds / self.factor;
         let range = &mut self.ranges[number];
         if let Some((last, lasted)) = range.last
-            && last.prompts.abs_diff(pass.prompts) > ALIKE * last.decoded.abs_diff(pass.decoded)
+            && last.prompts.abs_diff(pass.prompts) > ALIKE_RATIO * last.decoded.abs_diff(pass.decoded)
         {
             let more = pass.prompts as f64 - last.prompts as f64;
             self.prompts.compare(more, at_one - lasted);
         }
         range.last = Some((pass, at_one));
         range.seen = range.seen.saturating_add(1);
-        let part = f64::from(range.seen).recip().max(SLOW);
+        let part = f64::from(range.seen).recip().max(SLOW_RATE);
         range.tokens += part * (pass.decoded as f64 - range.tokens);
         range.prompts += part * (pass.prompts as f64 - range.prompts);
         range.seconds += part * (at_one - range.seconds);
@@ -125,7 +132,7 @@ impl PassCosts {
 
     /// What is left of the seconds of a pass without those of its prompts.
     fn decoded(&self, pass: Tokens, seconds: f64) -> f64 {
-        (seconds - self.of_prompts(pass.prompts)).max(LEAST * seconds)
+        (seconds - self.of_prompts(pass.prompts)).max(LEAST_SHARE * seconds)
     }
 
     /// The seconds that passes of so many tokens took, as far as any were seen; `None` before the first pass.
@@ -141,8 +148,9 @@ impl PassCosts {
 
     /// The seconds of one token of a prompt, at factor 1.
     ///
-    /// Where prompts were always of one length, or filled up what others left of a pass, nobody can tell. Then it is taken to cost what a token
-    /// of any kind adds, where passes have more and fewer, and else its part of half a pass; half of a pass is the most that prompts have.
+    /// Where prompts were always of one length, or filled up what others left of a pass, nobody can tell.
+    /// Then it is taken to cost what a token of any kind adds, where passes have more and fewer, and else its
+    /// part of half a pass; half of a pass is the most that prompts have.
     fn each_of_prompts(&self) -> f64 {
         self.prompts.each().unwrap_or_else(|| {
             let mut seen = self.ranges.iter().filter(|range| range.seen > 0);
@@ -158,8 +166,8 @@ impl PassCosts {
         })
     }
 
-    /// The seconds that a pass of so many tokens is taken to cost where it is chosen, without what prompts take beside them; `None` before
-    /// the first pass.
+    /// The seconds that a pass of so many tokens is taken to cost where it is chosen, without what prompts
+    /// take beside them; `None` before the first pass.
     pub(crate) fn of(&self, tokens: usize) -> Option<f64> {
         let all = self.read(tokens, 1)?;
         let seen = self
@@ -176,13 +184,13 @@ impl PassCosts {
         Some(self.factor * (part * all + (1.0 - part) * less))
     }
 
-    /// What the ranges say that were seen so often, at factor 1; `None` where there is none. Numbers beyond theirs cost what the line
-    /// through the last of these and those of a quarter of its tokens says.
+    /// What the ranges say that were seen so often, at factor 1; `None` where there is none. Numbers beyond
+    /// theirs cost what the line through the last of these and those of a quarter of its tokens says.
     fn read(&self, tokens: usize, often: u32) -> Option<f64> {
         let each = self.each_of_prompts();
         let point = |range: &Range| Point {
             tokens: range.tokens,
-            seconds: (range.seconds - each * range.prompts).max(LEAST * range.seconds),
+            seconds: (range.seconds - each * range.prompts).max(LEAST_SHARE * range.seconds),
         };
         let known = || self.ranges.iter().filter(|range| range.seen >= often).map(point);
         let (first, last) = (known().next()?, known().next_back()?);
@@ -257,7 +265,8 @@ mod tests {
         }
     }
 
-    /// Guards against a pass that was held up and is taken for what passes of its kind cost, so that they are never tried again.
+    /// Guards against a pass that was held up and is taken for what passes of its kind cost, so that they are
+    /// never tried again.
     #[test]
     fn a_few_slow_passes_do_not_make_a_range_dear() {
         let mut costs = PassCosts::default();
@@ -299,7 +308,8 @@ mod tests {
         std::iter::successors(Some(7_usize), |last| Some((last * 1_103 + 12_345) % 4_096)).map(|it| it / 8)
     }
 
-    /// What prompts take is not a cost of the tokens beside them, however the two come together and whatever a pass costs in any case.
+    /// What prompts take is not a cost of the tokens beside them, however the two come together and whatever
+    /// a pass costs in any case.
     #[test]
     fn costs_beside_prompts_are_those_without() {
         let line = |tokens: f64| 1e-3 + 5e-5 * tokens;
@@ -326,8 +336,8 @@ mod tests {
         }
     }
 
-    /// Where prompts are all of one length, what they take beside the tokens cannot be told from what a pass costs in any case; what each
-    /// number of tokens costs more than another is.
+    /// Where prompts are all of one length, what they take beside the tokens cannot be told from what a pass
+    /// costs in any case; what each number of tokens costs more than another is.
     #[test]
     fn prompts_of_one_length_leave_differences() {
         let mut costs = PassCosts::default();
@@ -348,7 +358,8 @@ mod tests {
         assert!((1e-3..6e-3).contains(&of(1)), "{}", of(1));
     }
 
-    /// Guards against drafts that look free because they take the place of tokens of prompts, so that a pass of them is no longer.
+    /// Guards against drafts that look free because they take the place of tokens of prompts, so that a pass
+    /// of them is no longer.
     #[test]
     fn drafts_in_the_place_of_prompts_cost_something() {
         let mut costs = PassCosts::default();

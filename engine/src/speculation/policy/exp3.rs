@@ -5,12 +5,13 @@ use super::rule::{Choice, Rule};
 /// The part of choices that is made evenly.
 const EVEN: f64 = 0.1;
 
-/// EXP3 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM Journal on Computing 32, 2002), which EXP3Spec of BanditSpec
-/// ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)) uses to choose how to speculate.
+/// EXP3 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM Journal on Computing 32, 2002), which EXP3Spec of
+/// BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)) uses to choose how to speculate.
 ///
-/// Rewards need no law: whatever they are, if they lie between 0 and 1, the expected regret against the best fixed one of `K` arms after
-/// `t` choices is at most `(e − 1) γ t + K ln K / γ`, where `γ` is the part of choices that is made evenly. The random numbers are its own
-/// and always the same; none of a request's is used.
+/// Rewards need no law: whatever they are, if they lie between 0 and 1, the expected regret against the best
+/// fixed one of `K` arms after `t` choices is at most `(e − 1) γ t + K ln K / γ`, where `γ` is the part of
+/// choices that is made evenly. The random numbers are its own and always the same; none of a request's is
+/// used.
 #[derive(Clone, Debug)]
 pub(crate) struct Exp3 {
     /// Logarithms of the weights, the largest of which is 0.

@@ -3,16 +3,18 @@
 use std::collections::VecDeque;
 
 /// The comparisons that are kept.
-const KEPT: usize = 128;
+const KEPT_COMPARISONS: usize = 128;
 /// Comparisons after which the cost is taken to be known.
-const ENOUGH: usize = 8;
+const ENOUGH_COMPARISONS: usize = 8;
 
-/// The median of what passes took longer than others that had fewer tokens of prompts and as many beside, for each token more: a line through
-/// the passes by Theil and Sen ([Sen 1968](https://doi.org/10.1080/01621459.1968.10480934)), whose pairs are those that follow each other, and
+/// The median of what passes took longer than others that had fewer tokens of prompts and as many beside, for
+/// each token more: a line through the passes by Theil and Sen ([Sen
+/// 1968](https://doi.org/10.1080/01621459.1968.10480934)), whose pairs are those that follow each other, and
 /// count by how far they are apart.
 ///
-/// A pass that was held up is in two of them, once as the longer and once as the shorter, so half of all passes may be without moving the
-/// median far. A regression of least squares takes a single one for hundreds of tokens. O([`KEPT`] · log) for a pass with prompts.
+/// A pass that was held up is in two of them, once as the longer and once as the shorter, so half of all
+/// passes may be without moving the median far. A regression of least squares takes a single one for hundreds
+/// of tokens. O([`KEPT_COMPARISONS`] · log) for a pass with prompts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PromptCost {
     /// Seconds a token, and tokens.
@@ -21,9 +23,10 @@ pub(crate) struct PromptCost {
 }
 
 impl PromptCost {
-    /// Learns from two passes that differ in nothing else: by so many tokens of prompts, one more at least, and so many seconds.
+    /// Learns from two passes that differ in nothing else: by so many tokens of prompts, one more at least,
+    /// and so many seconds.
     pub(crate) fn compare(&mut self, tokens: f64, seconds: f64) {
-        if self.slopes.len() == KEPT {
+        if self.slopes.len() == KEPT_COMPARISONS {
             self.slopes.pop_front();
         }
         self.slopes.push_back((seconds / tokens, tokens.abs()));
@@ -37,7 +40,7 @@ impl PromptCost {
 
     /// Whether it can be relied on.
     pub(crate) fn is_known(&self) -> bool {
-        self.slopes.len() >= ENOUGH
+        self.slopes.len() >= ENOUGH_COMPARISONS
     }
 
     /// The slope below which lies half of the weight.
@@ -73,7 +76,7 @@ mod tests {
         }
         let each = cost.each().expect("lengths differ");
         assert!((each - 0.01).abs() < 1e-3, "{each}");
-        assert!(cost.slopes.len() <= KEPT && cost.is_known());
+        assert!(cost.slopes.len() <= KEPT_COMPARISONS && cost.is_known());
     }
 
     #[test]

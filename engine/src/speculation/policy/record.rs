@@ -6,13 +6,14 @@ use crate::speculation::policy::bandit::{Arm, Play};
 use lexiform_law::draft::Origin;
 
 /// How much of what a sequence's drafts showed is left after one more of the kind.
-const KEPT: f64 = 0.95;
+const KEPT_SHARE: f64 = 0.95;
 /// The same for those of all sequences.
 const KEPT_OF_ALL: f64 = 0.999;
 /// How many drafts of a sequence say as much as all that others have shown.
 const PRIOR: f64 = 4.0;
 
-/// Whether a draft begins or goes on: a copy whose last token was confirmed is likelier to be right than a new one.
+/// Whether a draft begins or goes on: a copy whose last token was confirmed is likelier to be right than a
+/// new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begins,
@@ -38,8 +39,9 @@ impl Count {
     }
 }
 
-/// The sources without a say in how likely their drafts are, and what is thought of these before any was verified.
-const PLAIN: [(Source, [f64; 2]); 5] = [
+/// The sources without a say in how likely their drafts are, and what is thought of these before any was
+/// verified.
+const PLAIN_RECORD: [(Source, [f64; 2]); 5] = [
     (Source::Forced, [0.9, 0.95]),
     (Source::Copied, [0.5, 0.8]),
     (Source::Predicted, [0.7, 0.9]),
@@ -60,15 +62,15 @@ const LEARNED: [Origin; 8] = [
 ];
 
 /// What drafts are counted by.
-const KINDS: usize = PLAIN.len() + LEARNED.len() * Confidence::COUNT;
+const KINDS: usize = PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT;
 
 /// By kind and stage. They lie in one place for all drafts of a sequence, most of which are of few kinds.
 #[derive(Clone, Debug)]
-struct Counts(Vec<[Count; 2]>);
+struct KindCounts(Vec<[Count; 2]>);
 
-impl Default for Counts {
+impl Default for KindCounts {
     fn default() -> Self {
-        Counts(vec![[Count::default(); 2]; KINDS])
+        KindCounts(vec![[Count::default(); 2]; KINDS])
     }
 }
 
@@ -78,18 +80,18 @@ fn kind(source: Source) -> Option<usize> {
         Source::Given => None,
         Source::Learned(origin, confidence) => {
             let store = LEARNED.iter().position(|known| *known == origin)?;
-            Some(PLAIN.len() + store * Confidence::COUNT + confidence.step())
+            Some(PLAIN_RECORD.len() + store * Confidence::COUNT + confidence.step())
         }
-        source => PLAIN.iter().position(|(known, _)| *known == source),
+        source => PLAIN_RECORD.iter().position(|(known, _)| *known == source),
     }
 }
 
 /// What is thought of drafts of a kind before any was verified.
 fn prior(kind: usize, stage: Stage) -> f64 {
-    match PLAIN.get(kind) {
+    match PLAIN_RECORD.get(kind) {
         Some((_, priors)) => priors[stage as usize],
         None => {
-            let step = (kind - PLAIN.len()) % Confidence::COUNT;
+            let step = (kind - PLAIN_RECORD.len()) % Confidence::COUNT;
             Confidence::all().nth(step).map_or(0.5, |(_, middle)| middle)
         }
     }
@@ -106,7 +108,7 @@ fn is_like(one: Source, other: Source) -> bool {
 /// What the drafts of one sequence showed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    counts: Counts,
+    counts: KindCounts,
     /// Where the last tokens came from, if they were as drafted.
     running: Option<Source>,
     /// What nobody has added to that of all sequences.
@@ -123,7 +125,7 @@ impl Record {
     /// A draft was confirmed, or another token was drawn in its place.
     pub(crate) fn note(&mut self, source: Source, stage: Stage, is_confirmed: bool) {
         if let Some(kind) = kind(source) {
-            self.counts.0[kind][stage as usize].add(is_confirmed, KEPT);
+            self.counts.0[kind][stage as usize].add(is_confirmed, KEPT_SHARE);
             self.news.push((kind, stage, is_confirmed));
         }
     }
@@ -185,7 +187,7 @@ impl Record {
 
 /// What the drafts of all sequences showed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Records(Counts);
+pub(crate) struct Records(KindCounts);
 
 impl Records {
     /// Takes over what is new.
@@ -202,8 +204,8 @@ impl Records {
         record.counts.0[kind][stage as usize].share(of_all, PRIOR)
     }
 
-    /// How likely each draft of a sequence is to be confirmed: what is before it must be, too, and of those that stand side by
-    /// side one at most is.
+    /// How likely each draft of a sequence is to be confirmed: what is before it must be, too, and of those
+    /// that stand side by side one at most is.
     pub(crate) fn chances(&self, record: &Record, drafts: &[Draft]) -> Vec<f64> {
         let mut chances: Vec<f64> = Vec::with_capacity(drafts.len());
         for (node, draft) in drafts.iter().enumerate() {
@@ -223,8 +225,8 @@ impl Records {
         chances
     }
 
-    /// How likely so many tokens of the draft model are to be confirmed after these drafts, where it goes on after the first of
-    /// `beside` tokens at each place.
+    /// How likely so many tokens of the draft model are to be confirmed after these drafts, where it goes on
+    /// after the first of `beside` tokens at each place.
     pub(crate) fn chances_behind(
         &self,
         record: &Record,

@@ -28,7 +28,8 @@ fn micros(cost: f64) -> Duration {
     Duration::from_nanos((1e3 * cost) as u64)
 }
 
-/// A policy that knows what passes of so many tokens cost, in microseconds, and has nothing left to spend on trials.
+/// A policy that knows what passes of so many tokens cost, in microseconds, and has nothing left to spend on
+/// trials.
 fn knowing(cost: impl Fn(usize) -> f64) -> Policy {
     let mut policy = Policy::new(Drafting::Measured);
     for _ in 0..300 {
@@ -120,8 +121,8 @@ fn passes_of_the_draft_model_are_paid_for() {
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
-/// Guards against the price of a long prompt, which the draft model reads once for each text, being spread over passes that need no
-/// reading.
+/// Guards against the price of a long prompt, which the draft model reads once for each text, being spread
+/// over passes that need no reading.
 #[test]
 fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
     let mut policy = knowing(|_| 100.0);
@@ -135,8 +136,8 @@ fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
-/// Lets a policy decide about bets that come true `share` of the time, each token of a pass costing `each` microseconds beside
-/// `fixed`; the microseconds of each token, and the drafts fed.
+/// Lets a policy decide about bets that come true `share` of the time, each token of a pass costing `each`
+/// microseconds beside `fixed`; the microseconds of each token, and the drafts fed.
 fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f64) -> (f64, usize) {
     let (mut spent, mut tokens, mut fed) = (0.0, 0.0, 0);
     for _ in 0..passes {
@@ -207,8 +208,8 @@ fn copied() -> Draft {
     }
 }
 
-/// Guards against room that goes to what stands behind a sampled token rather than to one beside it: whether that is judged would depend
-/// on the token, because behind one that ends the text nothing stands.
+/// Guards against room that goes to what stands behind a sampled token rather than to one beside it: whether
+/// that is judged would depend on the token, because behind one that ends the text nothing stands.
 #[test]
 fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
     let row = lexiform_law::Distribution::new(&[0.0, 0.0]).expect("a row");
@@ -256,8 +257,8 @@ fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
     assert!(fed(800.0) < 200, "{}", fed(800.0));
 }
 
-/// What is left out is what could not pay: where no number of drafts of a chance is chosen, they are not worth finding, and where some
-/// are, they are.
+/// What is left out is what could not pay: where no number of drafts of a chance is chosen, they are not
+/// worth finding, and where some are, they are.
 #[test]
 fn what_is_not_worth_finding_would_not_be_fed() {
     let costs: [&dyn Fn(usize) -> f64; 3] = [
@@ -327,8 +328,8 @@ enum Traffic {
 /// The microseconds of each token of a prompt.
 const OF_PROMPT: f64 = 30.0;
 
-/// How many of eight drafts for each sequence a policy feeds after more than a thousand passes, and what that brings of the most that any
-/// number would, prompts aside.
+/// How many of eight drafts for each sequence a policy feeds after more than a thousand passes, and what that
+/// brings of the most that any number would, prompts aside.
 fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> (usize, f64) {
     let mut policy = Policy::new(Drafting::Measured);
     let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
@@ -366,8 +367,9 @@ fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> 
     (taken, rate / oracle(cost, drawing, &bets))
 }
 
-/// Guards against a policy that learns nothing while prompts are read, which with many answers is nearly always, and against one that
-/// takes the time of prompts for that of drafts, or for what a pass costs in any case: the one would feed none, and the other all.
+/// Guards against a policy that learns nothing while prompts are read, which with many answers is nearly
+/// always, and against one that takes the time of prompts for that of drafts, or for what a pass costs in any
+/// case: the one would feed none, and the other all.
 #[test]
 fn a_prompt_in_every_pass_changes_no_choice() {
     let mut misled = 0;
@@ -391,8 +393,8 @@ fn a_prompt_in_every_pass_changes_no_choice() {
     );
 }
 
-/// What passes with prompts cost is not what those without do: where prompts fill what a card computes at once, drafts that are free alone
-/// are not.
+/// What passes with prompts cost is not what those without do: where prompts fill what a card computes at
+/// once, drafts that are free alone are not.
 #[test]
 fn passes_with_prompts_have_costs_of_their_own() {
     let mut policy = Policy::new(Drafting::Measured);

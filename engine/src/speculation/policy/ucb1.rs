@@ -4,32 +4,33 @@ use super::rule::{Choice, Rule};
 
 /// What is known of an arm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arm {
+struct BanditArm {
     chosen: f64,
     rewarded: f64,
     /// Of the rewards that came.
     mean: f64,
 }
 
-/// UCB1 (Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002): `argmax mean + √(2 ln t / chosen)` after each arm was chosen once.
-/// UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)) chooses how to speculate so.
+/// UCB1 (Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002): `argmax mean + √(2 ln t / chosen)` after
+/// each arm was chosen once. UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141))
+/// chooses how to speculate so.
 ///
 /// For rewards between 0 and 1 whose law does not change, the regret after `t` choices is at most
-/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. What was chosen counts from then on, though its reward comes
-/// later, so that sequences of one pass do not all try the same.
+/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. What was chosen counts from
+/// then on, though its reward comes later, so that sequences of one pass do not all try the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Ucb1(Vec<Arm>);
+pub(crate) struct Ucb1(Vec<BanditArm>);
 
 impl Ucb1 {
     pub(crate) fn new(arms: usize) -> Self {
-        Ucb1(vec![Arm::default(); arms])
+        Ucb1(vec![BanditArm::default(); arms])
     }
 }
 
 impl Rule for Ucb1 {
     fn choose(&mut self) -> Choice {
         let all: f64 = self.0.iter().map(|arm| arm.chosen).sum();
-        let bound = |arm: &Arm| match arm.chosen > 0.0 {
+        let bound = |arm: &BanditArm| match arm.chosen > 0.0 {
             true => arm.mean + (2.0 * all.ln() / arm.chosen).sqrt(),
             false => f64::INFINITY,
         };

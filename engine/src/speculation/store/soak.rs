@@ -13,9 +13,9 @@ const LINES: usize = 10;
 const WIDTH: u32 = 4096;
 
 /// SplitMix64.
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -30,9 +30,9 @@ impl Numbers {
     }
 }
 
-/// A tool call: the tokens of its fields stand there in each of them, and values that differ. With each token the state of the grammar
-/// before it.
-fn call(tool: u64, numbers: &mut Numbers) -> Vec<(u64, u32)> {
+/// A tool call: the tokens of its fields stand there in each of them, and values that differ. With each token
+/// the state of the grammar before it.
+fn call(tool: u64, numbers: &mut RandomNumbers) -> Vec<(u64, u32)> {
     let mut call = Vec::new();
     for field in 0..4 {
         let of_field = |part: u64| ((tool * 64 + field * 8 + part) % u64::from(WIDTH)) as u32;
@@ -55,8 +55,9 @@ fn resident() -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
-/// Teaches the stores of an owner a call as a request does that is drafted for, drawing the prompt from earlier ones.
-fn answer(stores: &mut Stores, owner: &Owner, call: &[(u64, u32)], numbers: &mut Numbers) -> usize {
+/// Teaches the stores of an owner a call as a request does that is drafted for, drawing the prompt from
+/// earlier ones.
+fn answer(stores: &mut Stores, owner: &Owner, call: &[(u64, u32)], numbers: &mut RandomNumbers) -> usize {
     let prompt: Vec<u32> = (0..16).map(|_| numbers.skewed(u64::from(WIDTH)) as u32).collect();
     let answer: Vec<u32> = call.iter().map(|&(_, token)| token).collect();
     let store = stores.of(owner).expect("it learns");
@@ -109,7 +110,7 @@ fn stores_stay_within_their_bytes_under_long_traffic() {
     let bound = config.bytes * config.owners;
     let vocabulary = Vocabulary::new(&[(TokenKind::Text, "a"), (TokenKind::Special, "$")], &[1]).unwrap();
     let mut stores = Stores::open(config, Drafting::Measured, &vocabulary).unwrap();
-    let mut numbers = Numbers(1);
+    let mut numbers = RandomNumbers(1);
     let mut table = Vec::new();
     let (mut drafted, mut most) = (0, 0);
     println!(
@@ -117,8 +118,8 @@ fn stores_stay_within_their_bytes_under_long_traffic() {
         "requests", "counted", "bound", "resident", "drafted"
     );
     for number in 0..=requests {
-        // More owners than have a store at a time. Some come all the time, so that their stores fill, and some hardly ever, so that their
-        // stores give way; each has some tools.
+        // More owners than have a store at a time. Some come all the time, so that their stores fill, and
+        // some hardly ever, so that their stores give way; each has some tools.
         let often = 1 + numbers.skewed(96);
         let owner = numbers.skewed(often);
         let call = call(owner * 5 + numbers.skewed(5), &mut numbers);
@@ -139,7 +140,8 @@ fn stores_stay_within_their_bytes_under_long_traffic() {
         "{drafted} drafts, {most} bytes of {bound}"
     );
     assert_eq!(stores.given_up(), 0);
-    // Of a process that does nothing else, what it holds is flat, too. By a fifth of the requests all stores have been there.
+    // Of a process that does nothing else, what it holds is flat, too. By a fifth of the requests all stores
+    // have been there.
     if asked.is_some()
         && let [_, _, Some(then), .., Some(now)] = table[..]
     {

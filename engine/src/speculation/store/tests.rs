@@ -160,7 +160,8 @@ fn all_owners_draft_from_one_corpus_whose_bytes_are_counted_once() {
     assert_eq!(error, EngineError::Corpus { token: 2, tokens: 2 });
 }
 
-/// What may go on in two ways is a branch of the default tree; SVIP's chain takes the likelier way and ends there.
+/// What may go on in two ways is a branch of the default tree; SVIP's chain takes the likelier way and ends
+/// there.
 #[test]
 fn svip_drafts_chains_that_end_where_they_are_unsure() {
     for (drafting, expected) in [(Drafting::Measured, vec![2, 1, 0, 0]), (Drafting::Svip, vec![2])] {
@@ -231,7 +232,8 @@ impl Predictor for Anything {
     }
 }
 
-/// Guards against stores that are given up because a grammar took longer than it was allowed at once: that unwinds, too.
+/// Guards against stores that are given up because a grammar took longer than it was allowed at once: that
+/// unwinds, too.
 #[test]
 fn a_grammar_whose_work_is_bounded_is_no_panic_of_a_predictor() {
     let vocabulary = Arc::new(vocabulary(4));

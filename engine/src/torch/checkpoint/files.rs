@@ -16,7 +16,8 @@ const MAX_TEXT: u64 = 64 << 20;
 pub(crate) trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
-/// The files of a Hugging Face model folder: on disk, embedded in the program, made of a GGUF file, or of a model with random weights.
+/// The files of a Hugging Face model folder: on disk, embedded in the program, made of a GGUF file, or of a
+/// model with random weights.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
     root: PathBuf,
@@ -82,8 +83,8 @@ impl ModelFiles {
         }
     }
 
-    /// These files without their config.json and weights: the model has this shape and random weights, which are made in memory
-    /// when it is loaded. Its tokenizer and its end tokens are those of the files.
+    /// These files without their config.json and weights: the model has this shape and random weights, which
+    /// are made in memory when it is loaded. Its tokenizer and its end tokens are those of the files.
     ///
     /// # Errors
     /// A config.json that is there is not JSON.

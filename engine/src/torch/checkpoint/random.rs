@@ -1,8 +1,9 @@
-//! Models that nobody has trained: the shapes of known ones with random weights, for figures that do not depend on what is written.
+//! Models that nobody has trained: the shapes of known ones with random weights, for figures that do not
+//! depend on what is written.
 //!
-//! Weights are normal numbers of a standard deviation of 0.02, as they are before training; vectors, which are scales of norms, are
-//! ones. Making billions of random numbers takes minutes, so that a stretch of a million is made once, and each tensor is that
-//! stretch over and over from a place of its own.
+//! Weights are normal numbers of a standard deviation of 0.02, as they are before training; vectors, which
+//! are scales of norms, are ones. Making billions of random numbers takes minutes, so that a stretch of a
+//! million is made once, and each tensor is that stretch over and over from a place of its own.
 
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -15,12 +16,14 @@ pub(super) const CONFIG: &str = "config.json";
 /// What the checkpoints of these shapes are stored in.
 pub(super) const KIND: Kind = Kind::BFloat16;
 
-/// Random numbers that are made. A prime, so that the rows of a matrix, whatever their length, are not all the same.
+/// Random numbers that are made. A prime, so that the rows of a matrix, whatever their length, are not all
+/// the same.
 const STRETCH: i64 = 1_048_583;
 /// The standard deviation of weights.
 const DEVIATION: f64 = 0.02;
 
-/// A shape: those of Llama 3.2 (1b, 3b) and of Llama 3.1 (8b), all with tied embeddings, and one that is made in a moment.
+/// A shape: those of Llama 3.2 (1b, 3b) and of Llama 3.1 (8b), all with tied embeddings, and one that is made
+/// in a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Two layers of 256.
@@ -106,7 +109,8 @@ impl RandomWeights {
     }
 }
 
-/// The stretch, by the sum of twelve uniform numbers less six: near enough to normal, and the same everywhere.
+/// The stretch, by the sum of twelve uniform numbers less six: near enough to normal, and the same
+/// everywhere.
 fn normal_numbers() -> Result<Tensor, TchError> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut uniform = || {

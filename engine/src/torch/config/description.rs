@@ -41,7 +41,8 @@ pub(crate) struct Attention {
     pub(crate) head_dim: i64,
     pub(crate) qkv_bias: bool,
     pub(crate) out_bias: bool,
-    /// What products of queries and keys are multiplied by, if that is not one over the root of the head size.
+    /// What products of queries and keys are multiplied by, if that is not one over the root of the head
+    /// size.
     pub(crate) scale: Option<f64>,
     /// Scaled products `x` become `cap · tanh(x / cap)`.
     pub(crate) cap: Option<f64>,

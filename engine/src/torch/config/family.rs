@@ -1,7 +1,8 @@
 //! What a `model_type` implies: a table.
 //!
-//! A family says what its config.json leaves unsaid (where norms stand, which biases there are, what a missing field
-//! means) and what its tensors are called. Whatever can differ between models of one family is read from config.json.
+//! A family says what its config.json leaves unsaid (where norms stand, which biases there are, what a
+//! missing field means) and what its tensors are called. Whatever can differ between models of one family is
+//! read from config.json.
 
 use super::kinds::{NormKind, QkNorm};
 
@@ -93,8 +94,8 @@ pub(crate) struct Defaults {
     pub(crate) query_scalar: Option<f64>,
 }
 
-/// What tensors are called. All but the head's begin with one of the prefixes; those of a layer go on with `layers` and
-/// its number, those of an expert with `experts` and its number.
+/// What tensors are called. All but the head's begin with one of the prefixes; those of a layer go on with
+/// `layers` and its number, those of an expert with `experts` and its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Names {
     /// The first with which there is an embedding is the one.
@@ -127,8 +128,8 @@ pub(crate) struct Names {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
-    /// The object that describes the decoder, where that is not the whole of config.json: other parts see or hear, and are
-    /// not read.
+    /// The object that describes the decoder, where that is not the whole of config.json: other parts see or
+    /// hear, and are not read.
     pub(crate) nested: Option<&'static str>,
     pub(crate) fields: Fields,
     pub(crate) defaults: Defaults,

@@ -1,15 +1,16 @@
 //! Rotary positions: how fast each pair of dimensions turns, and the ways to stretch that to longer texts.
 //!
-//! Pair `i` of `d/2` turns by `theta^(-2i/d)` a position. The scalings slow some pairs down: `linear` all of them,
-//! `llama3` and `yarn` those that turn less than a few times within the original context, `longrope` each by a factor of
-//! its own.
+//! Pair `i` of `d/2` turns by `theta^(-2i/d)` a position. The scalings slow some pairs down: `linear` all of
+//! them, `llama3` and `yarn` those that turn less than a few times within the original context, `longrope`
+//! each by a factor of its own.
 
 use std::f64::consts::TAU;
 
 /// A way to stretch the context.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scaling {
-    /// As trained. Also `dynamic`, which changes nothing up to the configured context, and the loop never goes beyond.
+    /// As trained. Also `dynamic`, which changes nothing up to the configured context, and the loop never
+    /// goes beyond.
     None,
     Linear {
         factor: f64,
@@ -21,8 +22,8 @@ pub(crate) enum Scaling {
         original: f64,
     },
     Yarn(Yarn),
-    /// One factor a pair. There is a second list for texts beyond the original context, which would turn all that is
-    /// cached anew when a text grows past it: the context ends there instead.
+    /// One factor a pair. There is a second list for texts beyond the original context, which would turn all
+    /// that is cached anew when a text grows past it: the context ends there instead.
     Long {
         factors: Vec<f64>,
         /// What cosines and sines are multiplied by.

@@ -137,7 +137,8 @@ impl<'a> Reader<'a> {
         const FIELD: &str = "attn_logit_softcapping";
         match family.defaults.caps {
             Some([usual @ Some(_), _]) => self.cap(FIELD, usual),
-            // `transformers` reads this and does not apply it: nobody can say what such a model should compute.
+            // `transformers` reads this and does not apply it: nobody can say what such a model should
+            // compute.
             Some([None, _]) if self.root.get(FIELD).is_some_and(|value| !value.is_null()) => {
                 Err(self.wrong(FIELD, "null, or absent"))
             }

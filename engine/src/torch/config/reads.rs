@@ -6,9 +6,9 @@
 //!   cache:   the keys and values of the positions that are seen   once for each text
 //! ```
 //!
-//! Decoding computes little with each number that it reads, so these bytes over the speed of memory bound how fast a pass can
-//! be. Left out is what is less than a hundredth in models of a billion weights: norms and biases, the rows of the embedding, and
-//! what a layer writes for the next.
+//! Decoding computes little with each number that it reads, so these bytes over the speed of memory bound how
+//! fast a pass can be. Left out is what is less than a hundredth in models of a billion weights: norms and
+//! biases, the rows of the embedding, and what a layer writes for the next.
 
 use super::description::{Config, Mlp};
 
@@ -42,8 +42,9 @@ struct CachedLayer {
 impl PassReads {
     /// The weights that a pass reads which feeds so many tokens.
     ///
-    /// Of experts it is the number expected if each token chooses without regard to the others: of `count` experts of which a token
-    /// takes `chosen`, `count · (1 − (1 − chosen/count)^tokens)`. Trained routers prefer some experts, which makes it less.
+    /// Of experts it is the number expected if each token chooses without regard to the others: of `count`
+    /// experts of which a token takes `chosen`, `count · (1 − (1 − chosen/count)^tokens)`. Trained routers
+    /// prefer some experts, which makes it less.
     pub fn weights(&self, tokens: f64) -> f64 {
         let experts = self.experts.iter().map(|experts| {
             let missed = (1.0 - experts.chosen / experts.count).powf(tokens);
@@ -140,7 +141,8 @@ mod tests {
             .sum()
     }
 
-    /// Where all experts are used, the matrices of every family are those of its checkpoint, number by number.
+    /// Where all experts are used, the matrices of every family are those of its checkpoint, number by
+    /// number.
     #[test]
     fn a_pass_of_many_tokens_reads_the_matrices_of_the_checkpoint() {
         for folder in [

@@ -1,4 +1,5 @@
-//! Reads how queries and keys are turned: `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of 4.
+//! Reads how queries and keys are turned: `rope_parameters` of transformers 5, or `rope_theta` and
+//! `rope_scaling` of 4.
 
 use super::family::{Family, Turned};
 use super::frequencies::{Rope, Scaling, Yarn, yarn_attention};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 const ROPES: &str = "default, linear, dynamic, llama3, yarn, longrope";
 /// Where a rope is described, and what its model is like.
-struct Source<'a> {
+struct RopeSource<'a> {
     from: &'a Value,
     head_dim: i64,
     theta: f64,
@@ -36,7 +37,7 @@ impl Reader<'_> {
         let of = |kind: &str| described.get(kind).filter(|value| value.is_object());
         let [full, local] = LAYER_TYPES;
         let theta = self.number(self.root, "rope_theta")?;
-        let source = Source {
+        let source = RopeSource {
             from: of(full).unwrap_or(described),
             head_dim,
             theta: theta.unwrap_or(family.defaults.theta),
@@ -46,7 +47,7 @@ impl Reader<'_> {
         let mut ropes = vec![self.rope(&source)?];
         if let Some(usual) = family.defaults.local_theta {
             let theta = self.number(self.root, "rope_local_base_freq")?;
-            ropes.push(self.rope(&Source {
+            ropes.push(self.rope(&RopeSource {
                 // What stretches the others is not for these.
                 from: of(local).unwrap_or(&none),
                 theta: theta.unwrap_or(usual),
@@ -58,7 +59,7 @@ impl Reader<'_> {
         Ok((ropes, max_positions))
     }
 
-    fn rope(&self, source: &Source<'_>) -> Result<Rope, LoadError> {
+    fn rope(&self, source: &RopeSource<'_>) -> Result<Rope, LoadError> {
         let theta = self.number(source.from, "rope_theta")?.unwrap_or(source.theta);
         if theta <= 1.0 {
             return Err(self.wrong("rope_theta", "a number above 1"));

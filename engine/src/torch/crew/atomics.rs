@@ -1,4 +1,5 @@
-//! What the threads of a crew share and wait with. `tests/interning/` puts loom's in their place and tries all orders.
+//! What the threads of a crew share and wait with. `tests/interning/` puts loom's in their place and tries
+//! all orders.
 
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Mutex;

@@ -1,8 +1,9 @@
 //! A crew: who takes which part of some work.
 //!
-//! A pass of a small model is some fifty pieces of work of a few microseconds each. Waking a thread takes longer than
-//! that, so the threads of a crew wait for more work by looking, for as long as a pass may leave them without, and only then
-//! sleep. Nobody waits for one that sleeps: parts of the work are taken by who is there, and the caller takes part.
+//! A pass of a small model is some fifty pieces of work of a few microseconds each. Waking a thread takes
+//! longer than that, so the threads of a crew wait for more work by looking, for as long as a pass may leave
+//! them without, and only then sleep. Nobody waits for one that sleeps: parts of the work are taken by who is
+//! there, and the caller takes part.
 //!
 //! ```text
 //!   caller    each(8 parts) ─ publishes ─ 0 ─ 2 ─ 4 ─ 6 ─ waits for 7 ─►
@@ -24,19 +25,20 @@ const LOOKS: usize = if cfg!(loom) { 1 } else { 2_000 };
 const PATIENCE: usize = 10_000;
 
 /// A piece of work, by the numbers of its parts.
-type Work<'a> = &'a (dyn Fn(usize) + Sync);
+type TeamWork<'a> = &'a (dyn Fn(usize) + Sync);
 
 /// Threads that wait for work. They end with it.
 pub(crate) struct Crew {
-    shared: Arc<Shared>,
+    shared: Arc<TeamShared>,
     others: Vec<JoinHandle<()>>,
     /// Held by who hands out work.
     caller: Mutex<()>,
 }
 
 /// What the caller and the threads see.
-struct Shared {
-    /// The [`Taken`] of now, in one number: whoever takes a part exchanges all of it, so that a part is never one of other work.
+struct TeamShared {
+    /// The [`Taken`] of now, in one number: whoever takes a part exchanges all of it, so that a part is never
+    /// one of other work.
     taken: AtomicU64,
     done: AtomicUsize,
     /// Points to the [`Work`] while parts of it are not done.
@@ -80,7 +82,7 @@ impl Crew {
     /// A crew of so many threads, of which the caller is one, or as many of them as the system gives.
     pub(crate) fn new(threads: usize) -> Self {
         let others = threads.saturating_sub(1);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TeamShared {
             taken: AtomicU64::new(0),
             done: AtomicUsize::new(0),
             work: AtomicPtr::new(null_mut()),
@@ -105,9 +107,10 @@ impl Crew {
         self.others.len() + 1
     }
 
-    /// Does all parts of some work, in any order and on any thread, and returns when they are done. If two callers come at
-    /// once, the second does its work alone. A panic in one part goes on here after the others are done.
-    pub(crate) fn each(&self, parts: usize, work: Work<'_>) {
+    /// Does all parts of some work, in any order and on any thread, and returns when they are done. If two
+    /// callers come at once, the second does its work alone. A panic in one part goes on here after the
+    /// others are done.
+    pub(crate) fn each(&self, parts: usize, work: TeamWork<'_>) {
         let alone = || (0..parts).for_each(work);
         if parts <= 1 || parts > MOST_PARTS || self.others.is_empty() {
             return alone();
@@ -153,9 +156,9 @@ impl Drop for Crew {
     }
 }
 
-impl Shared {
+impl TeamShared {
     /// Makes work known; its number. All parts of the work before are done.
-    fn publish(&self, parts: usize, work: &Work<'_>) -> u64 {
+    fn publish(&self, parts: usize, work: &TeamWork<'_>) -> u64 {
         let before = Taken::of(self.taken.load(Relaxed));
         let now = Taken {
             number: before.number.wrapping_add(1) & NUMBERS,
@@ -191,9 +194,9 @@ impl Shared {
     fn take_part(&self, number: u64) -> Option<Box<dyn Any + Send>> {
         let mut panic = None;
         while let Some(part) = self.take(number) {
-            // SAFETY: the part was taken and is not done, so the caller of `each` has not returned: what it published is
-            // still there, and is the work of this number.
-            let work: Work<'_> = unsafe { *self.work.load(Relaxed).cast::<Work<'_>>() };
+            // SAFETY: the part was taken and is not done, so the caller of `each` has not returned: what it
+            // published is still there, and is the work of this number.
+            let work: TeamWork<'_> = unsafe { *self.work.load(Relaxed).cast::<TeamWork<'_>>() };
             if let Err(own) = catch_unwind(AssertUnwindSafe(|| work(part))) {
                 // Before the part is done, so that the caller sees it.
                 self.has_panicked.store(true, Relaxed);

@@ -7,23 +7,24 @@
 //!             whichever points more nearly where h(i) does
 //! ```
 //!
-//! `g(i, j)` is kept for the best way to it alone, as if no other could lead to a better end. That is so where layers add to the text
-//! what does not depend on each other, and nearly so in trained models; to try all sets would take a pass each. The programme takes at most
-//! `layers · (skipped + 1)` runs of a layer.
+//! `g(i, j)` is kept for the best way to it alone, as if no other could lead to a better end. That is so
+//! where layers add to the text what does not depend on each other, and nearly so in trained models; to try
+//! all sets would take a pass each. The programme takes at most `layers · (skipped + 1)` runs of a layer.
 //!
-//! The paper chooses again after every verification, from the last token. Here layers are chosen once, from a text, so that a draft's
-//! cache has what its layers need.
+//! The paper chooses again after every verification, from the last token. Here layers are chosen once, from a
+//! text, so that a draft's cache has what its layers need.
 
 use std::rc::Rc;
 
 /// What is known of the best way to skip so many layers.
-struct Way<S> {
+struct SkipWay<S> {
     state: Rc<S>,
     skipped: Vec<usize>,
 }
 
-/// The layers to skip, in ascending order, of a model of so many. `begin` is what the first of them reads, `run` what one makes of what it reads,
-/// and `likeness` says how alike two of these are, more for more alike.
+/// The layers to skip, in ascending order, of a model of so many. `begin` is what the first of them reads,
+/// `run` what one makes of what it reads, and `likeness` says how alike two of these are, more for more
+/// alike.
 ///
 /// # Errors
 /// Those of `run` and of `likeness`. Fewer layers than `skipped` are all skipped.
@@ -33,7 +34,7 @@ pub(super) fn choose<S, E>(
     mut run: impl FnMut(usize, &S) -> Result<S, E>,
     mut likeness: impl FnMut(&S, &S) -> Result<f64, E>,
 ) -> Result<Vec<usize>, E> {
-    let none = Way {
+    let none = SkipWay {
         state: Rc::new(begin),
         skipped: Vec::new(),
     };
@@ -42,16 +43,16 @@ pub(super) fn choose<S, E>(
     for layer in 0..layers {
         let ran = ways.iter().map(|way| run(layer, &way.state));
         let ran = ran.collect::<Result<Vec<S>, E>>()?;
-        let mut next: Vec<Way<S>> = Vec::with_capacity(ways.len() + 1);
+        let mut next: Vec<SkipWay<S>> = Vec::with_capacity(ways.len() + 1);
         for (way, state) in ways.iter().zip(ran) {
-            next.push(Way {
+            next.push(SkipWay {
                 state: Rc::new(state),
                 skipped: way.skipped.clone(),
             });
         }
         let whole = next.first().map(|whole| whole.state.clone());
         for (count, way) in (1..=skipped).zip(ways) {
-            let without = Way {
+            let without = SkipWay {
                 skipped: [&way.skipped[..], &[layer]].concat(),
                 ..way
             };
@@ -123,7 +124,8 @@ mod tests {
         f64::from(mixed >> 8) / f64::from(1 << 23) - 1.0
     }
 
-    /// Layers that add in directions of their own: what is chosen is the best of all sets, which are all tried.
+    /// Layers that add in directions of their own: what is chosen is the best of all sets, which are all
+    /// tried.
     #[test]
     fn the_best_of_all_sets_is_chosen() {
         for seed in 1..30 {
@@ -154,8 +156,8 @@ mod tests {
         }
     }
 
-    /// Where layers depend on each other the choice is not always the best one, but nearer to it than a set by chance. Of two layers all
-    /// there is was tried.
+    /// Where layers depend on each other the choice is not always the best one, but nearer to it than a set
+    /// by chance. Of two layers all there is was tried.
     #[test]
     fn layers_that_depend_on_each_other_are_chosen_well() {
         let (mut better, mut all) = (0, 0);

@@ -6,8 +6,9 @@
 //!   draft   x ─ 0 ─ 1 ─────── 4 ─ 5 ─► logits         a cache of its own, of the layers that it has
 //! ```
 //!
-//! What a layer reads depends on the layers below it, so keys and values of the whole decoder are not those of the draft: each has its own.
-//! As a draft model it is like any other, and its tokens are verified by the same rules.
+//! What a layer reads depends on the layers below it, so keys and values of the whole decoder are not those
+//! of the draft: each has its own. As a draft model it is like any other, and its tokens are verified by the
+//! same rules.
 //!
 //! Which layers are left out is said by name, or chosen by likeness on a text ([`clasp`](super::clasp)).
 //!
@@ -26,7 +27,8 @@ use tch::{Kind, Tensor};
 const CHOSEN_BY: usize = 512;
 
 impl Decoder {
-    /// A decoder without some of the layers, which shares the weights of the others, and which layers these are.
+    /// A decoder without some of the layers, which shares the weights of the others, and which layers these
+    /// are.
     ///
     /// # Errors
     /// There is no such layer, none would be left, or there is no text to choose by.

@@ -1,10 +1,11 @@
 //! Whether the kernels compute what libtorch computes: asked once, when the cache is made.
 //!
-//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed; and each time both
-//! at once and in pieces, since other kernels make the products for one and two tokens. Then a text that attends in pieces, as prompts do;
-//! of a model with experts also one of the same token over and over, all of which go to the same experts, more than those take at once.
-//! Rows that are far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all
-//! passes, and the operator is told. Two ways to round in bf16 are some hundredths apart.
+//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and
+//! replayed; and each time both at once and in pieces, since other kernels make the products for one and two
+//! tokens. Then a text that attends in pieces, as prompts do; of a model with experts also one of the same
+//! token over and over, all of which go to the same experts, more than those take at once. Rows that are far
+//! from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs
+//! all passes, and the operator is told. Two ways to round in bf16 are some hundredths apart.
 //!
 //! # Why there is a trial
 //!
@@ -18,14 +19,15 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// The largest root of the mean of squares of the differences of logits, relative to that of the logits, that is rounding.
+/// The largest root of the mean of squares of the differences of logits, relative to that of the logits, that
+/// is rounding.
 pub(super) const MOST_OFF: f64 = 0.15;
 /// Tokens that are fed.
 const TOKENS: usize = 8;
 /// The pieces that they are fed in: at once, and such that all sizes with products of their own are there.
 const PIECES: [&[usize]; 2] = [&[TOKENS], &[1, 2, TOKENS - 3]];
-/// The pieces of a prompt that is longer than what attends at once: at once, and such that each takes two products for sixteen vectors of
-/// a matrix in eight bits.
+/// The pieces of a prompt that is longer than what attends at once: at once, and such that each takes two
+/// products for sixteen vectors of a matrix in eight bits.
 const PROMPTS: [&[usize]; 2] = [&[43], &[23, 20]];
 
 /// Who runs a pass.
@@ -77,7 +79,8 @@ fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || other <= one { one } else { other }
 }
 
-/// The same of one text of so many tokens, fed by libtorch as the first of these ways says and by plan in each of them.
+/// The same of one text of so many tokens, fed by libtorch as the first of these ways says and by plan in
+/// each of them.
 fn farthest_of(
     room: &Room,
     token: impl Fn(usize, usize) -> usize,

@@ -1,7 +1,7 @@
 //! Reads a checkpoint's tensors to where they are needed, by the names that the family has for them.
 //!
-//! Matrices that read the same input are stacked one below the other, if they are not stored so, and scales that are
-//! stored less one get it back: the decoder then has one way to compute, whatever the family.
+//! Matrices that read the same input are stacked one below the other, if they are not stored so, and scales
+//! that are stored less one get it back: the decoder then has one way to compute, whatever the family.
 
 use crate::error::LoadError;
 use crate::torch::checkpoint::{Checkpoint, StoredMatrix};
@@ -76,8 +76,8 @@ impl<'a> Weights<'a> {
         self.tensor(&format!("{}{name}", self.prefix), shape)
     }
 
-    /// A matrix by its whole name, to look up rows of or to be multiplied with: as it is stored where that is exact for who reads it,
-    /// and in the number type of the model elsewhere.
+    /// A matrix by its whole name, to look up rows of or to be multiplied with: as it is stored where that is
+    /// exact for who reads it, and in the number type of the model elsewhere.
     pub(crate) fn matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         match (&self.crew, self.checkpoint.matrix(name, &shape)?) {
             (Some(_), StoredMatrix::Numbers(stored)) => match stored.kind() {

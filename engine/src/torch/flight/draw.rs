@@ -1,11 +1,12 @@
 //! Tokens drawn on the device, by torch's operations in `f64`.
 //!
-//! A draw is the law's ([`law`](lexiform_law)): of the sums of the groups of blocks, the group in which `u` of their total
-//! lies; in the same way a block of it, and a token of that. What comes to memory are six numbers a row instead of the row.
+//! A draw is the law's ([`law`](lexiform_law)): of the sums of the groups of blocks, the group in which `u`
+//! of their total lies; in the same way a block of it, and a token of that. What comes to memory are six
+//! numbers a row instead of the row.
 //!
-//! torch adds in an order of its own, and its exponentials may differ from the library's in the last digit. So a token is
-//! another one than that of the same row in memory where `u` hits the border between two tokens to some 15 digits; the law
-//! is the same to as many.
+//! torch adds in an order of its own, and its exponentials may differ from the library's in the last digit.
+//! So a token is another one than that of the same row in memory where `u` hits the border between two tokens
+//! to some 15 digits; the law is the same to as many.
 
 use crate::model::flight::Ask;
 use lexiform_law::{Allowed, Drawn};
@@ -198,8 +199,8 @@ fn padded(rows: &Tensor, width: i64, with: f64) -> Result<Tensor> {
     }
 }
 
-/// For each row of weights `[rows, n]` and each number `[rows, 1]` below 1, the index at which the sums of the weights up to
-/// there first exceed this part of all; `[rows, 1]`.
+/// For each row of weights `[rows, n]` and each number `[rows, 1]` below 1, the index at which the sums of
+/// the weights up to there first exceed this part of all; `[rows, 1]`.
 fn choose(weights: &Tensor, uniform: &Tensor) -> Result<Tensor> {
     let sums = weights.f_cumsum(1, Kind::Double)?;
     let total = sums.f_narrow(1, sums.size()[1] - 1, 1)?;
@@ -255,7 +256,8 @@ mod tests {
         (0..).map(move |position| chance.uniform(Place::new(0, position)))
     }
 
-    /// Rows of this width, some of which lie hundreds of nats below their peak; masks that leave all, much, little and nothing.
+    /// Rows of this width, some of which lie hundreds of nats below their peak; masks that leave all, much,
+    /// little and nothing.
     fn compare(width: usize, rows: usize) {
         let spread = |row: usize| [1.0, 8.0, 300.0][row % 3];
         let numbers = noise(width as u64).take(rows * width).enumerate();

@@ -1,13 +1,14 @@
 //! Logits on their way from the device to memory.
 //!
-//! From a graphics card they come to pinned memory, which libtorch keeps for the next pass, in one copy and with one
-//! wait. Ordinary memory takes five times as long, and a vector of its own for each pass as long again: its pages are
-//! new to the process each time.
+//! From a graphics card they come to pinned memory, which libtorch keeps for the next pass, in one copy and
+//! with one wait. Ordinary memory takes five times as long, and a vector of its own for each pass as long
+//! again: its pages are new to the process each time.
 //!
-//! What a draw needs first of a row is its largest logit and the sums of its blocks: 128,000 exponentials, a millisecond
-//! on a processor and nothing on the card. So they come along, measured in `f64` as the processor would. Masks are no
-//! part of this: they are applied to blocks where the row is drawn from, and only blocks of which a mask leaves a part
-//! are summed again. Temperatures are: each row is measured at the scale of its request.
+//! What a draw needs first of a row is its largest logit and the sums of its blocks: 128,000 exponentials, a
+//! millisecond on a processor and nothing on the card. So they come along, measured in `f64` as the processor
+//! would. Masks are no part of this: they are applied to blocks where the row is drawn from, and only blocks
+//! of which a mask leaves a part are summed again. Temperatures are: each row is measured at the scale of its
+//! request.
 
 use crate::model::logits::Logits;
 use crate::torch::loops::fused::{floats, floats_mut};
@@ -20,8 +21,8 @@ const BLOCK: i64 = 32;
 /// Rows measured at once, so that drafts of many sequences do not take gigabytes in `f64`.
 const ROWS: i64 = 64;
 
-/// Brings rows to memory. From a card they come measured, each at its scale, if it is known which columns to leave out;
-/// those become minus infinity.
+/// Brings rows to memory. From a card they come measured, each at its scale, if it is known which columns to
+/// leave out; those become minus infinity.
 pub(crate) fn bring(logits: &Tensor, left_out: Option<&Tensor>, scales: Vec<f64>) -> Result<Logits> {
     let mut logits = logits.f_to_kind(Kind::Float)?.f_contiguous()?;
     let width = logits.size()[1] as usize;
@@ -98,8 +99,8 @@ impl AsRef<[f64]> for Doubles {
         let tensor = &self.0;
         let plain = tensor.kind() == Kind::Double && tensor.device() == Device::Cpu && tensor.is_contiguous();
         assert!(plain, "not a contiguous f64 tensor on the CPU: {tensor:?}");
-        // SAFETY: the tensor is a contiguous f64 tensor in memory, which it keeps alive and which nobody writes: the copy
-        // to it has been waited for, and nobody else has it.
+        // SAFETY: the tensor is a contiguous f64 tensor in memory, which it keeps alive and which nobody
+        // writes: the copy to it has been waited for, and nobody else has it.
         unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f64>(), tensor.numel()) }
     }
 }

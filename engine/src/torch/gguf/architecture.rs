@@ -1,10 +1,11 @@
-//! What `general.architecture` implies: a table. It leads from the keys and tensors of a GGUF file to the config.json and the names of the
-//! same model as a Hugging Face folder, so that everything behind it knows one form of a model.
+//! What `general.architecture` implies: a table. It leads from the keys and tensors of a GGUF file to the
+//! config.json and the names of the same model as a Hugging Face folder, so that everything behind it knows
+//! one form of a model.
 //!
 //! Three things are stored otherwise than in such a folder, and undone when a tensor is read:
 //!
-//! - Rows of queries and keys of the Llama family lie in pairs that are turned together; a folder has the first halves of all pairs
-//!   before the second halves ([`Architecture::paired`]).
+//! - Rows of queries and keys of the Llama family lie in pairs that are turned together; a folder has the
+//!   first halves of all pairs before the second halves ([`Architecture::paired`]).
 //! - Gemma's norms have the 1 added that a folder leaves to the program ([`Architecture::norms_plus_one`]).
 //! - The matrices of all experts of a layer are one tensor.
 
@@ -37,7 +38,8 @@ pub(crate) struct Architecture {
     pub(super) outside: &'static [(&'static str, &'static str)],
     pub(crate) paired: bool,
     pub(crate) norms_plus_one: bool,
-    /// The layers of the one size of this architecture whose attention is scaled by the share of a head in the hidden numbers.
+    /// The layers of the one size of this architecture whose attention is scaled by the share of a head in
+    /// the hidden numbers.
     pub(super) scaled_by_share: Option<i64>,
 }
 
@@ -243,7 +245,8 @@ const ARCHITECTURES: [Architecture; 10] = [
 /// All names, for a message.
 pub(super) const NAMES: &str = "gemma2, gemma3, gpt2, llama, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3";
 
-/// Keys that change what is computed, and that no architecture above reads: a file with one of them would be computed wrongly.
+/// Keys that change what is computed, and that no architecture above reads: a file with one of them would be
+/// computed wrongly.
 pub(super) const REFUSED: [&str; 6] = [
     "attention.scale",
     "embedding_scale",

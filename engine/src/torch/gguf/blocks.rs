@@ -1,4 +1,5 @@
-//! The formats in which llama.cpp keeps the weights of a tensor, and the number that each weight of a block stands for.
+//! The formats in which llama.cpp keeps the weights of a tensor, and the number that each weight of a block
+//! stands for.
 //!
 //! ```text
 //!   Q4_0, Q5_0, Q8_0           weight = d · (q − offset)                     32 weights, one scale in half precision
@@ -8,10 +9,11 @@
 //!   IQ4_NL, IQ4_XS             weight = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
 //! ```
 //!
-//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::layers::blocks` read the same numbers in registers and
-//! are held against it, and `engine/tests/engine/gguf.rs` holds it against numbers that the package `gguf` of llama.cpp's authors
-//! computed. All products of a scale with a number of few bits are exact in `f32`; where something is added or subtracted, or a third
-//! factor comes in, there is one rounding.
+//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::layers::blocks` read the
+//! same numbers in registers and are held against it, and `engine/tests/engine/gguf.rs` holds it against
+//! numbers that the package `gguf` of llama.cpp's authors computed. All products of a scale with a number of
+//! few bits are exact in `f32`; where something is added or subtracted, or a third factor comes in, there is
+//! one rounding.
 
 use std::fmt;
 
@@ -36,9 +38,9 @@ pub(crate) enum BlockFormat {
 }
 
 /// A format with its name, its number in files, and the weights and bytes of a block.
-type Row = (BlockFormat, &'static str, u32, usize, usize);
+type FormatRow = (BlockFormat, &'static str, u32, usize, usize);
 
-const FORMATS: [Row; 15] = [
+const FORMATS: [FormatRow; 15] = [
     (BlockFormat::F32, "F32", 0, 1, 4),
     (BlockFormat::F16, "F16", 1, 1, 2),
     (BlockFormat::Bf16, "BF16", 30, 1, 2),
@@ -97,7 +99,7 @@ impl BlockFormat {
         FORMATS.into_iter().map(|row| row.0)
     }
 
-    const fn row(self) -> Row {
+    const fn row(self) -> FormatRow {
         FORMATS[self as usize]
     }
 
@@ -189,7 +191,8 @@ pub(crate) fn half_to_single(bits: u16) -> f32 {
     match size >> 10 {
         // What is infinite or no number stays so.
         0x1f => f32::from_bits(sign | 0x7f80_0000 | (size & 0x3ff) << 13),
-        // The exponent is biased by 112 less; the product is exact, also where the number is too small to have one.
+        // The exponent is biased by 112 less; the product is exact, also where the number is too small to
+        // have one.
         _ => f32::from_bits(sign | (f32::from_bits(size << 13) * f32::from_bits(0x7780_0000)).to_bits()),
     }
 }
@@ -229,7 +232,8 @@ fn fives<'a>(low: &'a [u8], high: &'a [u8]) -> impl Iterator<Item = u8> + 'a {
         .map(move |(number, low)| low | bit(number) << 4)
 }
 
-/// The scale and the minimum number `group` of the eight that Q4_K and Q5_K keep in twelve bytes, six bits each.
+/// The scale and the minimum number `group` of the eight that Q4_K and Q5_K keep in twelve bytes, six bits
+/// each.
 fn scale_and_minimum(packed: &[u8], group: usize) -> (u8, u8) {
     match group {
         0..4 => (packed[group] & 63, packed[group + 4] & 63),
@@ -331,7 +335,8 @@ mod tests {
         );
     }
 
-    /// What the package `gguf` reads in random blocks of every format, bit by bit: see `tests/fixtures/make_gguf.py`.
+    /// What the package `gguf` reads in random blocks of every format, bit by bit: see
+    /// `tests/fixtures/make_gguf.py`.
     #[test]
     fn numbers_are_those_that_llama_cpp_reads() {
         let mut rest = &include_bytes!("../../../tests/fixtures/gguf/blocks.bin")[..];

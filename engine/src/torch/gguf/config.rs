@@ -101,7 +101,8 @@ fn windows(file: &Gguf, config: &mut Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-/// A model with experts is of another family, or says so in fields that a folder has and a GGUF file takes for granted.
+/// A model with experts is of another family, or says so in fields that a folder has and a GGUF file takes
+/// for granted.
 fn experts(file: &Gguf, config: &mut Map<String, Value>) {
     let count = config.get("num_experts").and_then(Value::as_i64).unwrap_or(0);
     match file.architecture.with_experts {
@@ -167,7 +168,8 @@ fn ropes(file: &Gguf, config: &mut Map<String, Value>, turned: i64) -> Result<()
     Ok(())
 }
 
-/// What products of queries and keys are divided by the root of, in architectures that say so in a folder and not here.
+/// What products of queries and keys are divided by the root of, in architectures that say so in a folder and
+/// not here.
 fn scale(file: &Gguf, config: &mut Map<String, Value>) {
     let Some(layers) = file.architecture.scaled_by_share else {
         return;

@@ -5,11 +5,13 @@
 //!   padding to `general.alignment` (32) │ data
 //! ```
 //!
-//! All numbers are little-endian. Nothing that a header claims is trusted before it is compared with the file: counts and lengths with
-//! the bytes that are left of it, tensors with the data behind it and with each other.
+//! All numbers are little-endian. Nothing that a header claims is trusted before it is compared with the
+//! file: counts and lengths with the bytes that are left of it, tensors with the data behind it and with each
+//! other.
 //!
-//! The crates that read this format come with what runs the models (`candle-core` with 90 crates, `ggus` with an arena that maps the
-//! file, which a file that is cut while it is mapped ends with a signal). What is needed here is these 300 lines.
+//! The crates that read this format come with what runs the models (`candle-core` with 90 crates, `ggus` with
+//! an arena that maps the file, which a file that is cut while it is mapped ends with a signal). What is
+//! needed here is these 300 lines.
 
 use super::blocks::BlockFormat;
 use super::metadata::{Metadata, Value};
@@ -54,7 +56,7 @@ pub(crate) struct Container {
 /// # Errors
 /// A sentence that says what is wrong, and where.
 pub(crate) fn read(from: impl Read, size: u64) -> Result<Container, String> {
-    let mut reader = Reader { from, at: 0, size };
+    let mut reader = HeaderReader { from, at: 0, size };
     if reader.array::<4>()? != MAGIC {
         return Err("it does not begin with \"GGUF\"".to_owned());
     }
@@ -143,13 +145,13 @@ fn decimal(number: f32) -> f64 {
 }
 
 /// The header, byte by byte.
-struct Reader<R> {
+struct HeaderReader<R> {
     from: R,
     at: u64,
     size: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> HeaderReader<R> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;

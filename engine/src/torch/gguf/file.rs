@@ -1,4 +1,5 @@
-//! A model in GGUF files, opened: its keys and its tensors, by the names that a Hugging Face folder has for them.
+//! A model in GGUF files, opened: its keys and its tensors, by the names that a Hugging Face folder has for
+//! them.
 
 use super::architecture::{Architecture, NAMES};
 use super::blocks::BlockFormat;
@@ -18,7 +19,7 @@ const MOST_PARTS: i64 = 1 << 10;
 
 /// A file of a model.
 #[derive(Debug)]
-struct Part {
+struct ModelPart {
     path: PathBuf,
     file: File,
 }
@@ -26,7 +27,7 @@ struct Part {
 /// A model in GGUF files.
 #[derive(Debug)]
 pub(crate) struct Gguf {
-    parts: Vec<Part>,
+    parts: Vec<ModelPart>,
     pub(super) metadata: Metadata,
     /// With the number of the part that has it.
     tensors: HashMap<String, (usize, Entry)>,
@@ -131,8 +132,8 @@ impl Gguf {
         sums.0 / sums.1.max(1.0)
     }
 
-    /// The tensor that a Hugging Face folder calls so, which must have this shape there. Matrices are stored as `[out, in]` whatever the
-    /// folder has.
+    /// The tensor that a Hugging Face folder calls so, which must have this shape there. Matrices are stored
+    /// as `[out, in]` whatever the folder has.
     ///
     /// # Errors
     /// It is missing, of another shape, or cannot be read.
@@ -203,7 +204,7 @@ impl Gguf {
     }
 
     fn bytes(&self, part: usize, start: u64, length: u64) -> Result<Vec<u8>> {
-        let Part { path, file } = &self.parts[part];
+        let ModelPart { path, file } = &self.parts[part];
         let mut bytes = vec![0; length as usize];
         file.read_exact_at(&mut bytes, start)
             .map_err(|source| LoadError::Unreadable {
@@ -250,7 +251,7 @@ fn malformed(path: &Path, problem: impl Into<String>) -> LoadError {
 }
 
 /// A file and its header.
-fn opened(path: &Path) -> Result<(Part, container::Container)> {
+fn opened(path: &Path) -> Result<(ModelPart, container::Container)> {
     let unreadable = |source| LoadError::Unreadable {
         file: path.to_owned(),
         source,
@@ -259,7 +260,7 @@ fn opened(path: &Path) -> Result<(Part, container::Container)> {
     let size = file.metadata().map_err(unreadable)?.len();
     let read = container::read(BufReader::with_capacity(1 << 16, &file), size);
     let container = read.map_err(|problem| malformed(path, problem))?;
-    let part = Part {
+    let part = ModelPart {
         path: path.to_owned(),
         file,
     };
@@ -273,7 +274,8 @@ fn part_path(first: &Path, number: i64, count: i64) -> Option<PathBuf> {
     Some(first.with_file_name(format!("{stem}-{number:05}-of-{count:05}.gguf")))
 }
 
-/// Rows that lie in pairs within each head, in the order of a folder: the first ones of all pairs, then the second ones.
+/// Rows that lie in pairs within each head, in the order of a folder: the first ones of all pairs, then the
+/// second ones.
 fn unpaired(bytes: &[u8], rows: i64, heads: i64) -> Option<Vec<u8>> {
     let (rows, heads) = (usize::try_from(rows).ok()?, usize::try_from(heads).ok()?);
     if heads == 0 || !rows.is_multiple_of(2 * heads) || !bytes.len().is_multiple_of(rows) {

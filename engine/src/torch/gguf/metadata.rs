@@ -34,25 +34,26 @@ impl Value {
     }
 }
 
-/// The key-values of a file. A getter returns `None` for a key that is missing, and a sentence about one that is of another type.
+/// The key-values of a file. A getter returns `None` for a key that is missing, and a sentence about one that
+/// is of another type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Metadata(pub(super) HashMap<String, Value>);
 
-type Found<T> = Result<Option<T>, String>;
+type FoundValue<T> = Result<Option<T>, String>;
 
 impl Metadata {
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    pub(crate) fn text(&self, key: &str) -> Found<&str> {
+    pub(crate) fn text(&self, key: &str) -> FoundValue<&str> {
         self.as_what(key, "a text", |value| match value {
             Value::Text(text) => Some(text.as_str()),
             _ => None,
         })
     }
 
-    pub(crate) fn integer(&self, key: &str) -> Found<i64> {
+    pub(crate) fn integer(&self, key: &str) -> FoundValue<i64> {
         self.as_what(key, "an integer", |value| match value {
             Value::Unsigned(number) => i64::try_from(*number).ok(),
             Value::Signed(number) => Some(*number),
@@ -60,8 +61,9 @@ impl Metadata {
         })
     }
 
-    /// An integer that some writers repeat for every layer; a list is one number if all of its numbers are equal.
-    pub(crate) fn integer_of_layers(&self, key: &str) -> Found<i64> {
+    /// An integer that some writers repeat for every layer; a list is one number if all of its numbers are
+    /// equal.
+    pub(crate) fn integer_of_layers(&self, key: &str) -> FoundValue<i64> {
         match self.0.get(key) {
             Some(Value::Integers(numbers)) => match numbers.split_first() {
                 Some((first, rest)) if rest.iter().all(|number| number == first) => Ok(Some(*first)),
@@ -71,7 +73,7 @@ impl Metadata {
         }
     }
 
-    pub(crate) fn number(&self, key: &str) -> Found<f64> {
+    pub(crate) fn number(&self, key: &str) -> FoundValue<f64> {
         self.as_what(key, "a number", |value| match value {
             Value::Float(number) => Some(*number),
             Value::Unsigned(number) => Some(*number as f64),
@@ -80,28 +82,28 @@ impl Metadata {
         })
     }
 
-    pub(crate) fn flag(&self, key: &str) -> Found<bool> {
+    pub(crate) fn flag(&self, key: &str) -> FoundValue<bool> {
         self.as_what(key, "a boolean", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
         })
     }
 
-    pub(crate) fn texts(&self, key: &str) -> Found<&[String]> {
+    pub(crate) fn texts(&self, key: &str) -> FoundValue<&[String]> {
         self.as_what(key, "a list of texts", |value| match value {
             Value::Texts(texts) => Some(texts.as_slice()),
             _ => None,
         })
     }
 
-    pub(crate) fn integers(&self, key: &str) -> Found<&[i64]> {
+    pub(crate) fn integers(&self, key: &str) -> FoundValue<&[i64]> {
         self.as_what(key, "a list of integers", |value| match value {
             Value::Integers(numbers) => Some(numbers.as_slice()),
             _ => None,
         })
     }
 
-    pub(crate) fn floats(&self, key: &str) -> Found<&[f32]> {
+    pub(crate) fn floats(&self, key: &str) -> FoundValue<&[f32]> {
         self.as_what(key, "a list of numbers", |value| match value {
             Value::Floats(numbers) => Some(numbers.as_slice()),
             _ => None,
@@ -113,7 +115,7 @@ impl Metadata {
         key: &str,
         expected: &str,
         read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Found<T> {
+    ) -> FoundValue<T> {
         let Some(value) = self.0.get(key) else {
             return Ok(None);
         };

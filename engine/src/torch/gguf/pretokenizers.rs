@@ -1,7 +1,8 @@
-//! How a tokenizer cuts a text into words before it merges bytes, by the name that a GGUF file has for it: a table.
+//! How a tokenizer cuts a text into words before it merges bytes, by the name that a GGUF file has for it: a
+//! table.
 //!
-//! A file says the name alone. What stands behind a name is in the tokenizer.json of the models that it was made for; the patterns here
-//! are those.
+//! A file says the name alone. What stands behind a name is in the tokenizer.json of the models that it was
+//! made for; the patterns here are those.
 
 /// How the words of a text are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ const fn cut(patterns: &'static [&'static str]) -> Cutting {
     }
 }
 
-const WHOLE: Cutting = Cutting {
+const WHOLE_TEXT: Cutting = Cutting {
     whole_words: true,
     ..cut(&[CL100K])
 };
@@ -57,7 +58,10 @@ const NAMES: [(&[&str], Cutting); 10] = [
         ],
         cut(&[r"\p{N}", GPT2]),
     ),
-    (&["llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"], WHOLE),
+    (
+        &["llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"],
+        WHOLE_TEXT,
+    ),
     (&["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"], cut(&[CL100K])),
     (
         &["qwen2", "deepseek-r1-qwen", "megrez"],
@@ -86,7 +90,7 @@ const NAMES: [(&[&str], Cutting); 10] = [
 ];
 
 /// All names, for a message.
-pub(super) const KNOWN: &str = "gpt-2, smollm, llama-bpe, dbrx, qwen2, stablelm2, gpt-4o, llama4, tekken, deepseek-v3 and others of these kinds";
+pub(super) const KNOWN_NAMES: &str = "gpt-2, smollm, llama-bpe, dbrx, qwen2, stablelm2, gpt-4o, llama4, tekken, deepseek-v3 and others of these kinds";
 
 /// How the tokenizer of this name cuts.
 pub(super) fn of(name: &str) -> Option<Cutting> {

@@ -1,4 +1,5 @@
-//! The small texts of a folder: the special tokens and the chat template, and the sampling that the makers of a model recommend.
+//! The small texts of a folder: the special tokens and the chat template, and the sampling that the makers of
+//! a model recommend.
 
 use super::file::Gguf;
 use crate::error::LoadError;

@@ -1,9 +1,10 @@
 //! The tokenizer.json of a GGUF file, in the form that the crate `tokenizers` reads.
 //!
-//! - `gpt2`: bytes are merged by a list of merges; how a text is cut before is behind a name ([`pretokenizers`](super::pretokenizers)).
-//! - `llama`: SentencePiece. A file has a score for each token, and no merges: two pieces are merged if their text is a token, the one
-//!   with the highest score first. As merges that is every way to cut a token in two tokens, by the scores of the whole, which is
-//!   how `transformers` converts such a model.
+//! - `gpt2`: bytes are merged by a list of merges; how a text is cut before is behind a name
+//!   ([`pretokenizers`](super::pretokenizers)).
+//! - `llama`: SentencePiece. A file has a score for each token, and no merges: two pieces are merged if their
+//!   text is a token, the one with the highest score first. As merges that is every way to cut a token in two
+//!   tokens, by the scores of the whole, which is how `transformers` converts such a model.
 //!
 //! Both keep added tokens (control tokens and those of the user) apart from what is merged.
 
@@ -18,12 +19,12 @@ type Result<T> = std::result::Result<T, LoadError>;
 
 const MODELS: &str = "gpt2, llama";
 /// `token_type` of the unknown token, of one that the user added, and of a byte.
-const UNKNOWN: i64 = 2;
+const UNKNOWN_TOKEN: i64 = 2;
 const ADDED: i64 = 4;
 /// What SentencePiece writes for a space.
 const SPACE: &str = "▁";
 /// The longest token that is cut in all ways, in characters. Those of models have at most 96.
-const LONGEST: usize = 1 << 10;
+const LONGEST_TOKEN: usize = 1 << 10;
 
 /// The text of tokenizer.json.
 pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
@@ -48,7 +49,7 @@ pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
 }
 
 /// What differs between the two kinds.
-struct Parts {
+struct TokenizerParts {
     normalizer: Value,
     pre_tokenizer: Value,
     decoder: Value,
@@ -68,7 +69,7 @@ enum AddedAs {
 }
 
 /// A tokenizer that merges bytes.
-fn bytes(file: &Gguf) -> Result<Parts> {
+fn bytes(file: &Gguf) -> Result<TokenizerParts> {
     const KEY: &str = "tokenizer.ggml.pre";
     let usual = if file.architecture.name == "gpt2" {
         "gpt-2"
@@ -76,7 +77,8 @@ fn bytes(file: &Gguf) -> Result<Parts> {
         ""
     };
     let name = file.read(file.metadata.text(KEY))?.unwrap_or(usual);
-    let cutting = pretokenizers::of(name).ok_or_else(|| file.unsupported(KEY, name, pretokenizers::KNOWN))?;
+    let cutting =
+        pretokenizers::of(name).ok_or_else(|| file.unsupported(KEY, name, pretokenizers::KNOWN_NAMES))?;
     let split = |pattern: &&str| json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
     let by_level =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
@@ -88,7 +90,7 @@ fn bytes(file: &Gguf) -> Result<Parts> {
         .collect();
     let merges = file.read(file.metadata.texts("tokenizer.ggml.merges"))?;
     let merges = merges.ok_or_else(|| file.malformed("the key tokenizer.ggml.merges is missing"))?;
-    Ok(Parts {
+    Ok(TokenizerParts {
         normalizer: if cutting.composed {
             json!({"type": "NFC"})
         } else {
@@ -107,7 +109,7 @@ fn bytes(file: &Gguf) -> Result<Parts> {
 }
 
 /// A tokenizer that merges pieces by their scores.
-fn pieces(file: &Gguf) -> Result<Parts> {
+fn pieces(file: &Gguf) -> Result<TokenizerParts> {
     let tokens = text::tokens(file)?;
     let prefixed = file
         .read(file.metadata.flag("tokenizer.ggml.add_space_prefix"))?
@@ -123,7 +125,7 @@ fn pieces(file: &Gguf) -> Result<Parts> {
     }
     let unknown = text::special(file, "unknown_token_id", tokens)?;
     let unknown = unknown.and_then(|token| tokens.get(token as usize));
-    Ok(Parts {
+    Ok(TokenizerParts {
         normalizer: match prefixed {
             true => {
                 json!({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": SPACE}, replace]})
@@ -163,8 +165,8 @@ fn merges(file: &Gguf, tokens: &[String]) -> Result<Vec<Value>> {
     let numbers: HashMap<&str, usize> = tokens.iter().map(String::as_str).zip(0..).collect();
     let mut merges = Vec::new();
     for (whole, token) in tokens.iter().enumerate() {
-        if token.chars().count() > LONGEST {
-            return Err(file.malformed(format!("token {whole} has more than {LONGEST} characters")));
+        if token.chars().count() > LONGEST_TOKEN {
+            return Err(file.malformed(format!("token {whole} has more than {LONGEST_TOKEN} characters")));
         }
         for (at, _) in token.char_indices().skip(1) {
             let (left, right) = token.split_at(at);
@@ -188,7 +190,7 @@ fn added(file: &Gguf, added_as: AddedAs) -> Result<Vec<Value>> {
         .read(file.metadata.integers("tokenizer.ggml.token_type"))?
         .unwrap_or_default();
     let token = |(number, (text, kind)): (usize, (&String, &i64))| {
-        [CONTROL, UNKNOWN, ADDED].contains(kind).then(|| {
+        [CONTROL, UNKNOWN_TOKEN, ADDED].contains(kind).then(|| {
             json!({
                 "id": number, "content": text, "single_word": false, "lstrip": false, "rstrip": false,
                 "normalized": *kind == ADDED && added_as == AddedAs::Pieces, "special": *kind != ADDED,

@@ -11,8 +11,8 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the second. Each run is made in its
-/// order, and none reads or writes what another writes.
+/// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the second.
+/// Each run is made in its order, and none reads or writes what another writes.
 pub(super) fn copy(
     launcher: &SharedLauncher,
     caches: &[Cache],

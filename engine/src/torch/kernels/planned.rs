@@ -7,14 +7,15 @@
 //!                            └─► plan of a pass with prompts ─► its steps are started, and it is dropped
 //! ```
 //!
-//! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What passes compute on the
-//! way lies in buffers that all buckets share, since passes run one after another. So do their rows, which a flight may still
-//! read when the next pass comes, as where that is submitted behind draws of the first: so there are two sets of rows, each with a graph
-//! of every bucket, and the second takes memory when it is needed first. Where both are being read, a pass writes rows of its own, without
-//! a graph. A bucket that there is no memory for, and those that are larger, are left to libtorch.
+//! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What
+//! passes compute on the way lies in buffers that all buckets share, since passes run one after another. So
+//! do their rows, which a flight may still read when the next pass comes, as where that is submitted behind
+//! draws of the first: so there are two sets of rows, each with a graph of every bucket, and the second takes
+//! memory when it is needed first. Where both are being read, a pass writes rows of its own, without a graph.
+//! A bucket that there is no memory for, and those that are larger, are left to libtorch.
 //!
-//! A pass behind draws ([`run_after`](Passes::run_after)) finds its tokens in what these write: one kernel puts them among the inputs
-//! before the graph is started.
+//! A pass behind draws ([`run_after`](Passes::run_after)) finds its tokens in what these write: one kernel
+//! puts them among the inputs before the graph is started.
 
 use super::conversions::failed;
 use super::draws::{Drawer, Started};
@@ -73,7 +74,8 @@ struct Pass {
 /// How a pass is run of which there is no graph.
 #[derive(Clone, Copy)]
 enum State {
-    /// Its steps are started, so that what the libraries set up at their first call is there before anything is captured.
+    /// Its steps are started, so that what the libraries set up at their first call is there before anything
+    /// is captured.
     New,
     /// It is captured.
     Warm,
@@ -153,7 +155,8 @@ impl Planned {
 
     fn run_fed(&mut self, feeds: &[Feed<'_>], drawn: Option<u64>) -> Result<Option<PassRows>> {
         let group = self.shape.group();
-        // One block of a kernel takes the tokens of draws, those of the largest size that passes are padded to.
+        // One block of a kernel takes the tokens of draws, those of the largest size that passes are padded
+        // to.
         let serves = |bucket: &Bucket| drawn.is_none() || bucket.is_padded();
         let Some(bucket) = Bucket::of(feeds, group).filter(serves) else {
             return Ok(None);
@@ -254,12 +257,14 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows and so many split rows. Whether there is
-    /// memory for them: if not, all is as before, and of a new bucket somebody is told once.
+    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows and so
+    /// many split rows. Whether there is memory for them: if not, all is as before, and of a new bucket
+    /// somebody is told once.
     fn reserve(&mut self, bucket: &Bucket, set: Option<usize>, split_rows: usize) -> Result<bool> {
         let set = set.filter(|&set| self.rows[set].len() < bucket.rows);
         if self.passes.contains_key(bucket) {
-            // Where there is no memory now, there may be for the next pass: for fewer splits, and rows that nobody reads any more.
+            // Where there is no memory now, there may be for the next pass: for fewer splits, and rows that
+            // nobody reads any more.
             let grown = self.allocate(bucket, &[], (set, split_rows));
             return Ok(grown.map(|grown| self.replace(grown)).is_ok());
         }
@@ -287,7 +292,8 @@ impl Planned {
         Ok(true)
     }
 
-    /// What of this a bucket needs and is not there, or is too small: buffers, rows of this set, and split rows.
+    /// What of this a bucket needs and is not there, or is too small: buffers, rows of this set, and split
+    /// rows.
     fn allocate(
         &self,
         bucket: &Bucket,
@@ -413,8 +419,8 @@ impl Drop for Planned {
     }
 }
 
-/// How much is reserved of what a bucket needs so much of. Graphs are dropped where a buffer grows: those of passes that are not padded
-/// grow by steps.
+/// How much is reserved of what a bucket needs so much of. Graphs are dropped where a buffer grows: those of
+/// passes that are not padded grow by steps.
 fn roomy(bucket: &Bucket, size: usize) -> usize {
     match bucket.is_padded() {
         true => size,
@@ -422,7 +428,8 @@ fn roomy(bucket: &Bucket, size: usize) -> usize {
     }
 }
 
-/// The smallest pass that reserves as much as this one, so that not every size is tried that there is no memory for.
+/// The smallest pass that reserves as much as this one, so that not every size is tried that there is no
+/// memory for.
 fn least_with_memory_of(bucket: &Bucket) -> Bucket {
     let least = |size: usize| size.next_power_of_two() / 2 + 1;
     match bucket.is_padded() {
@@ -508,7 +515,8 @@ fn insert(
     Ok(())
 }
 
-/// The weights of a layer that are kept in bf16 whatever its matrices are kept in: the scales of its norms, and its experts.
+/// The weights of a layer that are kept in bf16 whatever its matrices are kept in: the scales of its norms,
+/// and its experts.
 fn layer_tensors(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
     let norms = [
         (LayerWeight::AttentionNorm, &layer.before_attention),

@@ -1,8 +1,9 @@
 //! The sizes of a model for the kernels, or all reasons why they cannot compute it.
 //!
-//! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before both halves of a
-//! layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts that are such networks. Whatever else a
-//! description asks for is a reason by its name, so that an operator sees why a model runs without them.
+//! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before
+//! both halves of a layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts
+//! that are such networks. Whatever else a description asks for is a reason by its name, so that an operator
+//! sees why a model runs without them.
 
 use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
 use lexiform_kernels::experts::Mixture;
@@ -10,8 +11,8 @@ use lexiform_kernels::plan::{NoPlan, Shape, Unplanned};
 use lexiform_kernels::shapes::Format;
 use tch::Kind;
 
-/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this size, with matrices in bf16 or
-/// in a format of eight bits.
+/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this
+/// size, with matrices in bf16 or in a format of eight bits.
 ///
 /// # Errors
 /// All that the kernels lack.

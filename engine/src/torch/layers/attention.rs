@@ -1,7 +1,8 @@
 //! Attention over the paged cache.
 //!
-//! Everything that is the same for all layers is worked out once a pass, in a [`Plan`]: which cache rows are written,
-//! which each sequence reads, and who may look at whom. A layer then writes its keys and values and attends.
+//! Everything that is the same for all layers is worked out once a pass, in a [`Plan`]: which cache rows are
+//! written, which each sequence reads, and who may look at whom. A layer then writes its keys and values and
+//! attends.
 //!
 //! ```text
 //!   cache of a layer   row ─► │ … │ 64 65 66 67 … 95 │ … │         rows of a sequence: block * size + offset
@@ -10,8 +11,8 @@
 //!   blocks scattered   keys are gathered row by row (a shared prefix, a crowded cache)
 //! ```
 //!
-//! The query heads that share a key head are laid along the query axis, so that attention sees as many heads as the
-//! cache has: no key is repeated, and every kernel of torch can be used.
+//! The query heads that share a key head are laid along the query axis, so that attention sees as many heads
+//! as the cache has: no key is repeated, and every kernel of torch can be used.
 //!
 //! Tokens of the text see a stretch of it; nodes of a tree see a stretch and some slots after it, see
 //! [`tree`](crate::model::tree).
@@ -47,13 +48,13 @@ enum Rows {
 /// What one sequence's queries see.
 struct View {
     rows: Rows,
-    /// 0 or minus infinity for every (query, row), one copy for each query head of a key head; absent if a single
-    /// query sees all rows.
+    /// 0 or minus infinity for every (query, row), one copy for each query head of a key head; absent if a
+    /// single query sees all rows.
     mask: Option<Tensor>,
 }
 
 /// How a sequence attends.
-enum Way {
+enum AttentionWay {
     /// By the loops: its blocks, and the slots that its tokens see.
     Loops { table: Vec<u32>, sight: Sight },
     /// By torch: what is seen in layers that look back all the way, and in the others.
@@ -61,11 +62,11 @@ enum Way {
 }
 
 /// One sequence's part of the pass.
-struct Part {
+struct SequencePart {
     /// Its fed tokens among all fed tokens.
     first: i64,
     count: i64,
-    way: Way,
+    way: AttentionWay,
 }
 
 /// A pass, before any layer.
@@ -82,8 +83,9 @@ pub(crate) struct Plan {
     pub(crate) wanted: Option<Tensor>,
     groups: Vec<Group>,
     /// Sequences that attend alone.
-    parts: Vec<Part>,
-    /// Where the result of each fed token is among those of all groups and then all parts; absent if in order.
+    parts: Vec<SequencePart>,
+    /// Where the result of each fed token is among those of all groups and then all parts; absent if in
+    /// order.
     picks: Option<Tensor>,
     heads: Heads,
     scoring: Scoring,
@@ -94,9 +96,9 @@ fn row(feed: &Feed<'_>, slot: usize, block_size: usize) -> i64 {
     i64::from(feed.table[slot / block_size]) * block_size as i64 + (slot % block_size) as i64
 }
 
-/// Sequences that feed at most so many tokens attend by the loops, where those can be used and torch is faster with more: a token and
-/// its drafts, and the end of a prompt whose beginning is known.
-pub(crate) const FEW: usize = 64;
+/// Sequences that feed at most so many tokens attend by the loops, where those can be used and torch is
+/// faster with more: a token and its drafts, and the end of a prompt whose beginning is known.
+pub(crate) const FEW_QUERIES: usize = 64;
 /// Where they cannot, sequences that feed at most so many tokens attend together.
 const FEW_TOGETHER: usize = 16;
 
@@ -119,9 +121,17 @@ impl Plan {
                 None if count <= FEW_TOGETHER => members.push(Member { feed, first, sight }),
                 Some(most) if count <= most => {
                     let table = feed.table.to_vec();
-                    parts.push(Part::new(first, feed, Way::Loops { table, sight }));
+                    parts.push(SequencePart::new(
+                        first,
+                        feed,
+                        AttentionWay::Loops { table, sight },
+                    ));
                 }
-                _ => parts.push(Part::new(first, feed, Way::torch(feed, &sight, layout)?)),
+                _ => parts.push(SequencePart::new(
+                    first,
+                    feed,
+                    AttentionWay::torch(feed, &sight, layout)?,
+                )),
             }
         }
         let mut drafts = Vec::new();
@@ -129,7 +139,11 @@ impl Plan {
         for group in together::groups(members, layout.block_size) {
             match group.as_slice() {
                 [Member { feed, first, sight }] => {
-                    parts.push(Part::new(*first, feed, Way::torch(feed, sight, layout)?));
+                    parts.push(SequencePart::new(
+                        *first,
+                        feed,
+                        AttentionWay::torch(feed, sight, layout)?,
+                    ));
                 }
                 members => drafts.push(together::Draft::new(members, tokens.len(), &layout, &mut upload)),
             }
@@ -160,8 +174,8 @@ impl Plan {
         })
     }
 
-    /// Writes a layer's keys and values (`[tokens, key heads * size]`) and lets the queries (`[tokens, query heads,
-    /// size]`) look at what they may; the result is `[tokens, query heads * size]`.
+    /// Writes a layer's keys and values (`[tokens, key heads * size]`) and lets the queries
+    /// (`[tokens, query heads, size]`) look at what they may; the result is `[tokens, query heads * size]`.
     pub(crate) fn attend(
         &self,
         cache: &mut Cache,
@@ -211,7 +225,7 @@ impl Plan {
         );
         let mut out = Tensor::f_empty([tokens, width], (Kind::Float, Device::Cpu))?;
         for part in &self.parts {
-            if matches!(part.way, Way::Torch { .. }) {
+            if matches!(part.way, AttentionWay::Torch { .. }) {
                 let heads = rows.f_narrow(1, 0, width)?.f_view([tokens, queries, size])?;
                 let attended = self.attend_by_torch(cache, &heads, part, windowed)?;
                 out.f_narrow(0, part.first, part.count)?.f_copy_(&attended)?;
@@ -227,8 +241,8 @@ impl Plan {
         Ok(out)
     }
 
-    /// Lets the tokens that attend by the loops look at the cache, shared between threads by tokens and, where those are few, by
-    /// key heads.
+    /// Lets the tokens that attend by the loops look at the cache, shared between threads by tokens and,
+    /// where those are few, by key heads.
     fn look(&self, crew: &Crew, cache: &Cache, rows: &[f32], windowed: bool, out: &mut [f32]) {
         let Heads { queries, keys, size } = self.heads;
         let (width, keys) = ((queries * size) as usize, keys as usize);
@@ -263,12 +277,12 @@ impl Plan {
     /// What the tokens of a part look at, if they attend by the loops.
     fn looking<'a>(
         &self,
-        part: &'a Part,
+        part: &'a SequencePart,
         cache: &'a Cache,
         rows: &'a [f32],
         windowed: bool,
     ) -> Option<look::Looking<'a>> {
-        let Way::Loops { table, sight } = &part.way else {
+        let AttentionWay::Loops { table, sight } = &part.way else {
             return None;
         };
         let Heads { queries, keys, size } = self.heads;
@@ -290,10 +304,10 @@ impl Plan {
         &self,
         cache: &Cache,
         queries: &Tensor,
-        part: &Part,
+        part: &SequencePart,
         windowed: bool,
     ) -> Result<Tensor> {
-        let Way::Torch {
+        let AttentionWay::Torch {
             whole,
             windowed: near,
         } = &part.way
@@ -351,9 +365,9 @@ impl Plan {
     }
 }
 
-impl Part {
-    fn new(first: usize, feed: &Feed<'_>, way: Way) -> Self {
-        Part {
+impl SequencePart {
+    fn new(first: usize, feed: &Feed<'_>, way: AttentionWay) -> Self {
+        SequencePart {
             first: first as i64,
             count: feed.tokens.len() as i64,
             way,
@@ -362,7 +376,7 @@ impl Part {
 }
 
 /// For each of so many fed tokens the row of its result, unless that is simply its own number.
-fn picks(groups: &[together::Draft], parts: &[Part], tokens: usize) -> Option<Vec<i64>> {
+fn picks(groups: &[together::Draft], parts: &[SequencePart], tokens: usize) -> Option<Vec<i64>> {
     let grouped = groups.iter().flat_map(|group| group.owners.iter().copied());
     let alone = parts.iter().flat_map(|part| part.first..part.first + part.count);
     let mut picks = vec![0; tokens];
@@ -377,14 +391,14 @@ fn picks(groups: &[together::Draft], parts: &[Part], tokens: usize) -> Option<Ve
     (!in_order).then_some(picks)
 }
 
-impl Way {
+impl AttentionWay {
     fn torch(feed: &Feed<'_>, sight: &Sight, layout: Layout) -> Result<Self> {
         let end = (feed.start + feed.tokens.len()) as i64;
         let windowed = layout.window.filter(|&window| end > window);
         let windowed = windowed
             .map(|window| View::new(feed, sight, window as usize, layout))
             .transpose()?;
-        Ok(Way::Torch {
+        Ok(AttentionWay::Torch {
             whole: View::new(feed, sight, usize::MAX, layout)?,
             windowed,
         })

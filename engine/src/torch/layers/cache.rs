@@ -1,11 +1,12 @@
 //! The memory of keys and values, and how they are moved in it.
 //!
-//! A cache is per layer: a row of all key heads for every slot of every block, and one of values. Moving rows gathers all
-//! of them before it writes any, so it does not matter whether a row is both left and taken.
+//! A cache is per layer: a row of all key heads for every slot of every block, and one of values. Moving rows
+//! gathers all of them before it writes any, so it does not matter whether a row is both left and taken.
 //!
-//! On a processor a cache takes memory when it is used. It may be as large as a quarter of the memory of the machine, and a few
-//! clients use little of it; `torch.zeros` would write it all at the start. The pages of the system read as zeros until they are written,
-//! which attention relies on: it multiplies what masked slots hold by zero, and anything but a number would spoil the sum.
+//! On a processor a cache takes memory when it is used. It may be as large as a quarter of the memory of the
+//! machine, and a few clients use little of it; `torch.zeros` would write it all at the start. The pages of
+//! the system read as zeros until they are written, which attention relies on: it multiplies what masked
+//! slots hold by zero, and anything but a number would spoil the sum.
 
 use super::layout::Place;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -40,9 +41,9 @@ impl Pages {
         let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at a place that the system chooses overlaps nothing.
         let start = unsafe { mmap_anonymous(null_mut(), bytes, access, private) }.map_err(Error::from)?;
-        // A huge page has the rows of thousands of tokens, and each layer would take one for its first token. Where the system has none,
-        // nothing is to be said to it.
-        // SAFETY: the range is the mapping above, whose contents this leaves as they are.
+        // A huge page has the rows of thousands of tokens, and each layer would take one for its first token.
+        // Where the system has none, nothing is to be said to it. SAFETY: the range is the mapping above,
+        // whose contents this leaves as they are.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxNoHugepage) };
         Ok(Pages { start, bytes })
     }
@@ -50,7 +51,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the range is a mapping of this value, and the tensors in it are gone: a cache drops them before it.
+        // SAFETY: the range is a mapping of this value, and the tensors in it are gone: a cache drops them
+        // before it.
         let _ = unsafe { munmap(self.start, self.bytes) };
     }
 }
@@ -70,8 +72,9 @@ impl Cache {
         let pages = [Pages::new(bytes)?, Pages::new(bytes)?];
         let rows = |pages: &Pages| {
             let start = pages.start.cast::<u8>().cast_const();
-            // SAFETY: the pages have this many numbers, all zero, and a cache keeps them as long as its tensors. What reads a tensor of a
-            // cache is done with it before the cache is dropped: views of it live no longer than a pass.
+            // SAFETY: the pages have this many numbers, all zero, and a cache keeps them as long as its
+            // tensors. What reads a tensor of a cache is done with it before the cache is dropped: views of
+            // it live no longer than a pass.
             unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }
         };
         Ok(Cache {

@@ -37,8 +37,8 @@ pub(crate) struct QkScales {
     pub(crate) eps: f64,
 }
 
-/// Cosines and sines, with the sines of the first half negated: of all positions, `[positions, width]`, or of those that
-/// are fed, `[tokens, 1, width]`.
+/// Cosines and sines, with the sines of the first half negated: of all positions, `[positions, width]`, or of
+/// those that are fed, `[tokens, 1, width]`.
 pub(crate) struct Turns {
     pub(crate) cosines: Tensor,
     pub(crate) sines: Tensor,
@@ -172,7 +172,8 @@ impl Layer {
         plan.attend(cache, &queries, &keys, &values, self.windowed)
     }
 
-    /// The same with the loops of [`fused`] and their crew; `turns` are those of all positions, and `scratch` is as large as `x`.
+    /// The same with the loops of [`fused`] and their crew; `turns` are those of all positions, and `scratch`
+    /// is as large as `x`.
     pub(crate) fn by_loops(
         &self,
         crew: &Crew,

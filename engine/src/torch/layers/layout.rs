@@ -27,6 +27,7 @@ pub(crate) struct Layout {
     pub(crate) window: Option<i64>,
     pub(crate) scoring: Scoring,
     pub(crate) place: Place,
-    /// Sequences that feed at most so many tokens attend by the loops of [`look`](super::look); absent where those cannot be used.
+    /// Sequences that feed at most so many tokens attend by the loops of [`look`](super::look); absent where
+    /// those cannot be used.
     pub(crate) looks: Option<usize>,
 }

@@ -1,4 +1,5 @@
-//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own ([`fused`], [`product`](crate::torch::loops::product)).
+//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own
+//! ([`fused`], [`product`](crate::torch::loops::product)).
 
 use crate::torch::crew::Crew;
 use crate::torch::loops::fused::{self, floats, floats_mut};
@@ -45,8 +46,8 @@ impl Linear {
         let mut found = match &self.by {
             Multiplier::Torch(Matrix::Stored(weight)) => return x.f_linear(weight, self.bias.as_ref()),
             Multiplier::Torch(Matrix::Rounded(rounded)) => rounded.apply(x)?,
-            // Torch has no product for blocks. What it multiplies with is widened when it is loaded, so that this is for parts of
-            // several kinds alone.
+            // Torch has no product for blocks. What it multiplies with is widened when it is loaded, so that
+            // this is for parts of several kinds alone.
             Multiplier::Torch(matrix) => return x.f_linear(&matrix.widened(x.kind())?, self.bias.as_ref()),
             Multiplier::Crew(crew, matrix) => product(crew, x, matrix)?,
         };
@@ -67,7 +68,8 @@ impl Linear {
     }
 }
 
-/// A norm over all numbers of a row: by the root of the mean of squares or, where there is a bias, by mean and variance.
+/// A norm over all numbers of a row: by the root of the mean of squares or, where there is a bias, by mean
+/// and variance.
 pub(crate) struct Norm {
     pub(crate) scale: Tensor,
     pub(crate) bias: Option<Tensor>,

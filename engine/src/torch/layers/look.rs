@@ -1,5 +1,5 @@
-//! Attention of few tokens over the paged cache, on the CPU in f32: keys and values are read where they lie, and no block is
-//! copied, contiguous or not.
+//! Attention of few tokens over the paged cache, on the CPU in f32: keys and values are read where they lie,
+//! and no block is copied, contiguous or not.
 
 use super::layout::Scoring;
 use crate::model::tree::Sight;
@@ -37,8 +37,8 @@ pub(crate) struct Looking<'a> {
     pub(crate) values: &'a [f32],
 }
 
-/// Attention of one of a sequence's fed tokens over the cache, by some key heads and the query heads that look at them; `out` is
-/// the row of those query heads.
+/// Attention of one of a sequence's fed tokens over the cache, by some key heads and the query heads that
+/// look at them; `out` is the row of those query heads.
 pub(crate) fn look(looking: &Looking<'_>, (token, key_heads): (usize, Range<usize>), out: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -219,8 +219,8 @@ unsafe fn mix<L: Lanes>(values: &[f32], places: &[usize], weights: &[f32], out: 
     }
 }
 
-/// The first `N` vectors of the values at these places, weighted. Places with even numbers and with odd ones have sums of their
-/// own, so that one product need not wait for the one before it.
+/// The first `N` vectors of the values at these places, weighted. Places with even numbers and with odd ones
+/// have sums of their own, so that one product need not wait for the one before it.
 ///
 /// # Safety
 /// As for [`by`].
@@ -311,10 +311,10 @@ mod tests {
         out
     }
 
-    type By = unsafe fn(&Looking<'_>, (usize, Range<usize>), &mut [f32]);
+    type LookedBy = unsafe fn(&Looking<'_>, (usize, Range<usize>), &mut [f32]);
 
-    fn ways() -> Vec<By> {
-        let mut ways: Vec<By> = vec![by::<Plain, false>];
+    fn ways() -> Vec<LookedBy> {
+        let mut ways: Vec<LookedBy> = vec![by::<Plain, false>];
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {

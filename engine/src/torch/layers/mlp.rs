@@ -30,7 +30,8 @@ pub(crate) struct Dense {
 pub(crate) struct Experts {
     pub(crate) router: Linear,
     pub(crate) networks: Vec<Dense>,
-    /// `[experts, 2 · width, in]` and `[experts, out, width]`, of which the matrices of the networks are parts, where they lie so.
+    /// `[experts, 2 · width, in]` and `[experts, out, width]`, of which the matrices of the networks are
+    /// parts, where they lie so.
     pub(crate) stacked: Option<[Tensor; 2]>,
     pub(crate) chosen: i64,
     /// Whether the shares of the chosen ones are made to sum to one.
@@ -134,15 +135,16 @@ impl Dense {
         Ok(gated)
     }
 
-    /// [`inner`](Self::inner) row by row: torch computes the numbers at the end of a tensor, which fill no vector, by other
-    /// instructions, so that where a number stands would show in its last digits.
+    /// [`inner`](Self::inner) row by row: torch computes the numbers at the end of a tensor, which fill no
+    /// vector, by other instructions, so that where a number stands would show in its last digits.
     fn inner_of_each_row(&self, up: &Tensor) -> Result<Tensor> {
         let rows = (0..up.size()[0]).map(|row| self.inner(&up.f_narrow(0, row, 1)?));
         Tensor::f_cat(&rows.collect::<Result<Vec<_>>>()?, 0)
     }
 }
 
-/// Which experts the tokens go to, so many each, and the share of each of them, `[uses, 1]`; by what the router says of all of them.
+/// Which experts the tokens go to, so many each, and the share of each of them, `[uses, 1]`; by what the
+/// router says of all of them.
 type Route = fn(&Experts, &Tensor) -> Result<(Vec<i64>, Tensor)>;
 
 fn route_by_torch(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor)> {
@@ -179,8 +181,8 @@ fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor
 /// What a network of one expert computes between its two products.
 type Inner = fn(&Dense, &Tensor) -> Result<Tensor>;
 
-/// Has these matrices lie behind one another in one tensor, of which they become parts; `None`, and nothing is done, where torch does
-/// not multiply with all of them, or they are kept in fewer bits.
+/// Has these matrices lie behind one another in one tensor, of which they become parts; `None`, and nothing
+/// is done, where torch does not multiply with all of them, or they are kept in fewer bits.
 fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Tensor>> {
     let mut matrices: Vec<&mut Linear> = matrices.collect();
     let weights = matrices.iter().map(|linear| match linear.matrix()? {
@@ -198,8 +200,8 @@ fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Te
 }
 
 impl Experts {
-    /// Has the matrices of all networks lie behind one another, as kernels read them that do not know beforehand which experts are
-    /// used. Takes as much memory again as one layer's, for a moment.
+    /// Has the matrices of all networks lie behind one another, as kernels read them that do not know
+    /// beforehand which experts are used. Takes as much memory again as one layer's, for a moment.
     pub(crate) fn stacking(mut self) -> Result<Self> {
         let ups = stack(self.networks.iter_mut().map(|network| &mut network.up))?;
         let downs = stack(self.networks.iter_mut().map(|network| &mut network.down))?;

@@ -1,19 +1,20 @@
 //! Attention of many sequences at once.
 //!
-//! Sequences that feed a few tokens each are what decoding is made of. One after the other, every layer would start some
-//! ten small operations for each of them, and a graphics card would wait for orders most of the time: 64 sequences on
-//! 16 layers are ten thousand. So those of similar length attend together, padded to the longest of them:
+//! Sequences that feed a few tokens each are what decoding is made of. One after the other, every layer would
+//! start some ten small operations for each of them, and a graphics card would wait for orders most of the
+//! time: 64 sequences on 16 layers are ten thousand. So those of similar length attend together, padded to
+//! the longest of them:
 //!
 //! ```text
 //!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped afterwards
 //!   keys      [sequences, blocks * size]   a short table repeats its first block; nobody looks there
 //! ```
 //!
-//! The keys are gathered, which costs a copy. Lengths of one group differ by a factor of two at most, so padding at most
-//! doubles the work.
+//! The keys are gathered, which costs a copy. Lengths of one group differ by a factor of two at most, so
+//! padding at most doubles the work.
 //!
-//! Who may look at whom follows from positions. Where a sequence feeds a tree, two numbers are not enough: its nodes look
-//! at the text, and beyond it at a few slots that are named one by one.
+//! Who may look at whom follows from positions. Where a sequence feeds a tree, two numbers are not enough:
+//! its nodes look at the text, and beyond it at a few slots that are named one by one.
 
 use super::cache::Cache;
 use super::kernel::{self, ALIGNED};
@@ -148,8 +149,15 @@ impl Draft {
         })
     }
 
-    /// Which cache rows are read, and who may look at whom: worked out on the device, from blocks and positions.
-    fn seen(&self, blocks: &Blocks, window: Option<i64>, sent: &Sent, layout: &Layout) -> Result<Seen> {
+    /// Which cache rows are read, and who may look at whom: worked out on the device, from blocks and
+    /// positions.
+    fn seen(
+        &self,
+        blocks: &Blocks,
+        window: Option<i64>,
+        sent: &Sent,
+        layout: &Layout,
+    ) -> Result<VisibleRows> {
         let (size, long) = (layout.block_size as i64, (Kind::Int64, layout.place.device));
         let length = blocks.each * size;
         let rows = sent
@@ -176,7 +184,7 @@ impl Draft {
         let mask = Tensor::f_zeros(shape, (layout.place.kind, layout.place.device))?
             .f_masked_fill_(&hidden.f_unsqueeze(1)?, f64::NEG_INFINITY)?
             .f_repeat([1, 1, layout.heads.queries / layout.heads.keys, 1])?;
-        Ok(Seen { rows, mask })
+        Ok(VisibleRows { rows, mask })
     }
 }
 
@@ -212,8 +220,8 @@ impl Blocks {
     }
 }
 
-/// For each query of a group the columns of the nodes that it sees, as many as the deepest has: the others name their own
-/// column again, which they see anyway.
+/// For each query of a group the columns of the nodes that it sees, as many as the deepest has: the others
+/// name their own column again, which they see anyway.
 fn branches(
     members: &[Member<'_>],
     count: usize,
@@ -239,7 +247,7 @@ fn branches(
 }
 
 /// The rows of the cache that are read, and 0 or minus infinity for every query and row.
-struct Seen {
+struct VisibleRows {
     rows: Tensor,
     mask: Tensor,
 }
@@ -251,13 +259,13 @@ pub(crate) struct Group {
     heads: Heads,
     scoring: Scoring,
     queries: Option<Tensor>,
-    whole: Seen,
-    windowed: Option<Seen>,
+    whole: VisibleRows,
+    windowed: Option<VisibleRows>,
 }
 
 impl Group {
-    /// Attends for the queries (`[tokens, query heads, size]`) of these sequences among those of all; a row of all heads
-    /// for each, padding included.
+    /// Attends for the queries (`[tokens, query heads, size]`) of these sequences among those of all; a row
+    /// of all heads for each, padding included.
     pub(crate) fn attend(&self, cache: &Cache, queries: &Tensor, windowed: bool) -> Result<Tensor> {
         let Heads {
             queries: all,

@@ -1,7 +1,8 @@
 //! The small numbers of a pass, sent to the device in one piece.
 //!
-//! A copy to a graphics card costs some ten microseconds however short it is, because the host waits for it. A pass needs
-//! tokens, positions, cache rows and tables; they travel together and are told apart on the device.
+//! A copy to a graphics card costs some ten microseconds however short it is, because the host waits for it.
+//! A pass needs tokens, positions, cache rows and tables; they travel together and are told apart on the
+//! device.
 
 use std::ops::Range;
 use tch::{Device, TchError, Tensor};

@@ -5,25 +5,28 @@
 //!   more           some columns ─► numbers in f32 in the cache of a core ─► the loops of `tiles`
 //! ```
 //!
-//! Both add in the same order, lane by lane from the first weight of a row to the last, so that a row has the same product in any company.
+//! Both add in the same order, lane by lane from the first weight of a row to the last, so that a row has the
+//! same product in any company.
 
 use super::blocks::{Block, GROUP, Iq4Nl, Iq4Xs, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 use super::lanes::{Lanes, Plain, added};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{avx2::Lanes8, avx512::Lanes16};
-use super::tiles::{AHEAD, LINE, NEAR, Pointers, Shape, prefetch};
+use super::tiles::{AHEAD, LINE, NEAR_BYTES, Pointers, Shape, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::tiles::{has_avx2, has_avx512};
 use crate::torch::gguf::blocks::BlockFormat;
 use std::ops::Range;
 
-/// The most columns that are widened at once; fewer where they are long, so that their numbers stay in the cache of a core.
+/// The most columns that are widened at once; fewer where they are long, so that their numbers stay in the
+/// cache of a core.
 const MOST_WIDE: usize = 64;
 
 /// These columns of all rows.
 ///
 /// # Safety
-/// The pointers lead to as many rows and blocks as the shape says, and nobody else reads or writes these columns of the result.
+/// The pointers lead to as many rows and blocks as the shape says, and nobody else reads or writes these
+/// columns of the result.
 ///
 /// # Panics
 /// The numbers of this format stand for themselves: they are in no blocks.
@@ -86,8 +89,9 @@ unsafe fn by_avx2<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usiz
     unsafe { by::<B, Lanes8, 2, 4>(all, shape, columns) }
 }
 
-/// These columns, by tiles of all rows where they are few: `ONE` columns of one row, two columns of more, and of eight rows at a time up to
-/// `MOST`. Where there are more, or fewer registers, the numbers that weights stand for are better written down once.
+/// These columns, by tiles of all rows where they are few: `ONE` columns of one row, two columns of more, and
+/// of eight rows at a time up to `MOST`. Where there are more, or fewer registers, the numbers that weights
+/// stand for are better written down once.
 ///
 /// # Safety
 /// As above.
@@ -137,8 +141,8 @@ unsafe fn tiles<B: Block, L: Lanes, const R: usize, const C: usize>(
     }
 }
 
-/// The numbers of rows as tiles read them, group by group: a vector of each of `R` rows, then the next vector of each. Rows that are missing
-/// in the last group are zeros.
+/// The numbers of rows as tiles read them, group by group: a vector of each of `R` rows, then the next vector
+/// of each. Rows that are missing in the last group are zeros.
 ///
 /// # Safety
 /// As above.
@@ -220,7 +224,9 @@ fn ask_ahead<B: Block>(block: *const u8) {
 #[inline(always)]
 unsafe fn many<B: Block, L: Lanes>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
     let k = shape.k;
-    let each = (NEAR / (4 * k.max(1))).clamp(1, MOST_WIDE).next_multiple_of(4);
+    let each = (NEAR_BYTES / (4 * k.max(1)))
+        .clamp(1, MOST_WIDE)
+        .next_multiple_of(4);
     let mut wide = vec![0.0; each.min(columns.len()) * k];
     for first in columns.clone().step_by(each) {
         let some = first..(first + each).min(columns.end);
@@ -264,15 +270,15 @@ mod tests {
     use super::super::tiles::tests::numbers;
     use super::*;
 
-    type By = unsafe fn(Pointers<u8>, Shape, Range<usize>);
+    type ByLanes = unsafe fn(Pointers<u8>, Shape, Range<usize>);
 
     /// What processors of each kind take.
-    fn ways<B: Block>() -> Vec<By> {
+    fn ways<B: Block>() -> Vec<ByLanes> {
         unsafe fn plain<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
             // SAFETY: the caller keeps the contract.
             unsafe { by::<B, Plain, 2, 4>(all, shape, columns) }
         }
-        let mut ways: Vec<By> = vec![plain::<B>];
+        let mut ways: Vec<ByLanes> = vec![plain::<B>];
         #[cfg(target_arch = "x86_64")]
         {
             if has_avx2() {
@@ -290,7 +296,7 @@ mod tests {
         let w = blocks(B::FORMAT, 2 * columns, 37);
         for rows in [1, 2, 3, 4, 5, 9, 17] {
             let (x, shape) = (numbers(rows * k, 41), Shape { rows, k, columns });
-            let by = |by: By| {
+            let by = |by: ByLanes| {
                 let mut out = vec![f32::NAN; rows * columns];
                 let pointers = Pointers::new(x.as_ptr(), w.as_ptr(), None, out.as_mut_ptr());
                 // SAFETY: the vectors are as large as the shape says, and the processor was asked.

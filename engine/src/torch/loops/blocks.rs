@@ -1,8 +1,10 @@
-//! Weights of blocks in registers: what a product reads of each format of [`BlockFormat`], with no copy of the matrix in other numbers.
+//! Weights of blocks in registers: what a product reads of each format of [`BlockFormat`], with no copy of
+//! the matrix in other numbers.
 //!
-//! A block is read in groups of 32 weights. Scales and minimums are read once for all of them, and each vector of weights is a few
-//! instructions: bytes are widened to integers, four bits become one of sixteen numbers by a table in a register, and the
-//! fifth bit, where there is one, comes from a mask. The numbers are those of [`BlockFormat::widen`], bit by bit.
+//! A block is read in groups of 32 weights. Scales and minimums are read once for all of them, and each
+//! vector of weights is a few instructions: bytes are widened to integers, four bits become one of sixteen
+//! numbers by a table in a register, and the fifth bit, where there is one, comes from a mask. The numbers
+//! are those of [`BlockFormat::widen`], bit by bit.
 
 use super::lanes::Lanes;
 use crate::torch::gguf::blocks::{BlockFormat, IQ4_VALUES};
@@ -188,7 +190,8 @@ pub(super) struct Q6K;
 pub(super) struct Iq4Nl;
 pub(super) struct Iq4Xs;
 
-// SAFETY of all: the caller keeps the contract of the trait; offsets are those of the format, see `gguf::blocks`.
+// SAFETY of all: the caller keeps the contract of the trait; offsets are those of the format, see
+// `gguf::blocks`.
 
 impl Block for Q4_0 {
     const FORMAT: BlockFormat = BlockFormat::Q4_0;
@@ -490,7 +493,8 @@ pub(super) mod tests {
             .zip(wide.chunks_exact_mut(B::WEIGHTS));
         for (block, wide) in blocks {
             for (number, wide) in wide.chunks_exact_mut(GROUP).enumerate() {
-                // SAFETY: the block is one of this format, and the caller has seen that the processor has the instructions.
+                // SAFETY: the block is one of this format, and the caller has seen that the processor has the
+                // instructions.
                 unsafe {
                     let scales = B::scales::<L>(block.as_ptr());
                     for at in (0..GROUP).step_by(L::COUNT) {

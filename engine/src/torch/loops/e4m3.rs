@@ -1,15 +1,16 @@
-//! Floating-point numbers of eight bits: a sign, four bits of exponent and three of fraction
-//! ([OCP 8-bit Floating Point Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1),
+//! Floating-point numbers of eight bits: a sign, four bits of exponent and three of fraction ([OCP 8-bit
+//! Floating Point
+//! Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1),
 //! e4m3: no infinities, 448 is the largest).
 
 /// The largest number.
-pub(crate) const MOST: f32 = 448.0;
+pub(crate) const LARGEST_NUMBER: f32 = 448.0;
 /// The smallest number whose fraction has three bits; those below are multiples of 2⁻⁹.
 const LEAST_NORMAL: f32 = 1.0 / 64.0;
 
 /// The nearest number to one that is at most 448 in size, of two the even one.
 pub(crate) fn round(number: f32) -> u8 {
-    let size = number.abs().min(MOST);
+    let size = number.abs().min(LARGEST_NUMBER);
     let bits = if size < LEAST_NORMAL {
         (size * 512.0).round_ties_even() as u32
     } else {
@@ -55,7 +56,7 @@ mod tests {
             assert_eq!(f64::from(widen(bits)), defined(bits), "{bits:#x}");
             assert_eq!(round(widen(bits)), bits, "a number is its own nearest");
         }
-        assert_eq!(widen(0x7e), MOST);
+        assert_eq!(widen(0x7e), LARGEST_NUMBER);
         assert!(widen(0x80).is_sign_negative() && widen(0x80) == 0.0);
     }
 

@@ -1,11 +1,11 @@
 //! The small steps between matrix products, on the CPU in f32, without torch.
 //!
-//! A decoder layer of a small model spends more time in starting torch's operations than in computing them. Here
-//! each step is one loop over plain numbers. Products are in [`product`](super::product), attention in
+//! A decoder layer of a small model spends more time in starting torch's operations than in computing them.
+//! Here each step is one loop over plain numbers. Products are in [`product`](super::product), attention in
 //! [`look`](super::look); that of long prompts stays with torch.
 //!
-//! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run in lanes
-//! of eight, so the compiler turns them into vector instructions.
+//! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run
+//! in lanes of eight, so the compiler turns them into vector instructions.
 
 use crate::torch::config::Heads;
 use tch::{Device, Kind, Tensor};
@@ -15,8 +15,9 @@ const LANES: usize = 8;
 /// The numbers of a tensor.
 pub(crate) fn floats(tensor: &Tensor) -> &[f32] {
     check(tensor);
-    // SAFETY: the tensor is a contiguous f32 tensor in memory, which it keeps alive and which nobody writes meanwhile:
-    // all tensors of a pass belong to the one thread that runs it, and those written are borrowed mutably below.
+    // SAFETY: the tensor is a contiguous f32 tensor in memory, which it keeps alive and which nobody writes
+    // meanwhile: all tensors of a pass belong to the one thread that runs it, and those written are borrowed
+    // mutably below.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f32>(), tensor.numel()) }
 }
 

@@ -1,4 +1,5 @@
-//! Vectors of `f32` by the instructions of each kind of processor, for loops that compilers do not make vectors of.
+//! Vectors of `f32` by the instructions of each kind of processor, for loops that compilers do not make
+//! vectors of.
 //!
 //! A loop is written once for [`Lanes`], and called from a function that enables the instructions, after
 //! the processor was asked for them.
@@ -107,8 +108,8 @@ impl Weight for F16 {
 /// Vectors of [`COUNT`](Lanes::COUNT) numbers.
 ///
 /// # Safety
-/// All functions need a processor that has the instructions; those that load read as many numbers from the pointer, and
-/// [`store`](Lanes::store) writes as many.
+/// All functions need a processor that has the instructions; those that load read as many numbers from the
+/// pointer, and [`store`](Lanes::store) writes as many.
 pub(crate) trait Lanes {
     type Vector: Copy;
     /// As many integers of 32 bits.
@@ -148,8 +149,8 @@ pub(crate) trait Lanes {
 
 /// The sum of the lanes of each vector.
 ///
-/// By way of memory: horizontal additions take the first sixteen registers alone, and a compiler that sees them at the end of a loop keeps
-/// its sums there, or on the stack, while it runs.
+/// By way of memory: horizontal additions take the first sixteen registers alone, and a compiler that sees
+/// them at the end of a loop keeps its sums there, or on the stack, while it runs.
 ///
 /// # Safety
 /// The processor has the instructions of `L`.
@@ -311,7 +312,8 @@ pub(crate) mod avx2 {
 
     pub(crate) struct Lanes8;
 
-    // SAFETY of all: the caller has seen that the processor has AVX2 and FMA, and the pointers are the caller's.
+    // SAFETY of all: the caller has seen that the processor has AVX2 and FMA, and the pointers are the
+    // caller's.
     impl Lanes for Lanes8 {
         type Vector = __m256;
         type Ints = __m256i;

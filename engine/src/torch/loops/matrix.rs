@@ -7,16 +7,18 @@
 //!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
 //!
-//! A pass of few rows is as fast as its weights come from memory, so that half the bytes are up to half the time. What is
-//! computed is then another model. A weight in int8 is off by up to half a scale, which in a row of normal numbers is a hundredth of
-//! their standard deviation; one in fp8 by up to a sixteenth of itself, which is more for large weights and less for small ones.
-//! What is rounded is the matrix alone, once, when it is loaded.
+//! A pass of few rows is as fast as its weights come from memory, so that half the bytes are up to half the
+//! time. What is computed is then another model. A weight in int8 is off by up to half a scale, which in a
+//! row of normal numbers is a hundredth of their standard deviation; one in fp8 by up to a sixteenth of
+//! itself, which is more for large weights and less for small ones. What is rounded is the matrix alone,
+//! once, when it is loaded.
 //!
-//! Symmetric, with a scale for each row, is what needs no more than one multiplication for each sum. Groups of a row with scales
-//! of their own would round less, and cost a multiplication and an addition a group.
+//! Symmetric, with a scale for each row, is what needs no more than one multiplication for each sum. Groups
+//! of a row with scales of their own would round less, and cost a multiplication and an addition a group.
 //!
-//! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies with rows that are widened before,
-//! some after others ([`Rounded::apply`]): slower than with a matrix that is stored so, and there for what kernels do not run.
+//! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies
+//! with rows that are widened before, some after others ([`Rounded::apply`]): slower than with a matrix that
+//! is stored so, and there for what kernels do not run.
 
 use super::block_matrix::Blocks;
 use super::e4m3;
@@ -157,8 +159,8 @@ enum Below {
 }
 
 impl Rounded {
-    /// A stored matrix in eight bits: to the nearest numbers, of two the even one. A row with a number that is not finite becomes
-    /// one of NaN, as its products would be without this.
+    /// A stored matrix in eight bits: to the nearest numbers, of two the even one. A row with a number that
+    /// is not finite becomes one of NaN, as its products would be without this.
     pub(crate) fn new(rounding: Rounding, weight: &Tensor) -> Result<Self> {
         let weight = weight.f_to_kind(Kind::Float)?.f_contiguous()?;
         let [rows, columns] = [weight.size()[0], weight.size()[1]];
@@ -200,8 +202,8 @@ impl Rounded {
         })
     }
 
-    /// `x · wᵀ` by torch, with rows of the matrix that are widened to the numbers of `x`, some after others: as many bytes more of memory
-    /// at once as 24 million take, and of `f32` as many again.
+    /// `x · wᵀ` by torch, with rows of the matrix that are widened to the numbers of `x`, some after others:
+    /// as many bytes more of memory at once as 24 million take, and of `f32` as many again.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let [rows, columns] = [self.numbers.size()[0], self.numbers.size()[1]];
         let each = (PIECE / columns.max(1)).max(1);
@@ -255,7 +257,7 @@ fn round_rows(rounding: Rounding, rows: &[f32], columns: usize) -> (Vec<u8>, Vec
 fn scale(row: &[f32], rounding: Rounding) -> f32 {
     let largest = match rounding {
         Rounding::Int8 => MOST_WHOLE,
-        Rounding::Fp8 => e4m3::MOST,
+        Rounding::Fp8 => e4m3::LARGEST_NUMBER,
     };
     let most = row.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
     match row.iter().all(|weight| weight.is_finite()) {

@@ -7,15 +7,16 @@
 //!   x, [rows, k]        four rows at a time ────┴─► sixteen sums in registers, a vector of lanes each
 //! ```
 //!
-//! Passes have few rows: one for each text that is written, and one for each draft. There a product is as fast as its
-//! weights come from memory, and torch's general product packs them for every call, so that two rows cost twice as much
-//! as one. Here eight rows cost as much as two of torch's.
+//! Passes have few rows: one for each text that is written, and one for each draft. There a product is as
+//! fast as its weights come from memory, and torch's general product packs them for every call, so that two
+//! rows cost twice as much as one. Here eight rows cost as much as two of torch's.
 //!
-//! - **Weights stay as they are kept.** Those in half precision, bfloat16, eight bits or blocks ([`Matrix`]) are read as such and widened
-//!   in registers. That is exact, and half the memory to a sixth. Sums are in `f32`; one of a row of eight bits is multiplied with the scale of the row.
-//! - **A row has the same product in any company.** Each sum runs over `k` in the same order, whatever the number of
-//!   rows, their place and the number of threads, so that a token does not depend on what else is in the pass. The order depends
-//!   on the instructions that the processor has.
+//! - **Weights stay as they are kept.** Those in half precision, bfloat16, eight bits or blocks ([`Matrix`])
+//!   are read as such and widened in registers. That is exact, and half the memory to a sixth. Sums are in
+//!   `f32`; one of a row of eight bits is multiplied with the scale of the row.
+//! - **A row has the same product in any company.** Each sum runs over `k` in the same order, whatever the
+//!   number of rows, their place and the number of threads, so that a token does not depend on what else is
+//!   in the pass. The order depends on the instructions that the processor has.
 
 use super::block_product;
 use super::fused::{floats, floats_mut};
@@ -35,7 +36,8 @@ const PARTS: usize = 2;
 /// Columns of a part are a multiple of so many.
 const RUN: usize = 8;
 
-/// `x · wᵀ`, for `x` of `[rows, k]` in `f32` and `w` of `[columns, k]`, both in memory; the result is `[rows, columns]` in `f32`.
+/// `x · wᵀ`, for `x` of `[rows, k]` in `f32` and `w` of `[columns, k]`, both in memory; the result is
+/// `[rows, columns]` in `f32`.
 pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
     let x = x.f_contiguous()?;
     let (rows, k) = (x.size()[0], x.size()[1]);
@@ -49,14 +51,14 @@ pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
         columns,
     };
     let (x, to) = (floats(&x).as_ptr(), floats_mut(&mut out).as_mut_ptr());
-    // SAFETY: the tensors are contiguous, in memory and of these types and sizes, and live until the product is
-    // done; nobody else has seen `out`.
+    // SAFETY: the tensors are contiguous, in memory and of these types and sizes, and live until the product
+    // is done; nobody else has seen `out`.
     unsafe { multiply(crew, shape, &pieces, (x, to)) };
     Ok(out)
 }
 
 /// A part of a matrix whose rows are kept in one way; its rows are columns of the product.
-struct Piece {
+struct MatrixPiece {
     numbers: Stored,
     columns: usize,
 }
@@ -74,13 +76,13 @@ enum Stored {
 }
 
 // SAFETY: threads only read the numbers.
-unsafe impl Sync for Piece {}
+unsafe impl Sync for MatrixPiece {}
 
 /// The pieces of a matrix, in the order of their columns.
 ///
 /// # Panics
 /// The matrix and `x` do not fit together, or are not in memory.
-fn pieces_of(w: &Matrix, x: &Tensor, pieces: &mut Vec<Piece>) {
+fn pieces_of(w: &Matrix, x: &Tensor, pieces: &mut Vec<MatrixPiece>) {
     let (tensor, numbers, k) = match w {
         Matrix::Stacked(parts) => return parts.iter().for_each(|part| pieces_of(part, x, pieces)),
         Matrix::Stored(weight) => {
@@ -116,7 +118,7 @@ fn pieces_of(w: &Matrix, x: &Tensor, pieces: &mut Vec<Piece>) {
         is_right,
         "a product of rows in f32 with a matrix in memory: {x:?} with {tensor:?}"
     );
-    pieces.push(Piece {
+    pieces.push(MatrixPiece {
         numbers,
         columns: tensor.size()[0] as usize,
     });
@@ -131,8 +133,9 @@ struct Run {
 }
 
 /// # Safety
-/// The pointers lead to as many numbers as the shape says, and nobody else reads or writes those of the result.
-unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[Piece], (x, out): (*const f32, *mut f32)) {
+/// The pointers lead to as many numbers as the shape says, and nobody else reads or writes those of the
+/// result.
+unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[MatrixPiece], (x, out): (*const f32, *mut f32)) {
     let work = shape.rows * shape.k * shape.columns;
     let most = if crew.threads() == 1 {
         1
@@ -150,14 +153,14 @@ unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[Piece], (x, out): (*cons
         }));
         first += piece.columns;
     }
-    let ends = Ends { x, out };
+    let ends = RowEnds { x, out };
     crew.each(runs.len(), &|number| {
         let Run {
             piece,
             ref columns,
             first,
         } = runs[number];
-        let Ends { x, out } = ends.both();
+        let RowEnds { x, out } = ends.both();
         // SAFETY: the caller keeps the contract, and the columns of runs have nothing in common.
         unsafe { pieces[piece].run(shape, columns.clone(), (x, out.add(first))) }
     });
@@ -165,21 +168,21 @@ unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[Piece], (x, out): (*cons
 
 /// Where rows are read and written.
 #[derive(Clone, Copy)]
-struct Ends {
+struct RowEnds {
     x: *const f32,
     out: *mut f32,
 }
 
 // SAFETY: threads read the same numbers, and write different ones.
-unsafe impl Sync for Ends {}
+unsafe impl Sync for RowEnds {}
 
-impl Ends {
-    fn both(&self) -> Ends {
+impl RowEnds {
+    fn both(&self) -> RowEnds {
         *self
     }
 }
 
-impl Piece {
+impl MatrixPiece {
     /// These columns of all rows.
     ///
     /// # Safety
@@ -327,7 +330,8 @@ mod tests {
         })
     }
 
-    /// What few rows multiply with in registers, and more rows with a copy in `f32`, is the same number, and that of doubles.
+    /// What few rows multiply with in registers, and more rows with a copy in `f32`, is the same number, and
+    /// that of doubles.
     #[test]
     fn products_with_blocks_are_those_of_doubles_in_any_company() {
         for (columns, each) in [(1, 1), (13, 2), (40, 3)] {

@@ -1,17 +1,19 @@
-//! Products of some rows with some columns, by tiles of sums that stay in registers, with the instructions that the processor has.
+//! Products of some rows with some columns, by tiles of sums that stay in registers, with the instructions
+//! that the processor has.
 
 use super::lanes::{Lanes, Plain, Weight, added};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 
-/// The bytes of rows that are multiplied with a run of columns before the next rows are: they stay in the cache of a core.
-pub(super) const NEAR: usize = 256 << 10;
+/// The bytes of rows that are multiplied with a run of columns before the next rows are: they stay in the
+/// cache of a core.
+pub(super) const NEAR_BYTES: usize = 256 << 10;
 
 /// How far ahead of the weights that are read memory is asked for, in bytes.
 ///
-/// Columns are read some at a time, and each is short: processors, which guess what is read next within a page, do not see that the
-/// columns lie one behind the other. On an EPYC of family 26 one row reads 2.5 times as fast with it where blocks do not come from the
-/// cache; from 6 to 32 KiB all distances are as good.
+/// Columns are read some at a time, and each is short: processors, which guess what is read next within a
+/// page, do not see that the columns lie one behind the other. On an EPYC of family 26 one row reads 2.5
+/// times as fast with it where blocks do not come from the cache; from 6 to 32 KiB all distances are as good.
 pub(super) const AHEAD: usize = 8 << 10;
 
 /// Bytes that memory brings at once.
@@ -80,7 +82,7 @@ impl<W: Weight> Pointers<W> {
         shape: Shape,
         columns: std::ops::Range<usize>,
     ) {
-        let near = (NEAR / (4 * shape.k.max(1))).max(R) / R * R;
+        let near = (NEAR_BYTES / (4 * shape.k.max(1))).max(R) / R * R;
         for first in (0..shape.rows).step_by(near) {
             let rows = first..(first + near).min(shape.rows);
             let mut column = columns.start;
@@ -239,14 +241,14 @@ pub(super) mod tests {
         (0..count).map(next).collect()
     }
 
-    type By<W> = unsafe fn(Pointers<W>, Shape, std::ops::Range<usize>);
+    type TiledBy<W> = unsafe fn(Pointers<W>, Shape, std::ops::Range<usize>);
 
-    fn ways<W: Weight>() -> Vec<By<W>> {
+    fn ways<W: Weight>() -> Vec<TiledBy<W>> {
         unsafe fn plain<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::Range<usize>) {
             // SAFETY: the caller keeps the contract.
             unsafe { all.by::<Plain, 2, 2, 4>(shape, columns) }
         }
-        let mut ways: Vec<By<W>> = vec![plain];
+        let mut ways: Vec<TiledBy<W>> = vec![plain];
         #[cfg(target_arch = "x86_64")]
         {
             if has_avx2() {
@@ -259,14 +261,15 @@ pub(super) mod tests {
         ways
     }
 
-    /// What every kind of lanes makes of these rows and columns of 100 numbers, beside what the first one does.
+    /// What every kind of lanes makes of these rows and columns of 100 numbers, beside what the first one
+    /// does.
     fn by_all<W: Weight>(x: &[f32], w: &[W], scales: Option<&[f32]>) {
         let shape = Shape {
             rows: x.len() / 100,
             k: 100,
             columns: w.len() / 100,
         };
-        let by = |by: By<W>| {
+        let by = |by: TiledBy<W>| {
             let mut out = vec![0.0; shape.rows * shape.columns];
             let pointers = Pointers {
                 x: x.as_ptr(),

@@ -5,8 +5,8 @@
 //!   place     0 1 2 3 4 5 6 7            (a place is known once its token is)
 //! ```
 //!
-//! The latest place of a key is the head of its chain, so a rewind takes places off in the order in which they came, and each
-//! gives its key back to the one before it.
+//! The latest place of a key is the head of its chain, so a rewind takes places off in the order in which
+//! they came, and each gives its key back to the one before it.
 
 use super::super::Text;
 use foldhash::{HashMap, HashMapExt};
@@ -23,7 +23,8 @@ pub(super) struct Places {
     begin: usize,
     /// The latest place behind each key of each length.
     heads: Vec<HashMap<[u32; KEY], u32>>,
-    /// For each place, and there for each length: one more than the place before it with the same key; 0 for none.
+    /// For each place, and there for each length: one more than the place before it with the same key; 0 for
+    /// none.
     earlier: Vec<u32>,
 }
 

@@ -32,10 +32,10 @@ impl Constraint for Free {
 }
 
 /// The oracle: looks at every place of the text and of the reference.
-fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> Vec<Found> {
+fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> Vec<FoundMatch> {
     let recent: Vec<u32> = text.iter().chain(drafted).copied().collect();
     let reference = &reference[..reference.len().min(how.window)];
-    let mut best: BTreeMap<u32, Found> = BTreeMap::new();
+    let mut best: BTreeMap<u32, FoundMatch> = BTreeMap::new();
     for length in how.keys().rev() {
         for (tokens, begin, is_reference) in [
             (reference, 0, true),
@@ -49,7 +49,7 @@ fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> 
                 let suffix = (0..=how.longest.min(place).min(recent.len()))
                     .rev()
                     .find(|&shared| tokens[..place].ends_with(&recent[recent.len() - shared..]));
-                let found = Found {
+                let found = FoundMatch {
                     shared: suffix.unwrap(),
                     is_reference,
                     place,
@@ -57,7 +57,7 @@ fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> 
                 };
                 if found.shared >= how.shortest.max(1) {
                     let best = best.entry(found.token).or_insert(found);
-                    *best = std::cmp::max_by_key(*best, found, Found::rank);
+                    *best = std::cmp::max_by_key(*best, found, FoundMatch::rank);
                 }
             }
         }
@@ -65,7 +65,7 @@ fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> 
             break;
         }
     }
-    let mut best: Vec<Found> = best.into_values().collect();
+    let mut best: Vec<FoundMatch> = best.into_values().collect();
     best.sort_by_key(|found| Reverse(found.rank()));
     best.truncate(how.branches.max(1));
     best
@@ -179,8 +179,8 @@ fn of_equal_matches_that_of_the_reference_is_copied_and_of_others_the_longer() {
     );
 }
 
-/// Guards against rereading the text: what a step of a long text costs is the same as that of a short one. Entries are
-/// counted, not time.
+/// Guards against rereading the text: what a step of a long text costs is the same as that of a short one.
+/// Entries are counted, not time.
 #[test]
 fn a_text_is_read_once() {
     let prompt: Vec<u32> = (0..10_000).map(|place| place % 97).collect();

@@ -6,8 +6,9 @@ use super::{Candidate, Context, Observation, Predictor};
 pub struct Layer {
     /// The predictor.
     pub predictor: Box<dyn Predictor>,
-    /// The drafted tokens before a place, from 0, at which it is asked; outside of these it only learns. A horizontal cascade
-    /// ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) asks good predictors early and cheap ones late.
+    /// The drafted tokens before a place, from 0, at which it is asked; outside of these it only learns. A
+    /// horizontal cascade ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) asks good predictors early
+    /// and cheap ones late.
     pub depths: std::ops::Range<usize>,
 }
 
@@ -24,11 +25,12 @@ impl Layer {
 /// Whose candidates count where several predictors have some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Union {
-    /// Those of the first that has any: hierarchy drafting ([Cho et al. 2025](https://arxiv.org/abs/2502.05609)), where the store
-    /// that is nearest in time comes first.
+    /// Those of the first that has any: hierarchy drafting ([Cho et al.
+    /// 2025](https://arxiv.org/abs/2502.05609)), where the store that is nearest in time comes first.
     #[default]
     First,
-    /// Those of all, each with its largest chance: the fused trees of RASD ([Quan et al. 2025](https://arxiv.org/abs/2503.03434)).
+    /// Those of all, each with its largest chance: the fused trees of RASD ([Quan et al.
+    /// 2025](https://arxiv.org/abs/2503.03434)).
     All,
 }
 

@@ -8,11 +8,12 @@ use crate::draft::Origin;
 /// The fewest and the most tokens that must agree.
 const LENGTHS: [usize; 2] = [1, 3];
 
-/// The share of samples that went on with each token after the last few ([Li et al. 2025](https://arxiv.org/abs/2503.05330)).
+/// The share of samples that went on with each token after the last few ([Li et al.
+/// 2025](https://arxiv.org/abs/2503.05330)).
 ///
-/// One for each request: its samples answer the same prompt, so where most of them went on with the same token, the next one
-/// probably does. Samples under a constraint are aligned by its state as well, which is the same for all of them at the same
-/// place of a document, where the paper aligns by tokens alone.
+/// One for each request: its samples answer the same prompt, so where most of them went on with the same
+/// token, the next one probably does. Samples under a constraint are aligned by its state as well, which is
+/// the same for all of them at the same place of a document, where the paper aligns by tokens alone.
 #[derive(Clone, Debug)]
 pub struct Consensus(Table);
 

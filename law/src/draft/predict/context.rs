@@ -9,8 +9,8 @@ pub struct Context<'a> {
     pub text: Text<'a>,
     /// The drafted tokens after it.
     pub path: &'a [u32],
-    /// The constraint's state after both, as [`Constraint::key`](crate::draft::Constraint::key) has it; `None` without a
-    /// constraint.
+    /// The constraint's state after both, as [`Constraint::key`](crate::draft::Constraint::key) has it;
+    /// `None` without a constraint.
     pub state: Option<u64>,
 }
 
@@ -21,8 +21,8 @@ impl Context<'_> {
         self.path.iter().rev().chain(text).copied()
     }
 
-    /// A number for the last `length` tokens, which differs between contexts of different lengths; `None` where there are
-    /// fewer.
+    /// A number for the last `length` tokens, which differs between contexts of different lengths; `None`
+    /// where there are fewer.
     pub(super) fn suffix(&self, length: usize) -> Option<u64> {
         let mut hash = mixed(length as u64 + 1, 0);
         let mut taken = 0;
@@ -59,7 +59,8 @@ pub struct Candidate {
 /// What the model said at a context.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation<'a> {
-    /// The likeliest tokens of its row with their probabilities, before warping and mask, the likeliest first.
+    /// The likeliest tokens of its row with their probabilities, before warping and mask, the likeliest
+    /// first.
     pub likely: &'a [(u32, f32)],
     /// The likeliest tokens that the constraint allows, with their probabilities among all that it allows.
     pub allowed: &'a [(u32, f32)],

@@ -10,18 +10,19 @@ use crate::draft::Origin;
 const KEPT_AS: &str = "state-keyed 1";
 
 /// The most tokens that a context has beside the state.
-const LONGEST: usize = 2;
+const LONGEST_CONTEXT: usize = 2;
 
 /// The average of the model's masked rows at a state of the constraint, after the last few tokens.
 ///
-/// A state of a grammar knows where in the document a text is, which the last tokens do not: after `": "` stands another
-/// value for each key. So what comes at a place of a schema is learned from all texts that were there, however different
-/// they were before. Rows are kept as the mask left them, because the mask is a function of the state; each slot holds only
-/// tokens that may be drawn. The context is the state with the last 2, 1 or 0 tokens, the longest that is known first: in
-/// free text the state is the same everywhere, and the tokens decide.
+/// A state of a grammar knows where in the document a text is, which the last tokens do not: after `": "`
+/// stands another value for each key. So what comes at a place of a schema is learned from all texts that
+/// were there, however different they were before. Rows are kept as the mask left them, because the mask is a
+/// function of the state; each slot holds only tokens that may be drawn. The context is the state with the
+/// last 2, 1 or 0 tokens, the longest that is known first: in free text the state is the same everywhere, and
+/// the tokens decide.
 ///
-/// A state has the same key in every compile of an equal constraint and in every process, so what is learned serves all requests with
-/// the same tools or the same schema, and may be kept over a restart.
+/// A state has the same key in every compile of an equal constraint and in every process, so what is learned
+/// serves all requests with the same tools or the same schema, and may be kept over a restart.
 #[derive(Clone, Debug)]
 pub struct StateKeyed(Table);
 
@@ -38,7 +39,7 @@ fn key(at: &Context<'_>, length: usize) -> Option<u64> {
 
 impl Predictor for StateKeyed {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let rows = (0..=LONGEST).rev();
+        let rows = (0..=LONGEST_CONTEXT).rev();
         let mut rows = rows.filter_map(|length| self.0.get(key(at, length)?));
         if let Some(row) = rows.next() {
             row.candidates(Origin::Keyed, found);
@@ -46,7 +47,7 @@ impl Predictor for StateKeyed {
     }
 
     fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
-        for length in 0..=LONGEST {
+        for length in 0..=LONGEST_CONTEXT {
             if let Some(key) = key(at, length) {
                 self.0.learn(key).average(seen.allowed);
             }

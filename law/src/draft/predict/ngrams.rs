@@ -8,13 +8,15 @@ use crate::draft::Origin;
 const KEPT_AS: &str = "n-grams 1";
 
 /// The most tokens of a context.
-const LONGEST: usize = 3;
+const LONGEST_CONTEXT: usize = 3;
 
-/// The average of the model's rows after the last few tokens ([Song et al. 2025](https://arxiv.org/abs/2506.04708), STAND).
+/// The average of the model's rows after the last few tokens ([Song et al.
+/// 2025](https://arxiv.org/abs/2506.04708), STAND).
 ///
-/// Where most n-gram drafters count tokens, this one keeps probabilities, so that it says how sure the model was. Contexts of
-/// 3, 2 and 1 tokens are looked up, the longest that is known first. The paper draws its drafts by Gumbel-top-k; here they are
-/// the likeliest, which drawing once accepts with the same probability as long as the store is right.
+/// Where most n-gram drafters count tokens, this one keeps probabilities, so that it says how sure the model
+/// was. Contexts of 3, 2 and 1 tokens are looked up, the longest that is known first. The paper draws its
+/// drafts by Gumbel-top-k; here they are the likeliest, which drawing once accepts with the same probability
+/// as long as the store is right.
 #[derive(Clone, Debug)]
 pub struct NGrams(Table);
 
@@ -27,7 +29,7 @@ impl NGrams {
 
 impl Predictor for NGrams {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let rows = (1..=LONGEST).rev();
+        let rows = (1..=LONGEST_CONTEXT).rev();
         let mut rows = rows.filter_map(|length| self.0.get(at.suffix(length)?));
         if let Some(row) = rows.next() {
             row.candidates(Origin::NGram, found);
@@ -35,7 +37,7 @@ impl Predictor for NGrams {
     }
 
     fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
-        for length in 1..=LONGEST {
+        for length in 1..=LONGEST_CONTEXT {
             if let Some(last) = at.suffix(length) {
                 self.0.learn(last).average(seen.likely);
             }

@@ -7,19 +7,22 @@ use std::collections::VecDeque;
 use foldhash::HashMap;
 
 /// The phrases that begin with the same token.
-const EACH: usize = 7;
-/// How much less likely each shared token makes it that a phrase is another one. More means deeper and narrower drafts.
+const PHRASES_A_TOKEN: usize = 7;
+/// How much less likely each shared token makes it that a phrase is another one. More means deeper and
+/// narrower drafts.
 const UNLIKE: f32 = 0.5;
 
-/// N-grams that were guessed or written, by their first token ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
+/// N-grams that were guessed or written, by their first token ([Fu et al.
+/// 2024](https://arxiv.org/abs/2402.02057)).
 ///
-/// Lookahead decoding fills its pool from the trajectories of Jacobi iterations, Ouroboros
-/// ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)) from what verification threw away: both by
-/// [`learn_phrase`](Predictor::learn_phrase). What was drawn is learned as well. Of the same first token the 7 latest are kept.
+/// Lookahead decoding fills its pool from the trajectories of Jacobi iterations, Ouroboros ([Zhao et al.
+/// 2024](https://arxiv.org/abs/2402.13720)) from what verification threw away: both by
+/// [`learn_phrase`](Predictor::learn_phrase). What was drawn is learned as well. Of the same first token the
+/// 7 latest are kept.
 ///
-/// A phrase is offered after a text that ends in its first token, or in more of its tokens, and those that share the most come
-/// first. Drafted tokens count as text here, so that where one phrase ends the next one goes on, and a draft becomes as long as there
-/// is room: these are the joined phrases of Ouroboros.
+/// A phrase is offered after a text that ends in its first token, or in more of its tokens, and those that
+/// share the most come first. Drafted tokens count as text here, so that where one phrase ends the next one
+/// goes on, and a draft becomes as long as there is room: these are the joined phrases of Ouroboros.
 #[derive(Clone, Debug)]
 pub struct Phrases {
     pool: HashMap<u32, VecDeque<Box<[u32]>>>,
@@ -64,7 +67,7 @@ impl Phrases {
         }
         let known = self.pool.entry(first).or_default();
         known.retain(|known| known[..] != phrase[1..]);
-        known.truncate(EACH - 1);
+        known.truncate(PHRASES_A_TOKEN - 1);
         known.push_front(phrase[1..].into());
     }
 
@@ -72,7 +75,7 @@ impl Phrases {
     fn each(&self) -> usize {
         let phrase = size_of::<Box<[u32]>>() + (self.length - 1) * size_of::<u32>();
         // The deque grows to a power of two, the map and the order to twice their length.
-        2 * size_of::<(u32, VecDeque<Box<[u32]>>, u64)>() + (EACH + 1) * phrase
+        2 * size_of::<(u32, VecDeque<Box<[u32]>>, u64)>() + (PHRASES_A_TOKEN + 1) * phrase
     }
 }
 

@@ -7,12 +7,13 @@ use crate::draft::Origin;
 /// What its rows are kept under.
 const KEPT_AS: &str = "recycling 1";
 
-/// The adjacency matrix of Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)): `M[x]` is the top 8 of the last
-/// row that the model gave after the token `x`.
+/// The adjacency matrix of Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)): `M[x]` is
+/// the top 8 of the last row that the model gave after the token `x`.
 ///
-/// Rows are kept as the model gave them, before any mask: one matrix serves all constraints. Every row teaches it, also
-/// those of drafts that were not accepted. The paper's matrix has a row for every token of the vocabulary, 2 MB for 32,000
-/// tokens; this one has the rows of as many tokens as fit, those that came last.
+/// Rows are kept as the model gave them, before any mask: one matrix serves all constraints. Every row
+/// teaches it, also those of drafts that were not accepted. The paper's matrix has a row for every token of
+/// the vocabulary, 2 MB for 32,000 tokens; this one has the rows of as many tokens as fit, those that came
+/// last.
 #[derive(Clone, Debug)]
 pub struct Recycling(Table);
 

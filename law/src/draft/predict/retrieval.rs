@@ -7,21 +7,22 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The most tokens of a text that are matched, as in the paper.
-const LONGEST: usize = 16;
+const LONGEST_MATCH: usize = 16;
 /// Shorter matches are mostly chance.
-const SHORTEST: usize = 2;
+const SHORTEST_MATCH: usize = 2;
 /// Places are sorted by so many tokens after them: one more than is matched.
-const SORTED: usize = LONGEST + 1;
+const SORTED: usize = LONGEST_MATCH + 1;
 /// The most different tokens that are looked at after a match.
 const DIFFERENT: usize = 64;
 /// Stands between two texts. It is no token of any vocabulary, so that no match reaches over it.
 const END: u32 = u32::MAX;
 
-/// What followed the longest suffix of the text in a corpus ([He et al. 2023](https://arxiv.org/abs/2311.08252), REST).
+/// What followed the longest suffix of the text in a corpus ([He et al.
+/// 2023](https://arxiv.org/abs/2311.08252), REST).
 ///
-/// The corpus is the operator's: answers of an earlier day, code, documents. It is read once, and clones share it. The longest
-/// suffix of at most 16 tokens that occurs in it is found by binary search; each token that followed it is a candidate, with the
-/// share of the places at which it did.
+/// The corpus is the operator's: answers of an earlier day, code, documents. It is read once, and clones
+/// share it. The longest suffix of at most 16 tokens that occurs in it is found by binary search; each token
+/// that followed it is a candidate, with the share of the places at which it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retrieval(Arc<Corpus>);
 
@@ -140,9 +141,9 @@ impl Corpus {
 
 impl Predictor for Retrieval {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let mut text: Vec<u32> = at.back().take(LONGEST).collect();
+        let mut text: Vec<u32> = at.back().take(LONGEST_MATCH).collect();
         text.reverse();
-        for begin in 0..(text.len() + 1).saturating_sub(SHORTEST) {
+        for begin in 0..(text.len() + 1).saturating_sub(SHORTEST_MATCH) {
             let wanted = &text[begin..];
             let places = self.0.places(wanted);
             if places.is_empty() {

@@ -11,19 +11,19 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 /// The most tokens of a text that are matched.
-const LONGEST: usize = 32;
+const LONGEST_MATCH: usize = 32;
 /// Shorter matches are mostly chance.
-const SHORTEST: u32 = 2;
+const SHORTEST_MATCH: u32 = 2;
 /// How far occurrences are counted up the suffix links, a bound on the time of a token.
 const COUNTED: usize = 16;
 /// About the bytes of a token: two states at most, three edges, and what the vectors have in reserve.
-const TOKEN_BYTES: usize = 2 * (2 * size_of::<Node>() + 3 * size_of::<(u32, u32)>());
+const TOKEN_BYTES: usize = 2 * (2 * size_of::<SuffixNode>() + 3 * size_of::<(u32, u32)>());
 
 /// The states of an automaton are numbered; this is the first.
 const ROOT: u32 = 0;
 
 #[derive(Clone, Debug, Default)]
-struct Node {
+struct SuffixNode {
     /// The state of the longest suffix that has other places.
     link: u32,
     /// The length of the longest text that leads here.
@@ -36,7 +36,7 @@ struct Node {
 /// The suffix automaton of several texts (Blumer et al. 1985), growing token by token.
 #[derive(Clone, Debug)]
 struct Automaton {
-    nodes: Vec<Node>,
+    nodes: Vec<SuffixNode>,
     /// The edges of the root, which are many.
     first: HashMap<u32, u32>,
     tokens: usize,
@@ -45,7 +45,7 @@ struct Automaton {
 impl Automaton {
     fn new() -> Automaton {
         Automaton {
-            nodes: vec![Node::default()],
+            nodes: vec![SuffixNode::default()],
             first: HashMap::default(),
             tokens: 0,
         }
@@ -71,7 +71,7 @@ impl Automaton {
         }
     }
 
-    fn add_node(&mut self, node: Node) -> u32 {
+    fn add_node(&mut self, node: SuffixNode) -> u32 {
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
@@ -92,9 +92,9 @@ impl Automaton {
             // The text so far occurs in an earlier one.
             return self.split(last, token, known);
         }
-        let state = self.add_node(Node {
+        let state = self.add_node(SuffixNode {
             length,
-            ..Node::default()
+            ..SuffixNode::default()
         });
         let mut at = last;
         loop {
@@ -118,7 +118,7 @@ impl Automaton {
         if self.nodes[known as usize].length == length {
             return known;
         }
-        let part = self.add_node(Node {
+        let part = self.add_node(SuffixNode {
             length,
             ..self.nodes[known as usize].clone()
         });
@@ -167,10 +167,12 @@ impl Automaton {
 }
 
 /// What followed the longest suffix of the text in past answers (SAM-Decoding, [Hu et al.
-/// 2024](https://arxiv.org/abs/2411.10666); with counts as in SuffixDecoding, [Oliaro et al. 2024](https://arxiv.org/abs/2411.04975)).
+/// 2024](https://arxiv.org/abs/2411.10666); with counts as in SuffixDecoding, [Oliaro et al.
+/// 2024](https://arxiv.org/abs/2411.04975)).
 ///
-/// Answers are added when they end. Once they take half of the bytes, a second automaton is begun and the one before the last is
-/// forgotten: so between half and all of what fits is remembered, the latest answers always.
+/// Answers are added when they end. Once they take half of the bytes, a second automaton is begun and the one
+/// before the last is forgotten: so between half and all of what fits is remembered, the latest answers
+/// always.
 #[derive(Clone, Debug)]
 pub struct Suffixes {
     now: Automaton,
@@ -192,7 +194,7 @@ impl Suffixes {
 
 impl Predictor for Suffixes {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let mut text: Vec<u32> = at.back().take(LONGEST).collect();
+        let mut text: Vec<u32> = at.back().take(LONGEST_MATCH).collect();
         text.reverse();
         let look = |automaton: &Automaton| automaton.longest(text.iter().copied());
         let (now, before) = (look(&self.now), look(&self.before));
@@ -200,7 +202,7 @@ impl Predictor for Suffixes {
             true => (&self.now, now),
             false => (&self.before, before),
         };
-        if length < SHORTEST {
+        if length < SHORTEST_MATCH {
             return;
         }
         let next = &automaton.nodes[state as usize].next;

@@ -4,8 +4,9 @@
 //!   key ─► set of WAYS slots ─► the slot with this key, or else the one that was learned longest ago
 //! ```
 //!
-//! A set-associative cache, as processors have: the size never changes, a lookup reads one set, and what was not learned for
-//! long gives way. Different contexts with the same 64 bits share a slot, which makes a draft worse and nothing wrong.
+//! A set-associative cache, as processors have: the size never changes, a lookup reads one set, and what was
+//! not learned for long gives way. Different contexts with the same 64 bits share a slot, which makes a draft
+//! worse and nothing wrong.
 
 use super::context::Candidate;
 use crate::draft::Origin;
@@ -75,7 +76,8 @@ impl Slot {
         self.tokens[length.min(WIDTH)..].fill((0, 0.0));
     }
 
-    /// Whether it is what learning makes of one: tokens once each, the likeliest first, with chances that sum up to 1 at most.
+    /// Whether it is what learning makes of one: tokens once each, the likeliest first, with chances that sum
+    /// up to 1 at most.
     fn is_row(&self) -> bool {
         let weights = self.tokens.iter().map(|(_, weight)| *weight);
         let is_sorted = weights.clone().is_sorted_by(|one, other| one >= other);
@@ -178,8 +180,8 @@ impl Table {
         saved
     }
 
-    /// Learns the slots that were saved, in their order, but for what is none. Returns true, for a predictor that is asked whether
-    /// a part was its own.
+    /// Learns the slots that were saved, in their order, but for what is none. Returns true, for a predictor
+    /// that is asked whether a part was its own.
     pub(super) fn restore(&mut self, mut saved: &[u8]) -> bool {
         while let Some(slot) = read_slot(&mut saved) {
             if slot.is_row() {

@@ -236,7 +236,8 @@ proptest! {
     }
 }
 
-/// Guards against drafts that begin in one document and go on in the next, and against bytes that are not counted.
+/// Guards against drafts that begin in one document and go on in the next, and against bytes that are not
+/// counted.
 #[test]
 fn texts_of_a_corpus_do_not_run_into_each_other() {
     let texts = [vec![1, 2, 3], vec![4, 5, 1, 2], vec![], vec![6, 2]];
@@ -302,7 +303,8 @@ fn lessons() -> impl Strategy<Value = Vec<(Vec<u32>, u64, Vec<u32>)>> {
 }
 
 proptest! {
-    /// What is restored says the same as what was saved, and goes on learning the same, however small the store is.
+    /// What is restored says the same as what was saved, and goes on learning the same, however small the
+    /// store is.
     #[test]
     fn a_store_that_is_restored_is_the_one_that_was_saved(lessons in lessons(), kib in 1usize..64) {
         let bytes = kib << 10;

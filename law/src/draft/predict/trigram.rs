@@ -9,8 +9,8 @@ const KEPT_AS: &str = "tri-grams 1";
 
 /// How often each token followed the last two ([Liu et al. 2024](https://arxiv.org/abs/2407.12021), ADED).
 ///
-/// The matrix approximates the law that is drawn from, by what was drawn; older draws count less. Where the last two tokens
-/// were never seen, the last one is looked up alone.
+/// The matrix approximates the law that is drawn from, by what was drawn; older draws count less. Where the
+/// last two tokens were never seen, the last one is looked up alone.
 #[derive(Clone, Debug)]
 pub struct Trigram(Table);
 

@@ -9,11 +9,11 @@ use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 
 /// Adds the likeliest node that is not in the tree, again and again.
 ///
-/// The chance of a node is the product of the chances along its path, so the tree is the one whose expected number of
-/// accepted tokens is the largest of all trees of its size, if the chances are right. This is the tree that SpecExec
-/// ([Svirschevski et al. 2024](https://arxiv.org/abs/2406.02532)) builds from its draft model, by the same search for shortest
-/// paths, and DySpec's ([Xiong et al. 2024](https://arxiv.org/abs/2410.11744)) greedy one for candidates that are chosen without
-/// chance.
+/// The chance of a node is the product of the chances along its path, so the tree is the one whose expected
+/// number of accepted tokens is the largest of all trees of its size, if the chances are right. This is the
+/// tree that SpecExec ([Svirschevski et al. 2024](https://arxiv.org/abs/2406.02532)) builds from its draft
+/// model, by the same search for shortest paths, and DySpec's ([Xiong et al.
+/// 2024](https://arxiv.org/abs/2410.11744)) greedy one for candidates that are chosen without chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestFirst {
     /// Paths that are less likely are left out.
@@ -21,7 +21,7 @@ pub struct BestFirst {
 }
 
 /// A node that may be added.
-struct Open {
+struct OpenCandidate {
     chance: f32,
     /// Of equal chances the one that was found first.
     number: usize,
@@ -29,26 +29,26 @@ struct Open {
     candidate: Candidate,
 }
 
-impl Ord for Open {
+impl Ord for OpenCandidate {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_chance = self.chance.total_cmp(&other.chance);
         by_chance.then(other.number.cmp(&self.number))
     }
 }
 
-impl PartialOrd for Open {
+impl PartialOrd for OpenCandidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Open {
+impl PartialEq for OpenCandidate {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Open {}
+impl Eq for OpenCandidate {}
 
 impl<C: Constraint, Q> Shape<C, Q> for BestFirst {
     fn grow(
@@ -65,7 +65,7 @@ impl<C: Constraint, Q> Shape<C, Q> for BestFirst {
             for candidate in frontier.candidates(parent) {
                 let chance = above * candidate.chance;
                 if chance >= self.least {
-                    open.push(Open {
+                    open.push(OpenCandidate {
                         chance,
                         number,
                         parent,

@@ -9,9 +9,9 @@ use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 pub enum Stop {
     /// Its path is less likely than this.
     Unlikely(f32),
-    /// The bound of SVIP ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)) on how often a token is accepted falls:
-    /// `√(0.15 H)` exceeds this, where `H` is the entropy of what may come in nats. The paper takes 0.3. The token after which the
-    /// chain ends is drafted nevertheless.
+    /// The bound of SVIP ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)) on how often a token is
+    /// accepted falls: `√(0.15 H)` exceeds this, where `H` is the entropy of what may come in nats. The paper
+    /// takes 0.3. The token after which the chain ends is drafted nevertheless.
     Unsure(f32),
 }
 

@@ -22,11 +22,11 @@ impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
         self.draft.room_below(None)
     }
 
-    /// What may come below a node: the candidates that the constraint allows, the likeliest first, with chances that sum up to
-    /// what they did before.
+    /// What may come below a node: the candidates that the constraint allows, the likeliest first, with
+    /// chances that sum up to what they did before.
     ///
-    /// A mask moves the chances of what it forbids to what it allows, so those that are left share what those that fell out
-    /// had.
+    /// A mask moves the chances of what it forbids to what it allows, so those that are left share what those
+    /// that fell out had.
     pub(super) fn candidates(&self, node: Option<NodeId>) -> Vec<Candidate> {
         if self.draft.room_below(node) == 0 {
             return Vec::new();

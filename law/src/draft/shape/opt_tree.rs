@@ -13,8 +13,8 @@ use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 pub struct OptTree {
     /// The nodes that are kept of a layer.
     pub width: usize,
-    /// A layer must add more than this to the expected number of accepted tokens. The paper takes 0.5 for a draft model,
-    /// whose passes cost more than a predictor's.
+    /// A layer must add more than this to the expected number of accepted tokens. The paper takes 0.5 for a
+    /// draft model, whose passes cost more than a predictor's.
     pub least_gain: f32,
 }
 

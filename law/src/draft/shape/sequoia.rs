@@ -4,13 +4,13 @@ use super::Template;
 
 /// How likely a child of each rank is to be accepted, whatever its tokens are.
 ///
-/// From these the best tree of any size follows ([Chen et al. 2024](https://arxiv.org/abs/2402.12374)): with `P[r]` for rank `r`, the
-/// expected number of accepted tokens of a tree is `Σ_nodes Π_path P[rank]`, which [`template`](Self::template) maximises over
-/// all trees of so many nodes and of at most so many layers.
+/// From these the best tree of any size follows ([Chen et al. 2024](https://arxiv.org/abs/2402.12374)): with
+/// `P[r]` for rank `r`, the expected number of accepted tokens of a tree is `Σ_nodes Π_path P[rank]`, which
+/// [`template`](Self::template) maximises over all trees of so many nodes and of at most so many layers.
 ///
-/// The paper's dynamic programme over the number of nodes, the depth and the number of children adds the nodes of each subtree to
-/// its root; because every node's value is the product along its path, the same tree is found by adding the likeliest path
-/// again and again, in O(n · ranks).
+/// The paper's dynamic programme over the number of nodes, the depth and the number of children adds the
+/// nodes of each subtree to its root; because every node's value is the product along its path, the same tree
+/// is found by adding the likeliest path again and again, in O(n · ranks).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequoia {
     acceptance: Vec<f64>,
@@ -25,8 +25,9 @@ impl Sequoia {
         acceptance.iter().all(is_chance).then_some(Sequoia { acceptance })
     }
 
-    /// Eight ranks of which each is accepted half as often as the one above it. Its template of 80 nodes and 6 layers is in the manner
-    /// of that of Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)), which was found by hand.
+    /// Eight ranks of which each is accepted half as often as the one above it. Its template of 80 nodes and
+    /// 6 layers is in the manner of that of Token Recycling ([Luo et al.
+    /// 2024](https://arxiv.org/abs/2408.08696)), which was found by hand.
     pub fn halving() -> Sequoia {
         Sequoia {
             acceptance: (1..=8).map(|rank| 0.5_f64.powi(rank)).collect(),

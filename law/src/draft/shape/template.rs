@@ -12,8 +12,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// The tree of these nodes, each with the number of the node above it, which stands before it, and its rank among the
-    /// children of that.
+    /// The tree of these nodes, each with the number of the node above it, which stands before it, and its
+    /// rank among the children of that.
     ///
     /// `None` where a node does not stand after the one above it.
     pub fn new(nodes: Vec<(Option<usize>, usize)>) -> Option<Template> {

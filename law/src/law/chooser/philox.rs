@@ -1,7 +1,7 @@
 //! Philox 4×32 with ten rounds: a counter-based generator (Salmon, Moraes, Dror, Shaw, 2011).
 //!
-//! A counter-based generator is a function from (key, counter) to random bits without any state between calls. That is
-//! what makes a draw depend on its place alone.
+//! A counter-based generator is a function from (key, counter) to random bits without any state between
+//! calls. That is what makes a draw depend on its place alone.
 
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const KEY_STEPS: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);

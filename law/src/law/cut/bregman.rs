@@ -1,18 +1,19 @@
-//! Bregman top-k under the Kullback–Leibler divergence: the `k` most likely tokens, with the `k` that balances what is lost
-//! against how many are kept.
+//! Bregman top-k under the Kullback–Leibler divergence: the `k` most likely tokens, with the `k` that
+//! balances what is lost against how many are kept.
 //!
-//! G. Noarov, S. Mallick, T. Wang, S. Joshi, Y. Sun, Y. Xie, M. Yu, E. Dobriban, *Foundations of Top-k Decoding for Language
-//! Models*, 2025, arXiv 2505.19371. A decoder of theirs replaces the law `p` by the `q` that minimises `D(q, p) + λ ‖q‖₀`, where
-//! `D` is a separable Bregman divergence and `‖q‖₀` the number of tokens that keep probability. Under the Kullback–Leibler
-//! divergence the best `q` of `k` tokens is the renormalised top-k, at the cost
+//! G. Noarov, S. Mallick, T. Wang, S. Joshi, Y. Sun, Y. Xie, M. Yu, E. Dobriban, *Foundations of Top-k
+//! Decoding for Language Models*, 2025, arXiv 2505.19371. A decoder of theirs replaces the law `p` by the `q`
+//! that minimises `D(q, p) + λ ‖q‖₀`, where `D` is a separable Bregman divergence and `‖q‖₀` the number of
+//! tokens that keep probability. Under the Kullback–Leibler divergence the best `q` of `k` tokens is the
+//! renormalised top-k, at the cost
 //!
 //! ```text
 //!   cost(k) = −ln S(k) + λ k        S(k) = p₁ + … + p_k
 //! ```
 //!
-//! which is discretely convex, because `p_{k+1} / S(k)` falls with `k`. So the `k + 1`-st token is kept as long as
-//! `p_{k+1} > (e^λ − 1) S(k)`, and the search ends at the first that is not. Divergences other than this one also change the
-//! ratios of what is kept, which no cut does; they are not here.
+//! which is discretely convex, because `p_{k+1} / S(k)` falls with `k`. So the `k + 1`-st token is kept as
+//! long as `p_{k+1} > (e^λ − 1) S(k)`, and the search ends at the first that is not. Divergences other than
+//! this one also change the ratios of what is kept, which no cut does; they are not here.
 //!
 //! Price: the tokens that are kept are sorted. None of them is lighter than `e^λ − 1` times the best.
 

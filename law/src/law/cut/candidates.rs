@@ -1,8 +1,8 @@
 //! Candidates: the tokens of a row among which a cut chooses, and what a cut must say of itself.
 //!
-//! A row of 128,000 tokens is not sorted to find its best 40. Before its tokens are listed, each cut names a weight that a
-//! block of 32 must have ([`Cut::least_block`]) and a logit that a token must have ([`Cut::floor`]) for anything in it to be
-//! kept. What is below both is never looked at.
+//! A row of 128,000 tokens is not sorted to find its best 40. Before its tokens are listed, each cut names a
+//! weight that a block of 32 must have ([`Cut::least_block`]) and a logit that a token must have
+//! ([`Cut::floor`]) for anything in it to be kept. What is below both is never looked at.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -164,8 +164,8 @@ impl Candidates {
         *self.sum.get_or_insert_with(all)
     }
 
-    /// The mean of the logarithms of the weights, each token counted by its probability. The entropy of the law is the
-    /// logarithm of its sum less this.
+    /// The mean of the logarithms of the weights, each token counted by its probability. The entropy of the
+    /// law is the logarithm of its sum less this.
     pub(in crate::law) fn mean_log_weight(&mut self) -> f64 {
         let sum = self.sum();
         let of = |candidate| self.scale.log_weight(candidate) * self.scale.weight(candidate);
@@ -224,7 +224,8 @@ impl Candidates {
         }
     }
 
-    /// Keeps the longest run, in this order, of candidates for which `goes_on` holds. Only as much as the run is sorted.
+    /// Keeps the longest run, in this order, of candidates for which `goes_on` holds. Only as much as the run
+    /// is sorted.
     pub(in crate::law) fn keep_run(
         &mut self,
         order: impl Fn(&Candidate, &Candidate) -> Ordering,

@@ -1,7 +1,7 @@
 //! Epsilon sampling: the tokens whose probability is at least `ε`, and the most likely one in any case.
 //!
-//! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv 2210.15191, section
-//! 4.1. Price: a comparison for each token above the bound, which is a logit.
+//! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv
+//! 2210.15191, section 4.1. Price: a comparison for each token above the bound, which is a logit.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 

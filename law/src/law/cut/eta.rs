@@ -1,8 +1,9 @@
-//! Eta sampling: the tokens whose probability is at least `η = min(ε, √ε · exp(−H))`, with `H` the entropy of the law, and the
-//! most likely one in any case.
+//! Eta sampling: the tokens whose probability is at least `η = min(ε, √ε · exp(−H))`, with `H` the entropy of
+//! the law, and the most likely one in any case.
 //!
-//! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv 2210.15191, section
-//! 4.2, with the authors' choice of `α = √ε`. Price: every token that is left is listed and its weight is computed once more.
+//! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv
+//! 2210.15191, section 4.2, with the authors' choice of `α = √ε`. Price: every token that is left is listed
+//! and its weight is computed once more.
 
 use super::candidates::{Candidates, Cut, Reads};
 

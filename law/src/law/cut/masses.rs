@@ -1,12 +1,12 @@
 //! Weights in whole numbers, for cuts that ask how much the most likely tokens weigh together.
 //!
-//! A sum of floating-point numbers depends on the order of its terms, and the order from the most likely token down is that of a
-//! sort, which a device with thousands of threads cannot afford. Whole numbers have no order: whoever adds the masses of the same
-//! tokens, in any order, has the same sum.
+//! A sum of floating-point numbers depends on the order of its terms, and the order from the most likely
+//! token down is that of a sort, which a device with thousands of threads cannot afford. Whole numbers have
+//! no order: whoever adds the masses of the same tokens, in any order, has the same sum.
 //!
-//! The most likely token has a mass of 2⁴⁴ to 2⁴⁵, so that the weight of each token is rounded by 2⁻⁴⁵ of the best one's at most: what
-//! this decides, the last digits of a sum over as many tokens decided before. The unit is a power of two, by which nothing is
-//! rounded.
+//! The most likely token has a mass of 2⁴⁴ to 2⁴⁵, so that the weight of each token is rounded by 2⁻⁴⁵ of the
+//! best one's at most: what this decides, the last digits of a sum over as many tokens decided before. The
+//! unit is a power of two, by which nothing is rounded.
 
 /// The bits of the most likely token's mass, less one.
 const BITS: u64 = 44;

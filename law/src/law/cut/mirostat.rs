@@ -1,27 +1,30 @@
 //! Mirostat: a bound on the surprise of a token, steered so that the text has the surprise that is asked for.
 //!
-//! S. Basu, G. S. Ramachandran, N. S. Keskar, L. R. Varshney, *Mirostat: A Neural Text Decoding Algorithm that Directly
-//! Controls Perplexity*, 2020, arXiv 2007.14966. The bound `μ` begins at `2 τ` bits. After a token of surprise `S` it is
-//! `μ − η (S − τ)`.
+//! S. Basu, G. S. Ramachandran, N. S. Keskar, L. R. Varshney, *Mirostat: A Neural Text Decoding Algorithm
+//! that Directly Controls Perplexity*, 2020, arXiv 2007.14966. The bound `μ` begins at `2 τ` bits. After a
+//! token of surprise `S` it is `μ − η (S − τ)`.
 //!
 //! | version | keeps | surprise `S` of the token |
 //! |---|---|---|
 //! | 1 | the `k` most likely tokens, `k = (ε̂ 2^μ / (1 − N^−ε̂))^(1/ŝ)`, rounded, at least 1 | `−log₂` of its share of the mask |
 //! | 2 | the tokens with `−log₂ p ≤ μ`, and the most likely one in any case | `−log₂` of its share of what is kept |
 //!
-//! Version 1 takes the law for Zipf's: `ŝ = Σ tᵢ bᵢ / Σ tᵢ²` is the exponent that fits its most likely 100 tokens best, with
-//! `tᵢ = ln ((i + 1) / i)` and `bᵢ = ln (pᵢ / pᵢ₊₁)`; `ε̂ = ŝ − 1`, and `N` is the number of tokens that are left. Version 2, of the
-//! same authors, needs no such estimate; its cut is that of [`Epsilon`] with `ε = 2^−μ`.
+//! Version 1 takes the law for Zipf's: `ŝ = Σ tᵢ bᵢ / Σ tᵢ²` is the exponent that fits its most likely 100
+//! tokens best, with `tᵢ = ln ((i + 1) / i)` and `bᵢ = ln (pᵢ / pᵢ₊₁)`; `ε̂ = ŝ − 1`, and `N` is the number
+//! of tokens that are left. Version 2, of the same authors, needs no such estimate; its cut is that of
+//! [`Epsilon`] with `ε = 2^−μ`.
 //!
-//! **Under a mask.** The cut is the last one, of the masked row, and `S` is relative to the mask, so that a text that a grammar
-//! makes likely or unlikely is steered all the same. A token that the mask leaves no choice about is not counted: its
-//! surprise is 0 whatever `μ` is, and a run of them would raise `μ` beyond any bound.
+//! **Under a mask.** The cut is the last one, of the masked row, and `S` is relative to the mask, so that a
+//! text that a grammar makes likely or unlikely is steered all the same. A token that the mask leaves no
+//! choice about is not counted: its surprise is 0 whatever `μ` is, and a run of them would raise `μ` beyond
+//! any bound.
 //!
-//! **State.** `μ` is a function of the tokens drawn: the [`Walk`](crate::law::Walk) that counts them has it, forks and rewinds
-//! with it, and a draft that is verified by drawing once meets the `μ` that undrafted decoding meets.
+//! **State.** `μ` is a function of the tokens drawn: the [`Walk`](crate::law::Walk) that counts them has it,
+//! forks and rewinds with it, and a draft that is verified by drawing once meets the `μ` that undrafted
+//! decoding meets.
 //!
-//! Price: version 1 lists every token that is left and sorts a hundred of them; version 2 compares the tokens above its bound,
-//! which is a logit.
+//! Price: version 1 lists every token that is left and sorts a hundred of them; version 2 compares the tokens
+//! above its bound, which is a logit.
 
 use std::sync::Arc;
 
@@ -60,7 +63,8 @@ pub struct Ceiling {
     bits: f64,
 }
 
-/// The logarithms of three probabilities of a drawn token: its own, that of the mask, that of what was kept of the mask.
+/// The logarithms of three probabilities of a drawn token: its own, that of the mask, that of what was kept
+/// of the mask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::law) struct Logs {
     pub(in crate::law) token: f64,

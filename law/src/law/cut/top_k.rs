@@ -1,7 +1,8 @@
 //! Top-k: the `k` most likely tokens.
 //!
-//! A. Fan, M. Lewis, Y. Dauphin, *Hierarchical Neural Story Generation*, 2018, arXiv 1805.04833. Equal logits are kept in the
-//! order of their ids. Price: a selection among the blocks and one among the tokens above the `k`-th largest of their peaks.
+//! A. Fan, M. Lewis, Y. Dauphin, *Hierarchical Neural Story Generation*, 2018, arXiv 1805.04833. Equal logits
+//! are kept in the order of their ids. Price: a selection among the blocks and one among the tokens above the
+//! `k`-th largest of their peaks.
 
 use super::super::sums::BLOCK;
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};

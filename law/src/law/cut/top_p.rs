@@ -1,8 +1,9 @@
 //! Top-p, or nucleus sampling: the fewest most likely tokens whose probabilities together reach `p`.
 //!
-//! A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi, *The Curious Case of Neural Text Degeneration*, 2019, arXiv 1904.09751.
-//! Probabilities are added as whole numbers ([`masses`](super::masses)), so that a card which adds them in another order keeps the
-//! same tokens. Price: the tokens of the nucleus are sorted, and those that could not together hold `1 − p` are listed.
+//! A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi, *The Curious Case of Neural Text Degeneration*, 2019,
+//! arXiv 1904.09751. Probabilities are added as whole numbers ([`masses`](super::masses)), so that a card
+//! which adds them in another order keeps the same tokens. Price: the tokens of the nucleus are sorted, and
+//! those that could not together hold `1 − p` are listed.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 use super::masses::ROUNDING;

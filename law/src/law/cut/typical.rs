@@ -1,13 +1,14 @@
-//! Locally typical sampling: the fewest tokens whose surprise is nearest to the expected one and whose probabilities together
-//! reach `τ`.
+//! Locally typical sampling: the fewest tokens whose surprise is nearest to the expected one and whose
+//! probabilities together reach `τ`.
 //!
-//! C. Meister, T. Pimentel, G. Wiher, R. Cotterell, *Locally Typical Sampling*, 2022, arXiv 2202.00666. With `H` the entropy of
-//! the law, tokens are kept in the order of `|H + ln p(x)|` until they reach `τ`; of equal distances the more likely token goes
-//! first, then the smaller id. The most likely token may be among those that go.
+//! C. Meister, T. Pimentel, G. Wiher, R. Cotterell, *Locally Typical Sampling*, 2022, arXiv 2202.00666. With
+//! `H` the entropy of the law, tokens are kept in the order of `|H + ln p(x)|` until they reach `τ`; of equal
+//! distances the more likely token goes first, then the smaller id. The most likely token may be among those
+//! that go.
 //!
-//! `ln p(x)` is the log weight less the log of the sum, and so is `−H` on average: the distance is that of a log weight from
-//! the mean log weight, and no logarithm is taken. Price: every token that is left is listed and its weight is computed once
-//! more.
+//! `ln p(x)` is the log weight less the log of the sum, and so is `−H` on average: the distance is that of a
+//! log weight from the mean log weight, and no logarithm is taken. Price: every token that is left is listed
+//! and its weight is computed once more.
 
 use super::candidates::{Candidate, Candidates, Cut, Reads, by_rank};
 

@@ -1,19 +1,21 @@
-//! Approximately aligned decoding (AprAD): after an error the text goes back as far as the error weighs, and no farther.
+//! Approximately aligned decoding (AprAD): after an error the text goes back as far as the error weighs, and
+//! no farther.
 //!
-//! For constraints that only say "this prefix is an error", after it was written. Nothing is masked; tokens are drawn from the
-//! model without what is known to end in errors, `P̂`, and an error `x₁…xₘ` changes it to `P̂'`:
+//! For constraints that only say "this prefix is an error", after it was written. Nothing is masked; tokens
+//! are drawn from the model without what is known to end in errors, `P̂`, and an error `x₁…xₘ` changes it to
+//! `P̂'`:
 //!
 //! ```text
 //!   x₁ ── x₂ ── … ── xᵢ ── … ── xₘ ✗       keep each xᵢ with probability min(1, P̂'(xᵢ|·) / P̂(xᵢ|·))^h
 //!                    └─ yᵢ ── …            at the first that is not kept: another token, in proportion to P̂'
 //! ```
 //!
-//! `h = 1` is the method of the paper (2024, arXiv 2410.01103). `h = 0` redraws the last token alone, which is backtracking as
-//! constrained decoding does it; the larger `h`, the earlier the text goes back to.
+//! `h = 1` is the method of the paper (2024, arXiv 2410.01103). `h = 0` redraws the last token alone, which
+//! is backtracking as constrained decoding does it; the larger `h`, the earlier the text goes back to.
 //!
-//! **Approximate**, and tagged so ([`LawTag::Aprad`]): a text may be favoured over the global law by a factor of about 2 for
-//! each time the sampler went back. It needs few more tokens than the text has, also where errors are so frequent that
-//! no sampler of the exact law ends.
+//! **Approximate**, and tagged so ([`LawTag::Aprad`]): a text may be favoured over the global law by a factor
+//! of about 2 for each time the sampler went back. It needs few more tokens than the text has, also where
+//! errors are so frequent that no sampler of the exact law ends.
 //!
 //! Memory: a number for each token written, at most `capacity` of them.
 
@@ -160,11 +162,12 @@ impl<W: Weight> Aprad<W> {
         Ok(kept)
     }
 
-    /// Draws as if there were no mask, and then looks whether the mask has the token. What is told of the token is what the mask
-    /// says.
+    /// Draws as if there were no mask, and then looks whether the mask has the token. What is told of the
+    /// token is what the mask says.
     ///
     /// # Errors
-    /// Those of [`next`](Self::next) and [`reject`](Self::reject), and that there were `limit` errors before this one.
+    /// Those of [`next`](Self::next) and [`reject`](Self::reject), and that there were `limit` errors before
+    /// this one.
     pub(in crate::law) fn step<R, C>(
         &mut self,
         row: &R,

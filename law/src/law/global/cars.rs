@@ -1,7 +1,8 @@
 //! Attempts at the global law: constrained adaptive rejection sampling, thinned.
 //!
-//! The published algorithm draws from the *raw* row at a prefix it has not seen, and fails if the token is not allowed.
-//! Masking there instead would favour prefixes with little allowed mass. The thinned form masks and makes up for it:
+//! The published algorithm draws from the *raw* row at a prefix it has not seen, and fails if the token is
+//! not allowed. Masking there instead would favour prefixes with little allowed mass. The thinned form masks
+//! and makes up for it:
 //!
 //! ```text
 //!   arrive at u, sent there with held = θ(u) as it was then (1 if u was not visited)
@@ -11,19 +12,20 @@
 //! ```
 //!
 //! By induction `Pr[reach u] = P(u) · held(u) / θ₀(ε)`: surviving multiplies by now/held, drawing by
-//! `p(x|u)·θ(ux)/now`. A complete sequence has held = 1, so it is returned with probability `P(w)/θ₀(ε)`: accepted
-//! samples have the global law, whatever the trie had learned before, and are independent of one another. No token that
-//! the mask forbids is ever drawn, so none has to be taken back from the model's cache.
+//! `p(x|u)·θ(ux)/now`. A complete sequence has held = 1, so it is returned with probability `P(w)/θ₀(ε)`:
+//! accepted samples have the global law, whatever the trie had learned before, and are independent of one
+//! another. No token that the mask forbids is ever drawn, so none has to be taken back from the model's
+//! cache.
 //!
-//! Sequences longer than the trie's greatest length are invalid: at the last place only ending tokens are possible.
-//! **Without surviving** ([`Attempt::adaptive`]) this is adaptive sampling with approximate expected futures (ASAp; Park et al.
-//! 2024, arXiv 2405.21047): every attempt is a text, the first has the local law, and their laws near the global one as the
-//! trie grows, though not each more than the last. The product of the now/held that nobody survived is the importance
-//! weight of such a text, proper for any trie.
+//! Sequences longer than the trie's greatest length are invalid: at the last place only ending tokens are
+//! possible. **Without surviving** ([`Attempt::adaptive`]) this is adaptive sampling with approximate
+//! expected futures (ASAp; Park et al. 2024, arXiv 2405.21047): every attempt is a text, the first has the
+//! local law, and their laws near the global one as the trie grows, though not each more than the last. The
+//! product of the now/held that nobody survived is the importance weight of such a text, proper for any trie.
 //!
-//! Several attempts over one trie may be under way at once, because a change to the trie between two steps of an attempt
-//! only lowers `now`. Their *results* must be used in the order in which the attempts began: to take whichever ends
-//! first would favour short sequences.
+//! Several attempts over one trie may be under way at once, because a change to the trie between two steps of
+//! an attempt only lowers `now`. Their *results* must be used in the order in which the attempts began: to
+//! take whichever ends first would favour short sequences.
 
 use std::sync::Arc;
 
@@ -96,9 +98,9 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// Begins an attempt under rejection control at this level, from 0 (nothing fails, and the text has its importance weight) to 1
-    /// (texts fail, and their weights are equal). Its text has the [`weight`](Self::weight), which is proper at every level: see
-    /// `control`.
+    /// Begins an attempt under rejection control at this level, from 0 (nothing fails, and the text has its
+    /// importance weight) to 1 (texts fail, and their weights are equal). Its text has the
+    /// [`weight`](Self::weight), which is proper at every level: see `control`.
     pub fn controlled(trie: &mut Trie<W>, number: u32, level: W) -> Self {
         Attempt {
             thinning: Thinning::Controlled(Control::new(level)),
@@ -106,14 +108,15 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// The factor of the importance weight that the last step brought. Where attempts may fail, it says by how much
-    /// the step could have.
+    /// The factor of the importance weight that the last step brought. Where attempts may fail, it says by
+    /// how much the step could have.
     pub fn factor(&self) -> &W {
         &self.factor
     }
 
-    /// The importance weight of a text under rejection control ([`controlled`](Self::controlled)); `None` of others, whose
-    /// weight is the product of their factors or, where they may fail, that of the first step for all of them.
+    /// The importance weight of a text under rejection control ([`controlled`](Self::controlled)); `None` of
+    /// others, whose weight is the product of their factors or, where they may fail, that of the first step
+    /// for all of them.
     pub fn weight(&self) -> Option<W> {
         match &self.thinning {
             Thinning::Controlled(control) => Some(self.first.clone() * control.weight()),
@@ -121,8 +124,8 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// The step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the attempt failed.
-    /// `trie` is the one that the attempt began with.
+    /// The step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the attempt
+    /// failed. `trie` is the one that the attempt began with.
     pub fn next<R, C>(
         &mut self,
         trie: &mut Trie<W>,

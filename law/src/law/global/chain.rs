@@ -6,9 +6,10 @@
 //!   q(w' | w) = Σ_{i ≤ common prefix} cut_w(i) · Π_{j ≥ i} p(w'_j) / m(w'_j)
 //! ```
 //!
-//! The proposal has to be summed over *all* places at which the one text could have become the other; the chosen one alone
-//! gives another law. The global law is stationary, and each step brings the chain nearer to it as long as a cut at the
-//! beginning is possible (Gonzalez et al. 2025, arXiv 2506.05754). The first text is drawn under the local law.
+//! The proposal has to be summed over *all* places at which the one text could have become the other; the
+//! chosen one alone gives another law. The global law is stationary, and each step brings the chain nearer to
+//! it as long as a cut at the beginning is possible (Gonzalez et al. 2025, arXiv 2506.05754). The first text
+//! is drawn under the local law.
 //!
 //! Cost: one text a step, whose unchanged part is read and not drawn.
 
@@ -29,13 +30,13 @@ pub enum Cuts {
 
 /// A text with what the law says of each of its tokens, the end included.
 #[derive(Clone, Debug, PartialEq)]
-struct Text<W> {
+struct ChainText<W> {
     tokens: Vec<u32>,
     /// `p` and `m` of each.
     rows: Vec<(W, W)>,
 }
 
-impl<W: Weight> Text<W> {
+impl<W: Weight> ChainText<W> {
     /// The probability with which masked draws write the tokens from each place on, and 1 after the last.
     fn rests(&self) -> Vec<W> {
         let mut rests = vec![W::one()];
@@ -56,7 +57,7 @@ impl<W: Weight> Text<W> {
 
 impl Cuts {
     /// The law of the places at which this text is cut, not normalised.
-    fn weights<W: Weight>(self, text: &Text<W>) -> Vec<W> {
+    fn weights<W: Weight>(self, text: &ChainText<W>) -> Vec<W> {
         let at = |(place, (probability, _)): (usize, &(W, W))| match self {
             Cuts::Uniform => W::one(),
             Cuts::Priority => W::one() / probability.clone(),
@@ -67,7 +68,7 @@ impl Cuts {
     }
 
     /// `q(to | from)`.
-    fn proposal<W: Weight>(self, from: &Text<W>, to: &Text<W>) -> W {
+    fn proposal<W: Weight>(self, from: &ChainText<W>, to: &ChainText<W>) -> W {
         let weights = self.weights(from);
         let total = crate::law::weight::sum(&weights);
         let rests = to.rests();
@@ -84,7 +85,7 @@ impl Cuts {
 #[derive(Clone, Debug)]
 pub struct Chain<W> {
     cuts: Cuts,
-    now: Option<Text<W>>,
+    now: Option<ChainText<W>>,
     steps: u32,
     moves: u32,
 }
@@ -119,16 +120,16 @@ impl<W: Weight> Chain<W> {
         }
     }
 
-    /// Takes a whole text, drawn from the masked rows after the place where the present one was cut; `rows` are `p` and
-    /// `m` of each of its tokens, the end included. Whether the chain goes on from it: the first text always, and never one
-    /// without tokens.
+    /// Takes a whole text, drawn from the masked rows after the place where the present one was cut; `rows`
+    /// are `p` and `m` of each of its tokens, the end included. Whether the chain goes on from it: the first
+    /// text always, and never one without tokens.
     pub fn propose<C: Chooser<W> + ?Sized>(
         &mut self,
         tokens: Vec<u32>,
         rows: Vec<(W, W)>,
         chooser: &mut C,
     ) -> bool {
-        let next = Text { tokens, rows };
+        let next = ChainText { tokens, rows };
         let Some(now) = &self.now else {
             let is_text = !next.tokens.is_empty();
             self.now = is_text.then_some(next);

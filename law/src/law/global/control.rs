@@ -1,13 +1,14 @@
 //! Rejection control: between weighted texts that never fail and exact ones that do.
 //!
-//! Both consume the same numbers. With `r = now/held` of each step, as `cars` has it, a text of the weight `w` goes on
+//! Both consume the same numbers. With `r = now/held` of each step, as `cars` has it, a text of the weight
+//! `w` goes on
 //!
 //! ```text
 //!   with probability  min(1, w·r/κ),  and then has the weight  max(κ, w·r)
 //! ```
 //!
-//! (Liu, Chen and Wong 1998, *J. Amer. Statist. Assoc.* 93, "Rejection control and sequential importance sampling"). Weights
-//! begin at 1 and only fall, so `κ` is between 0 and 1:
+//! (Liu, Chen and Wong 1998, *J. Amer. Statist. Assoc.* 93, "Rejection control and sequential importance
+//! sampling"). Weights begin at 1 and only fall, so `κ` is between 0 and 1:
 //!
 //! | `κ` | sampler |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | between | texts whose weight falls below `κ` fail in proportion, and the others have the weight `κ` |
 //! | 1 (or more) | all weights are equal: constrained adaptive rejection sampling |
 //!
-//! The weight is proper for every `κ` and any trie: `E[weight · 1{text = w}] = P(w)` for valid `w`, where a failure weighs
-//! nothing. So where time is short, a lower `κ` gives an answer sooner, and where there is time a higher one wastes fewer
-//! texts on low weights.
+//! The weight is proper for every `κ` and any trie: `E[weight · 1{text = w}] = P(w)` for valid `w`, where a
+//! failure weighs nothing. So where time is short, a lower `κ` gives an answer sooner, and where there is
+//! time a higher one wastes fewer texts on low weights.
 
 use crate::law::{Chooser, Place, Weight};
 

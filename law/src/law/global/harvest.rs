@@ -1,34 +1,39 @@
 //! What a drafted tree teaches: the rows of all its nodes, also of those that the text does not come to.
 //!
-//! A pass that verifies a draft computes the row after every node. Each row says what mass the mask leaves there, which an
-//! attempt would have to fail to find out. So before the attempt draws, all of them go into the trie:
+//! A pass that verifies a draft computes the row after every node. Each row says what mass the mask leaves
+//! there, which an attempt would have to fail to find out. So before the attempt draws, all of them go into
+//! the trie:
 //!
 //! ```text
 //!   u ─┬─ a ─ ab          rows of u, a, ab, c are there: m of each is noted, and θ is summed anew from the leaves to u
 //!      └─ c               then: survive with probability θ_new(u) / θ_old(u), draw in proportion to p·θ_new
 //! ```
 //!
-//! **Why this is exact.** [`Attempt`] reaches `u` with probability `P(u)·held(u)/θ₀(ε)`, whatever the trie knows. Learning below
-//! `u` lowers `θ(u)` from `held` to `θ_new`, and the attempt survives with probability `θ_new/held` as it does in any case,
-//! so that it goes on from `P(u)·θ_new(u)/θ₀(ε)`. Without surviving, prefixes below which a draft found little mass would be
-//! favoured; a test keeps that on record. A text whose attempts do not fail has the same ratio as a factor of its weight.
+//! **Why this is exact.** [`Attempt`] reaches `u` with probability `P(u)·held(u)/θ₀(ε)`, whatever the trie
+//! knows. Learning below `u` lowers `θ(u)` from `held` to `θ_new`, and the attempt survives with probability
+//! `θ_new/held` as it does in any case, so that it goes on from `P(u)·θ_new(u)/θ₀(ε)`. Without surviving,
+//! prefixes below which a draft found little mass would be favoured; a test keeps that on record. A text
+//! whose attempts do not fail has the same ratio as a factor of its weight.
 //!
-//! **Which trees.** Any that was chosen without the random numbers of this attempt: from the text, by another model with
-//! numbers of its own, or because the constraint leaves no choice. A draft that guesses the token by drawing it with the
-//! attempt's own number must not teach: whether the attempt survives would depend on what it is about to draw.
+//! **Which trees.** Any that was chosen without the random numbers of this attempt: from the text, by another
+//! model with numbers of its own, or because the constraint leaves no choice. A draft that guesses the token
+//! by drawing it with the attempt's own number must not teach: whether the attempt survives would depend on
+//! what it is about to draw.
 //!
-//! Cost: the allowed mass of each row, and one more look at it for each of its children that is new to the trie.
+//! Cost: the allowed mass of each row, and one more look at it for each of its children that is new to the
+//! trie.
 
 use super::cars::Attempt;
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Part, Row, Weight};
 
 impl<W: Weight> Attempt<W> {
-    /// Notes in the trie what the rows of a drafted tree say, which follows the prefix where the attempt is. Each node is the
-    /// number of the node before it (`None` where that is the prefix) and its token; parents stand before their children.
+    /// Notes in the trie what the rows of a drafted tree say, which follows the prefix where the attempt is.
+    /// Each node is the number of the node before it (`None` where that is the prefix) and its token; parents
+    /// stand before their children.
     ///
-    /// `rows(node)` is the row and the mask after a node, or after the prefix for `None`; a node without a row teaches nothing.
-    /// The file says which trees may be taught from.
+    /// `rows(node)` is the row and the mask after a node, or after the prefix for `None`; a node without a
+    /// row teaches nothing. The file says which trees may be taught from.
     ///
     /// # Errors
     /// The first that `rows` returns. What was noted until then stays, and is right.
@@ -87,8 +92,8 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// The spot below the edge of a token, which gets one if it has none; `None` for a token that ends the text, one that is
-    /// not possible, and where there is no room.
+    /// The spot below the edge of a token, which gets one if it has none; `None` for a token that ends the
+    /// text, one that is not possible, and where there is no room.
     fn below(&mut self, node: usize, token: u32, row: &impl Row<W>, possible: &[u32]) -> Option<Spot> {
         let edge = self.edge_tokens(node).position(|other| other == token);
         if let Some(edge) = edge {

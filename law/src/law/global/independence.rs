@@ -1,21 +1,24 @@
-//! A Markov chain of independent texts over what failed attempts have taught: what is left when attempts have run out.
+//! A Markov chain of independent texts over what failed attempts have taught: what is left when attempts have
+//! run out.
 //!
 //! ```text
 //!   trie after the attempts, frozen ─► w₀ ─► w₁ ─► … ─► wₖ         each drawn by an attempt that does not fail
 //!   w' takes the place of w with probability  min(1, W(w') / W(w))
 //! ```
 //!
-//! [`Attempt::adaptive`] draws a text from `q(w) = P(w) / W(w)`, where `W` is the product of its factors. As long as the trie
-//! stays as it was, `W` is a function of the text, and the ratio above is that of an independence sampler (Tierney 1994, *Ann.
-//! Statist.* 22; for language models the restarts of Gonzalez et al. 2025, arXiv 2506.05754): the global law is stationary,
-//! and the distance to it falls by at least the factor `1 − Z/max W` a step. The more the attempts have taught, the nearer
-//! `max W` is to `Z`. So every text is drawn over a copy of the trie. Texts that taught each other would have weights of
-//! different laws, and the chain another law.
+//! [`Attempt::adaptive`] draws a text from `q(w) = P(w) / W(w)`, where `W` is the product of its factors. As
+//! long as the trie stays as it was, `W` is a function of the text, and the ratio above is that of an
+//! independence sampler (Tierney 1994, *Ann. Statist.* 22; for language models the restarts of Gonzalez et
+//! al. 2025, arXiv 2506.05754): the global law is stationary, and the distance to it falls by at least the
+//! factor `1 − Z/max W` a step. The more the attempts have taught, the nearer `max W` is to `Z`. So every
+//! text is drawn over a copy of the trie. Texts that taught each other would have weights of different laws,
+//! and the chain another law.
 //!
-//! The text that the chain ends with may not be the one that was drawn last. Then it is told again, from its rows: a decode
-//! loop sees nothing but one more attempt.
+//! The text that the chain ends with may not be the one that was drawn last. Then it is told again, from its
+//! rows: a decode loop sees nothing but one more attempt.
 //!
-//! Cost: `k + 1` texts, and one more that is read where the last was not accepted; a copy of the trie for each.
+//! Cost: `k + 1` texts, and one more that is read where the last was not accepted; a copy of the trie for
+//! each.
 
 use super::cars::Attempt;
 use super::trie::Trie;
@@ -23,7 +26,7 @@ use crate::law::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Weigh
 
 /// A text with the factors of its weight, each at most 1.
 #[derive(Clone, Debug)]
-struct Text<W> {
+struct WeightedText<W> {
     tokens: Vec<u32>,
     factors: Vec<W>,
 }
@@ -36,9 +39,9 @@ pub(in crate::law) struct Independence<W> {
     attempt: Attempt<W>,
     number: u32,
     /// The text that is being drawn.
-    drawing: Text<W>,
+    drawing: WeightedText<W>,
     /// The text that the chain is at.
-    now: Option<Text<W>>,
+    now: Option<WeightedText<W>>,
     /// How many texts will be drawn after this one.
     left: u32,
     /// How many were accepted after the first.
@@ -57,7 +60,7 @@ impl<W: Weight> Independence<W> {
             frozen,
             trie,
             number,
-            drawing: Text {
+            drawing: WeightedText {
                 tokens: Vec::new(),
                 factors: Vec::new(),
             },
@@ -69,8 +72,8 @@ impl<W: Weight> Independence<W> {
         }
     }
 
-    /// The step at the current prefix. [`Step::End`] ends the chain; after [`Step::Restart`] the decode loop goes back to the
-    /// prompt and calls [`begin`](Self::begin). `None` where the chain ended without a text.
+    /// The step at the current prefix. [`Step::End`] ends the chain; after [`Step::Restart`] the decode loop
+    /// goes back to the prompt and calls [`begin`](Self::begin). `None` where the chain ended without a text.
     pub(in crate::law) fn next<R, C>(
         &mut self,
         row: &R,

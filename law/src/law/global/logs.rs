@@ -5,9 +5,11 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use crate::law::{Chooser, Place, Seeded, Weight};
 
-/// A weight that is kept as its natural logarithm, for products of so many probabilities that an `f64` would be zero.
+/// A weight that is kept as its natural logarithm, for products of so many probabilities that an `f64` would
+/// be zero.
 ///
-/// Sums and differences are as precise as the larger term; products and quotients of any size are exact to rounding.
+/// Sums and differences are as precise as the larger term; products and quotients of any size are exact to
+/// rounding.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct LogWeight(f64);
 

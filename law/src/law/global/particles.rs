@@ -1,4 +1,5 @@
-//! Sequential Monte Carlo: several texts with weights, of which unlikely ones give way to copies of likelier ones.
+//! Sequential Monte Carlo: several texts with weights, of which unlikely ones give way to copies of likelier
+//! ones.
 //!
 //! ```text
 //!   particle 0   w₀ ─ draw a token from the masked row, w₀ *= m(u) ─┐
@@ -6,23 +7,23 @@
 //!   particle 2   w₂ ─ …                                            ┘   copy by weight, all weights ← their mean
 //! ```
 //!
-//! A masked draw loses the factor `m(u)` against the model; the product of these is the importance weight of a text, and
-//! a population in which all weights are near zero but one has learned next to nothing from the others. Resampling moves
-//! the effort to the prefixes that promise mass. Finished texts keep their weight and take part; one that cannot be
-//! finished has weight zero.
+//! A masked draw loses the factor `m(u)` against the model; the product of these is the importance weight of
+//! a text, and a population in which all weights are near zero but one has learned next to nothing from the
+//! others. Resampling moves the effort to the prefixes that promise mass. Finished texts keep their weight
+//! and take part; one that cannot be finished has weight zero.
 //!
-//! `E[mean weight] = Z` for any number of particles, threshold and resampling scheme (Del Moral 2004, *Feynman-Kac
-//! Formulae*; for language models Lew et al. 2023, arXiv 2306.03081, and Loula et al. 2025, arXiv 2504.13139). One text
-//! drawn by weight has the global law in the limit of many particles, with a bias of the order of 1/N. Without
-//! resampling (threshold 0) this is sampling-importance-resampling (Rubin 1987).
+//! `E[mean weight] = Z` for any number of particles, threshold and resampling scheme (Del Moral 2004,
+//! *Feynman-Kac Formulae*; for language models Lew et al. 2023, arXiv 2306.03081, and Loula et al. 2025,
+//! arXiv 2504.13139). One text drawn by weight has the global law in the limit of many particles, with a bias
+//! of the order of 1/N. Without resampling (threshold 0) this is sampling-importance-resampling (Rubin 1987).
 //!
 //! Cost: N passes' rows a token, and a fork of the cache for each copy.
 
 use crate::law::weight::sum;
 use crate::law::{Chooser, Place, Purpose, Weight};
 
-/// How copies are allotted. Each gives particle `i` a number of copies whose mean is `N·wᵢ/Σw`; they differ in variance
-/// (Douc, Cappé, Moulines 2005, arXiv cs/0507025).
+/// How copies are allotted. Each gives particle `i` a number of copies whose mean is `N·wᵢ/Σw`; they differ
+/// in variance (Douc, Cappé, Moulines 2005, arXiv cs/0507025).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resampling {
     /// Independent draws: the simplest, and the one that varies most.
@@ -70,9 +71,10 @@ impl<W: Weight> Particles<W> {
         self.weights[particle] = self.weights[particle].clone() * factor;
     }
 
-    /// Multiplies the weight of each particle by what a metric says of it, which must not be negative: texts that are picked
-    /// afterwards are of the law `∝ P(w) · metric(w)` in the limit of many, and the mean weight estimates `Z` times the mean of
-    /// the metric. To be done once all texts are whole (sampling-importance-resampling by a metric, Rubin 1987).
+    /// Multiplies the weight of each particle by what a metric says of it, which must not be negative: texts
+    /// that are picked afterwards are of the law `∝ P(w) · metric(w)` in the limit of many, and the mean
+    /// weight estimates `Z` times the mean of the metric. To be done once all texts are whole
+    /// (sampling-importance-resampling by a metric, Rubin 1987).
     pub fn tilt(&mut self, mut metric: impl FnMut(usize) -> W) {
         for particle in 0..self.len() {
             self.weigh(particle, metric(particle));
@@ -101,8 +103,8 @@ impl<W: Weight> Particles<W> {
         is_alive && self.effective_size() < threshold.clone() * self.number(self.len())
     }
 
-    /// Gives each place the particle that it goes on with, in order of their numbers, and every particle the mean weight.
-    /// `step` is the number of this resampling, which tells its draws from those of others.
+    /// Gives each place the particle that it goes on with, in order of their numbers, and every particle the
+    /// mean weight. `step` is the number of this resampling, which tells its draws from those of others.
     pub fn resample<C: Chooser<W> + ?Sized>(
         &mut self,
         scheme: Resampling,
@@ -122,7 +124,8 @@ impl<W: Weight> Particles<W> {
         copies.iter().enumerate().flat_map(of).collect()
     }
 
-    /// A particle, in proportion to its weight; `None` if none has any. `number` tells several such draws apart.
+    /// A particle, in proportion to its weight; `None` if none has any. `number` tells several such draws
+    /// apart.
     pub fn pick<C: Chooser<W> + ?Sized>(&self, number: u32, chooser: &mut C) -> Option<usize> {
         let place = Place::new(0, number).to(Purpose::Pick);
         let is_alive = self.weights.iter().any(Weight::is_positive);
@@ -165,7 +168,8 @@ impl<W: Weight> Particles<W> {
         copies
     }
 
-    /// One draw from each unit of `[0, N)`, on which the particles lie side by side with their expected copies as lengths.
+    /// One draw from each unit of `[0, N)`, on which the particles lie side by side with their expected
+    /// copies as lengths.
     fn stratified<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Vec<usize> {
         let mut copies = vec![0; self.len()];
         // What of the present particle lies in the present unit, and what of it lies after.
@@ -193,8 +197,8 @@ impl<W: Weight> Particles<W> {
         copies
     }
 
-    /// Like [`stratified`](Self::stratified), with the same place in each unit. The copies change only where that place
-    /// passes the end of a particle, so the draw is one among the intervals between these.
+    /// Like [`stratified`](Self::stratified), with the same place in each unit. The copies change only where
+    /// that place passes the end of a particle, so the draw is one among the intervals between these.
     fn systematic<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Vec<usize> {
         let mut ends = Vec::with_capacity(self.len());
         let mut end = (0, W::zero());

@@ -6,12 +6,12 @@
 //! | [`Asked`] | without replacement, until a token is allowed ([`recursive`](crate::law::recursive)) | of mean `m(u)` | about some tokens, one at a time |
 //! | [`Twisted`] | in proportion to `p·θ`, what a trie knows | `θ_now(u) / θ_held(u)` | for a mask |
 //!
-//! Each is properly weighted, so that the estimate of [`Particles`](super::Particles) is unbiased with any of them, and with
-//! different ones for different particles. `Asked` is for constraints that cost much a token (a compiler, a
-//! database; Lipkin et al. 2025, arXiv 2504.05410). `Twisted` makes particles better with every text that has passed through
-//! the trie: its texts are those of [`Attempt::adaptive`], and the trie may be one that attempts, drafts and other requests of
-//! the same key have taught; such a twist is proper for any positive `θ` (Whiteley and Lee 2014, arXiv 1204.0247, on
-//! twisted particle filters).
+//! Each is properly weighted, so that the estimate of [`Particles`](super::Particles) is unbiased with any of
+//! them, and with different ones for different particles. `Asked` is for constraints that cost much a token
+//! (a compiler, a database; Lipkin et al. 2025, arXiv 2504.05410). `Twisted` makes particles better with
+//! every text that has passed through the trie: its texts are those of [`Attempt::adaptive`], and the trie
+//! may be one that attempts, drafts and other requests of the same key have taught; such a twist is proper
+//! for any positive `θ` (Whiteley and Lee 2014, arXiv 1204.0247, on twisted particle filters).
 
 use super::cars::Attempt;
 use super::trie::Trie;
@@ -19,8 +19,8 @@ use crate::law::{Allowed, Chooser, Part, Place, Row, Step, Weight, Weighted, rec
 
 /// A way to extend a particle by a token.
 pub trait Propose<W: Weight> {
-    /// A token after the prefix that this row is of, and the factor of the particle's weight. `None` gives the particle up: its
-    /// weight is zero.
+    /// A token after the prefix that this row is of, and the factor of the particle's weight. `None` gives
+    /// the particle up: its weight is zero.
     fn propose<R, C>(&mut self, row: &R, place: Place, chooser: &mut C) -> Option<Weighted<W>>
     where
         R: Row<W>,
@@ -35,8 +35,8 @@ pub struct Masked<'a>(pub Allowed<'a>);
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<F>(pub F);
 
-/// Draws what a trie makes likelier to end well. The attempt is the particle's own, begun by [`Attempt::adaptive`]; a copy of the
-/// particle goes on with a clone of it.
+/// Draws what a trie makes likelier to end well. The attempt is the particle's own, begun by
+/// [`Attempt::adaptive`]; a copy of the particle goes on with a clone of it.
 #[derive(Debug)]
 pub struct Twisted<'a, W> {
     /// What is known of the prefixes.

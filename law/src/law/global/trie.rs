@@ -1,7 +1,7 @@
 //! What failed attempts taught: for every visited prefix, a bound on the mass of its valid completions.
 //!
-//! The papers call this a deficit trie. For a prefix `u` it bounds `c(u)`, the probability that the model completes `u`
-//! to a valid sequence, by `θ(u)`:
+//! The papers call this a deficit trie. For a prefix `u` it bounds `c(u)`, the probability that the model
+//! completes `u` to a valid sequence, by `θ(u)`:
 //!
 //! ```text
 //!              θ = rest + Σ p·θ(child)                 rest: allowed mass on tokens without an edge, which count in full
@@ -12,20 +12,21 @@
 //!      θ(ε) = .3 + .5·.1 + .2·1 = .55
 //! ```
 //!
-//! `c(u) ≤ θ(u) ≤ m(u) ≤ 1`, and `θ` only falls. A dense row for each prefix, as in published code, would take a
-//! megabyte; here a prefix takes one number and its visited continuations.
+//! `c(u) ≤ θ(u) ≤ m(u) ≤ 1`, and `θ` only falls. A dense row for each prefix, as in published code, would
+//! take a megabyte; here a prefix takes one number and its visited continuations.
 //!
-//! **Why not deficits.** `1 − θ` loses all digits of a small `θ`. Every `θ` here is a sum of non-negative terms that
-//! were measured as such, so small ones are as precise as large ones.
+//! **Why not deficits.** `1 − θ` loses all digits of a small `θ`. Every `θ` here is a sum of non-negative
+//! terms that were measured as such, so small ones are as precise as large ones.
 //!
-//! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node counts as 1. A trie
-//! that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which an attempt that is under
-//! way below would notice as a chance above 1; so the trie forgets only while no attempt is under way. It then drops the
-//! prefixes that were not visited for longest; those below them were visited no later, and go too.
+//! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node counts as
+//! 1. A trie that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which an
+//! attempt that is under way below would notice as a chance above 1; so the trie forgets only while no
+//! attempt is under way. It then drops the prefixes that were not visited for longest; those below them were
+//! visited no later, and go too.
 //!
-//! **Why staleness is harmless.** An attempt sums `θ(u)` anew where it arrives and survives with probability new/held,
-//! where `held` is the number it was sent there with. Numbers further up that have not heard of a change yet cost
-//! efficiency, never exactness. So they are brought up to date once an attempt, at its end.
+//! **Why staleness is harmless.** An attempt sums `θ(u)` anew where it arrives and survives with probability
+//! new/held, where `held` is the number it was sent there with. Numbers further up that have not heard of a
+//! change yet cost efficiency, never exactness. So they are brought up to date once an attempt, at its end.
 
 use std::sync::Arc;
 
@@ -33,18 +34,18 @@ use crate::law::weight::sum;
 use crate::law::{Allowed, Weight};
 
 #[derive(Clone, Debug)]
-struct Edge<W> {
+struct TrieEdge<W> {
     token: u32,
     weight: W,
     node: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Node<W> {
+struct TrieNode<W> {
     rest: W,
     bound: W,
     parent: Option<usize>,
-    edges: Vec<Edge<W>>,
+    edges: Vec<TrieEdge<W>>,
     /// When the latest of its visitors began; so it is never less than below.
     used: u64,
 }
@@ -65,11 +66,12 @@ pub(super) enum Spot {
     Untracked,
 }
 
-/// The bounds that all attempts with one key share; the key is (model, prompt, warping, constraint, greatest length).
+/// The bounds that all attempts with one key share; the key is (model, prompt, warping, constraint, greatest
+/// length).
 #[derive(Debug)]
 pub struct Trie<W = f64> {
     /// Parents stand before their children.
-    nodes: Vec<Node<W>>,
+    nodes: Vec<TrieNode<W>>,
     edges: usize,
     capacity: usize,
     ends: Arc<[u32]>,
@@ -92,8 +94,8 @@ impl<W: Clone> Clone for Trie<W> {
 }
 
 impl<W: Weight> Trie<W> {
-    /// An empty trie for sequences of at most `longest` tokens, the ending one included, which must be one of `ends`.
-    /// It keeps at most `capacity` prefixes and edges.
+    /// An empty trie for sequences of at most `longest` tokens, the ending one included, which must be one of
+    /// `ends`. It keeps at most `capacity` prefixes and edges.
     pub fn new(ends: &[u32], longest: u32, capacity: usize) -> Self {
         let in_flight = Arc::new(());
         Trie {
@@ -224,7 +226,7 @@ impl<W: Weight> Trie<W> {
             }
             Spot::Untracked => return None,
         };
-        self.nodes.push(Node {
+        self.nodes.push(TrieNode {
             rest: mass.clone(),
             bound: mass,
             parent,
@@ -249,7 +251,7 @@ impl<W: Weight> Trie<W> {
 
     /// `p·θ` of every edge.
     pub(super) fn edge_bounds(&self, node: usize) -> Vec<W> {
-        let bound = |edge: &Edge<W>| match edge.node {
+        let bound = |edge: &TrieEdge<W>| match edge.node {
             Some(child) => edge.weight.clone() * self.nodes[child].bound.clone(),
             None => edge.weight.clone(),
         };
@@ -282,7 +284,8 @@ impl<W: Weight> Trie<W> {
         )
     }
 
-    /// Moves a token out of the rest, of which it has `share` and the others `without`, to an edge of its own.
+    /// Moves a token out of the rest, of which it has `share` and the others `without`, to an edge of its
+    /// own.
     pub(super) fn split(&mut self, node: usize, token: u32, share: W, without: W) -> Spot {
         if self.len() >= self.capacity {
             return Spot::Untracked;
@@ -291,7 +294,7 @@ impl<W: Weight> Trie<W> {
         let node_ref = &mut self.nodes[node];
         let weight = node_ref.rest.clone() * share;
         node_ref.rest = node_ref.rest.clone() * without;
-        node_ref.edges.push(Edge {
+        node_ref.edges.push(TrieEdge {
             token,
             weight,
             node: None,
@@ -331,7 +334,7 @@ impl<W: Weight> Trie<W> {
         times.sort_unstable();
         let limit = times.get(times.len() / 2).copied().unwrap_or(0);
         let mut moved = vec![None; self.nodes.len()];
-        let mut kept: Vec<Node<W>> = Vec::new();
+        let mut kept: Vec<TrieNode<W>> = Vec::new();
         for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if node.used > limit {
                 moved[index] = Some(kept.len());

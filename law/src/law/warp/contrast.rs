@@ -5,9 +5,9 @@
 //!   amateur's logits a ─┴─► a row of v e(x) − w a(x) ─ warp ─► mask ───┴─► the other cuts ─► a token
 //! ```
 //!
-//! The amateur is a smaller model of the same vocabulary, or an earlier layer of the expert. What both find likely (to repeat,
-//! to be vague) cancels out. The constraint of plausibility is needed because a token that both find impossible may have any
-//! difference.
+//! The amateur is a smaller model of the same vocabulary, or an earlier layer of the expert. What both find
+//! likely (to repeat, to be vague) cancels out. The constraint of plausibility is needed because a token that
+//! both find impossible may have any difference.
 //!
 //! | rule | `v` | `w` |
 //! |---|---|---|
@@ -16,14 +16,16 @@
 //!
 //! Their scores are of log probabilities, which are logits but for a constant of each row.
 //!
-//! **Under a mask.** Under the local law the most plausible token is that of the masked row: otherwise the mask and the
-//! constraint could exclude each other. Under the global law the constraint is part of the model's law, like every filter.
+//! **Under a mask.** Under the local law the most plausible token is that of the masked row: otherwise the
+//! mask and the constraint could exclude each other. Under the global law the constraint is part of the
+//! model's law, like every filter.
 //!
-//! **Speculative contrastive decoding** (H. Yuan and others, 2023, arXiv 2311.08981) lets the amateur draft. Its tokens are
-//! proposals like any others: with its own masked row as `q` and this one as `p` the residual rule of
-//! [`verify`](crate::verify) has the contrastive law exactly.
+//! **Speculative contrastive decoding** (H. Yuan and others, 2023, arXiv 2311.08981) lets the amateur draft.
+//! Its tokens are proposals like any others: with its own masked row as `q` and this one as `p` the residual
+//! rule of [`verify`](crate::verify) has the contrastive law exactly.
 //!
-//! Price: both rows are read once and a third one is written; then every allowed token is listed for the constraint.
+//! Price: both rows are read once and a third one is written; then every allowed token is listed for the
+//! constraint.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,16 +37,19 @@ use super::{History, Warper, Warping};
 /// How two rows become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// What a token must have of the probability that the expert gives its most likely one; above 0 and at most 1.
+    /// What a token must have of the probability that the expert gives its most likely one; above 0 and at
+    /// most 1.
     pub alpha: f32,
     /// What the expert's logits are multiplied with; above 0.
     pub expert: f32,
-    /// What the amateur's logits are multiplied with before they are subtracted; 0 makes the law the expert's.
+    /// What the amateur's logits are multiplied with before they are subtracted; 0 makes the law the
+    /// expert's.
     pub amateur: f32,
 }
 
 impl Contrast {
-    /// The difference of the log probabilities, with the amateur at this temperature, as Li and others have it.
+    /// The difference of the log probabilities, with the amateur at this temperature, as Li and others have
+    /// it.
     pub fn difference(alpha: f32, amateur_temperature: f32) -> Self {
         Contrast {
             alpha,
@@ -53,7 +58,8 @@ impl Contrast {
         }
     }
 
-    /// The expert's log probabilities and `β` times what they are above the amateur's, as O'Brien and Lewis have it.
+    /// The expert's log probabilities and `β` times what they are above the amateur's, as O'Brien and Lewis
+    /// have it.
     pub fn beyond(alpha: f32, beta: f32) -> Self {
         Contrast {
             alpha,
@@ -134,12 +140,12 @@ impl Contrastive {
         Ok(Contrastive { contrast, warper })
     }
 
-    /// The law of the next token after `history`, from the logits of the expert and the amateur. The warping is of the
-    /// contrasted row.
+    /// The law of the next token after `history`, from the logits of the expert and the amateur. The warping
+    /// is of the contrasted row.
     ///
     /// # Errors
-    /// The rows are of different vocabularies, or the logit of a token is not finite: one that the expert can write and the
-    /// amateur cannot has none.
+    /// The rows are of different vocabularies, or the logit of a token is not finite: one that the expert can
+    /// write and the amateur cannot has none.
     pub fn row<'a>(
         &'a self,
         expert: &[f32],

@@ -9,9 +9,11 @@ use crate::writer::Writer;
 use tch::{Kind, Tensor};
 use tokenizers::Tokenizer;
 
-/// How much a token of the prompt counts beside one of the answer. Some, since reading is learned from it too.
+/// How much a token of the prompt counts beside one of the answer. Some, since reading is learned from it
+/// too.
 const PROMPT_WEIGHT: f32 = 0.3;
-/// Only each eighth token of a prompt is learned from, for the sake of speed: the logits of the others are not needed.
+/// Only each eighth token of a prompt is learned from, for the sake of speed: the logits of the others are
+/// not needed.
 const PROMPT_STRIDE: usize = 8;
 /// Of 100 rows, how many have gaps between their positions.
 const GAPPED: usize = 20;
@@ -45,8 +47,8 @@ impl Row {
         }
     }
 
-    /// Skips positions where parts of the prompt begin, so that a short text shows the distances of long ones: what is
-    /// known as positional skip-wise training (PoSE).
+    /// Skips positions where parts of the prompt begin, so that a short text shows the distances of long
+    /// ones: what is known as positional skip-wise training (PoSE).
     fn skip(&mut self, random: &mut Random) {
         let begins: Vec<usize> = (1..self.prompt)
             .filter(|&place| begins_part(self.ids[place]))

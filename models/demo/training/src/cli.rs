@@ -34,7 +34,8 @@ enum Command {
         #[arg(long)]
         unseen: bool,
     },
-    /// Learn the vocabulary and write the tokenizer's files; the tokens of a tokenizer that is there already are kept.
+    /// Learn the vocabulary and write the tokenizer's files; the tokens of a tokenizer that is there already
+    /// are kept.
     Tokenizer {
         #[arg(long)]
         out: PathBuf,
@@ -96,7 +97,8 @@ enum Command {
         sketch: Option<String>,
         text: String,
     },
-    /// Write held-out samples with their schemas and answers, half of them with names that training never shows.
+    /// Write held-out samples with their schemas and answers, half of them with names that training never
+    /// shows.
     Heldout {
         #[arg(long, default_value_t = 500)]
         n: usize,

@@ -28,8 +28,8 @@ pub(crate) fn samples(count: usize, seed: u64, words: Words, kind: Kind) -> Vec<
 
 /// Counts the samples whose greedy answer is right, and lists up to `show` wrong ones.
 ///
-/// The greedy answer is right exactly if, with the right answer laid before the model, each next token of it ranks
-/// first; so one pass over prompt and answer decides, and nothing needs to be decoded token by token.
+/// The greedy answer is right exactly if, with the right answer laid before the model, each next token of it
+/// ranks first; so one pass over prompt and answer decides, and nothing needs to be decoded token by token.
 pub(crate) fn measure(
     model: &Model,
     tokenizer: &Tokenizer,

@@ -1,4 +1,5 @@
-//! Model folders: `config.json`, `generation_config.json` and `model.safetensors`, as `transformers` reads them.
+//! Model folders: `config.json`, `generation_config.json` and `model.safetensors`, as `transformers` reads
+//! them.
 
 use crate::error::{self, Error};
 use crate::model::{EMBEDDING, Model, Shape};
@@ -75,7 +76,8 @@ pub(crate) fn load_grown(shape: Shape, path: &Path) -> Result<Model, Error> {
     Ok(Model::with_weights(shape, model.weights))
 }
 
-/// The mean of several weights, each counted as much as is said with it: what training did at random cancels out.
+/// The mean of several weights, each counted as much as is said with it: what training did at random cancels
+/// out.
 pub(crate) fn average(shape: Shape, parts: &[(f64, PathBuf)]) -> Result<Model, Error> {
     let total: f64 = parts.iter().map(|part| part.0).sum();
     let mut sum: Vec<Tensor> = Vec::new();

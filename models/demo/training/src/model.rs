@@ -1,12 +1,13 @@
-//! The model: a decoder-only transformer of the Llama family, in the exact form of `transformers`' `LlamaForCausalLM`.
+//! The model: a decoder-only transformer of the Llama family, in the exact form of `transformers`'
+//! `LlamaForCausalLM`.
 //!
 //! ```text
 //!  ids ─ embedding ─►(+)─────────────►(+)──────────────► … ─ norm ─ embedding transposed ─► logits
 //!                     │ norm ─ attention ┘│ norm ─ SwiGLU ┘   (6 layers)
 //! ```
 //!
-//! Queries and keys are turned by rotary positions; each key-value head serves several query heads; input and output
-//! share one embedding.
+//! Queries and keys are turned by rotary positions; each key-value head serves several query heads; input and
+//! output share one embedding.
 
 use crate::random::Random;
 use serde_json::{Value, json};

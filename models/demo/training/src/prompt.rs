@@ -40,7 +40,8 @@ pub(crate) enum Turn {
 /// A conversation up to the answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Prompt {
-    /// The tools, as the API has them: `{"type": "function", "function": {"name", "description", "parameters"}}`.
+    /// The tools, as the API has them:
+    /// `{"type": "function", "function": {"name", "description", "parameters"}}`.
     pub(crate) tools: Vec<Value>,
     /// The messages.
     pub(crate) turns: Vec<Turn>,

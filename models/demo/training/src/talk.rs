@@ -1,4 +1,5 @@
-//! Writes conversations: tools and whether to call them, results, system messages, keys and schemas that a prompt names.
+//! Writes conversations: tools and whether to call them, results, system messages, keys and schemas that a
+//! prompt names.
 //!
 //! ```text
 //!  verbs × nouns × parameters ──offers──► tools + wishes + calls ──calls, results, turns──┐

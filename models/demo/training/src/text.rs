@@ -6,8 +6,8 @@
 //!  words, values, dates                                        sketch (lexiform_syntax::schema::sketch)
 //! ```
 //!
-//! The model never sees a schema here, only its sketch. Texts of [`Words::Unseen`] hold only names that training has
-//! never shown.
+//! The model never sees a schema here, only its sketch. Texts of [`Words::Unseen`] hold only names that
+//! training has never shown.
 
 mod catalog;
 pub(crate) mod chat;

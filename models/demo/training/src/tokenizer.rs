@@ -1,4 +1,5 @@
-//! Makes and reads the files of the tokenizer: `tokenizer.json`, `tokenizer_config.json` and the chat template in it.
+//! Makes and reads the files of the tokenizer: `tokenizer.json`, `tokenizer_config.json` and the chat
+//! template in it.
 
 mod bpe;
 
@@ -16,8 +17,8 @@ use tokenizers::{
 
 /// The size of the vocabulary, special tokens included.
 pub(crate) const VOCABULARY: usize = 2052;
-/// The size of the vocabulary before the model learned to call tools. The tokens for that have later ids, so that weights
-/// of that time can be gone on from.
+/// The size of the vocabulary before the model learned to call tools. The tokens for that have later ids, so
+/// that weights of that time can be gone on from.
 const FIRST: usize = 2048;
 /// Fills rows of a batch.
 pub(crate) const PAD: i64 = 0;
@@ -35,8 +36,8 @@ pub(crate) const SPECIAL: [&str; 6] = [
 /// More of them, with ids from [`FIRST`] on.
 const LATER: [&str; 4] = ["<|tools|>", "<|tool|>", "<tool_call>", "</tool_call>"];
 
-/// How a conversation becomes a prompt, as [`Prompt::render`](crate::prompt::Prompt::render) writes it. `schema` is the
-/// sketch of the schema that constrains the answer.
+/// How a conversation becomes a prompt, as [`Prompt::render`](crate::prompt::Prompt::render) writes it.
+/// `schema` is the sketch of the schema that constrains the answer.
 const TEMPLATE: &str = include_str!("tokenizer/chat_template.jinja");
 
 /// Whether a token begins a part of a prompt.
@@ -60,9 +61,9 @@ pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<i64>, Erro
         .collect())
 }
 
-/// Learns a vocabulary from `samples` samples that follow from `seed`, and writes its files into `folder`. The merges of a
-/// tokenizer that is there already are kept and come first. `positions` is the length of the longest text that the model
-/// reads.
+/// Learns a vocabulary from `samples` samples that follow from `seed`, and writes its files into `folder`.
+/// The merges of a tokenizer that is there already are kept and come first. `positions` is the length of the
+/// longest text that the model reads.
 pub(crate) fn make(folder: &Path, samples: usize, seed: u64, positions: usize) -> Result<(), Error> {
     let path = folder.join("tokenizer.json");
     let known = match path.is_file() {
@@ -266,7 +267,8 @@ mod tests {
         }
     }
 
-    /// A value for a template. Numbers keep all their digits in this program, which a template would see as an object.
+    /// A value for a template. Numbers keep all their digits in this program, which a template would see as
+    /// an object.
     fn jinja(value: &Value) -> minijinja::Value {
         match value {
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {

@@ -1,7 +1,7 @@
 //! The mix of all samples, for training and for measuring.
 //!
-//! Everything follows from a seed. Samples for training and for measuring come from different seeds, and those of
-//! [`Words::Unseen`] hold only names, and only tools, that training has never shown.
+//! Everything follows from a seed. Samples for training and for measuring come from different seeds, and
+//! those of [`Words::Unseen`] hold only names, and only tools, that training has never shown.
 
 use crate::prompt::Turn;
 use crate::sample::{Kind, Sample};

@@ -1,9 +1,10 @@
 //! The cost of validating a JSON value against its schema: whether it takes a bounded number of steps.
 //!
 //! An independent program checks answers again, and it follows a schema as it is written. Forty levels of
-//! `{"allOf": [{"$ref": "#/$defs/next"}, {"$ref": "#/$defs/next"}]}` are two kilobytes, and 2⁴⁰ steps for it: no limit of
-//! the compiler is met, for a grammar knows that both are the same. So the steps are counted before they are taken, by
-//! walking the schema along the value as that program would, without checking anything.
+//! `{"allOf": [{"$ref": "#/$defs/next"}, {"$ref": "#/$defs/next"}]}` are two kilobytes, and 2⁴⁰ steps for it:
+//! no limit of the compiler is met, for a grammar knows that both are the same. So the steps are counted
+//! before they are taken, by walking the schema along the value as that program would, without checking
+//! anything.
 
 use serde_json::Value;
 
@@ -26,9 +27,10 @@ const ANY_PART: [&str; 6] = [
     "contains",
 ];
 
-/// Whether a check takes no more steps than are worth it. A schema that refers to what this does not find is not small.
+/// Whether a check takes no more steps than are worth it. A schema that refers to what this does not find is
+/// not small.
 pub(crate) fn is_small(schema: &Value, value: &Value) -> bool {
-    let mut walk = Walk {
+    let mut walk = CostWalk {
         root: schema,
         todo: vec![(schema, value)],
         steps: 0,
@@ -43,7 +45,7 @@ pub(crate) fn is_small(schema: &Value, value: &Value) -> bool {
     true
 }
 
-struct Walk<'a> {
+struct CostWalk<'a> {
     root: &'a Value,
     todo: Vec<(&'a Value, &'a Value)>,
     steps: usize,
@@ -51,7 +53,7 @@ struct Walk<'a> {
     lost: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> CostWalk<'a> {
     fn push(&mut self, schema: &'a Value, value: &'a Value) {
         self.steps += 1;
         if self.steps <= STEPS {

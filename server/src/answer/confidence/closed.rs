@@ -1,5 +1,5 @@
-//! The values that a constraint leaves at a place of an answer, where they are few: those of an enum, `true` and `false`, the
-//! texts of a choice.
+//! The values that a constraint leaves at a place of an answer, where they are few: those of an enum, `true`
+//! and `false`, the texts of a choice.
 //!
 //! ```text
 //!   … "size": "small" , …        tokens before ─► state of the grammar ─► every text of a value that it allows there
@@ -7,15 +7,16 @@
 //!             place   tail       what is weighed: "small" ,   "medium" ,   "large" ,
 //! ```
 //!
-//! What is weighed begins where a token of the answer begins and ends with the punctuation that the answer has behind the value,
-//! since tokens often hold both. The grammar is asked byte by byte, with a bound on the places that it is asked about.
+//! What is weighed begins where a token of the answer begins and ends with the punctuation that the answer
+//! has behind the value, since tokens often hold both. The grammar is asked byte by byte, with a bound on the
+//! places that it is asked about.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use lexiform_engine::{Grammar, State};
 use serde_json::Value;
 
-use super::{Kind, Span, Trace, joined};
+use super::{Span, Trace, ValueKind, joined};
 use crate::answer::parts::Part;
 use crate::wire::response::Confidence;
 
@@ -85,8 +86,8 @@ impl Trace {
     /// The whole text of an answer that is not JSON and has no calls.
     fn text(&self, parts: &[Part]) -> Option<(Confidence, Span)> {
         let texts = joined(parts);
-        let told = texts.iter().filter(|(kind, _)| *kind != Kind::Thought);
-        let [(Kind::Content, text)] = &told.collect::<Vec<_>>()[..] else {
+        let told = texts.iter().filter(|(kind, _)| *kind != ValueKind::Thought);
+        let [(ValueKind::Content, text)] = &told.collect::<Vec<_>>()[..] else {
             return None;
         };
         let end = self.bytes.len();
@@ -167,8 +168,9 @@ impl Walker<'_> {
         Some(self.at.1)
     }
 
-    /// All texts of a value that may stand here, the shorter before the longer, as far as they have forced text; none where the
-    /// values are too many, or not all are scalars. Of numbers only those of so many bytes.
+    /// All texts of a value that may stand here, the shorter before the longer, as far as they have forced
+    /// text; none where the values are too many, or not all are scalars. Of numbers only those of so many
+    /// bytes.
     fn spellings(&mut self, state: State, reach: Reach) -> Option<Vec<String>> {
         let (mut open, mut found) = (VecDeque::from([(state, Vec::new())]), Vec::new());
         let mut values = HashSet::new();

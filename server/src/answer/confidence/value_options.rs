@@ -1,9 +1,10 @@
 //! The values that could have stood in an answer, weighed: how likely each was where the constraint left few.
 //!
-//! The answer has been written by then. Each place is a request of its own to the engine, which finds the keys and values of the
-//! prompt and of the answer up to there in its cache, and weighs all values of the place as one tree. The probability of a
-//! value is that of its text in the tokens that the model's tokenizer makes of it, after what the answer has before it, under
-//! the model itself at temperature 1; those of a place add up to 1.
+//! The answer has been written by then. Each place is a request of its own to the engine, which finds the
+//! keys and values of the prompt and of the answer up to there in its cache, and weighs all values of the
+//! place as one tree. The probability of a value is that of its text in the tokens that the model's tokenizer
+//! makes of it, after what the answer has before it, under the model itself at temperature 1; those of a
+//! place add up to 1.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ impl ValueOptions {
         }
     }
 
-    /// Finds the places of a sample at which few values could have stood. Without a constraint there are none.
+    /// Finds the places of a sample at which few values could have stood. Without a constraint there are
+    /// none.
     pub fn find(&self, served: &ServedModel, sample: usize, (trace, parts): (&Trace, &[Part])) -> Chosen {
         let Some(begun) = self.samples.get(sample).and_then(Option::as_ref) else {
             return Chosen {
@@ -74,7 +76,8 @@ impl ValueOptions {
 }
 
 impl Begun {
-    /// The request that weighs the values of a place; none where they do not fit into the model's context or are too many.
+    /// The request that weighs the values of a place; none where they do not fit into the model's context or
+    /// are too many.
     fn request(&self, served: &ServedModel, trace: &Trace, closed: &Closed) -> Option<Request> {
         let tokenizer = &served.text().tokenizer;
         let texts = closed.texts.iter().map(|(text, _)| tokenizer.encode(text).ok());

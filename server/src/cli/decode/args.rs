@@ -12,11 +12,13 @@ use crate::cli::model::ModelArgs;
 /// The programs that can be measured beside.
 pub(super) const PEERS: [&str; 1] = ["transformers"];
 
-/// Measure how fast the decode loop writes: tokens a second, time to the first token, share of the memory limit
+/// Measure how fast the decode loop writes: tokens a second, time to the first token, share of the memory
+/// limit
 ///
-/// Every combination of --answers, --prompts and --temperatures is measured with every arm. The share of the memory limit is what a pass
-/// reads (weights, keys and values, as the model's configuration says) over its time, divided by the speed of the memory, which is measured
-/// in the same run on the same device with as many threads. A model that fits into the caches of the processor can exceed 1.
+/// Every combination of --answers, --prompts and --temperatures is measured with every arm. The share of the
+/// memory limit is what a pass reads (weights, keys and values, as the model's configuration says) over its
+/// time, divided by the speed of the memory, which is measured in the same run on the same device with as
+/// many threads. A model that fits into the caches of the processor can exceed 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -29,8 +31,8 @@ pub struct Args {
     /// Temperatures
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_values_t = [1.0])]
     pub(super) temperatures: Vec<f64>,
-    /// What is written: free text, a list under a schema, the same with drafts, a record under the local and under the global law. By
-    /// default all of them
+    /// What is written: free text, a list under a schema, the same with drafts, a record under the local and
+    /// under the global law. By default all of them
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = ARMS.map(|arm| arm.name))]
     pub(super) arms: Vec<String>,
     /// Tokens of each answer; of a record the most
@@ -39,8 +41,8 @@ pub struct Args {
     /// How often everything is measured; the first time does not count
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) rounds: usize,
-    /// A model of this shape with random weights, made in memory: tiny, 1b, 3b or 8b. Its tokenizer is that of --model, whose weights need
-    /// not be there
+    /// A model of this shape with random weights, made in memory: tiny, 1b, 3b or 8b. Its tokenizer is that
+    /// of --model, whose weights need not be there
     #[arg(long)]
     pub(super) shape: Option<Shape>,
     /// Measure another program beside, on the same weights and prompts

@@ -12,8 +12,9 @@ const LIST: &str = include_str!("../../../../benches/engine/throughput.schema.js
 const RECORD: &str = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
     "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"], "additionalProperties": false}"#;
 
-/// The attempts of an answer under the global law, after which it is drawn by the local law and weighted. A model that does not write records
-/// by itself, one with random weights above all, would make attempts for ever.
+/// The attempts of an answer under the global law, after which it is drawn by the local law and weighted. A
+/// model that does not write records by itself, one with random weights above all, would make attempts for
+/// ever.
 const MAX_ATTEMPTS: usize = 16;
 
 /// What an answer must match.
@@ -105,8 +106,8 @@ impl Constraints {
 }
 
 impl Arm {
-    /// Whether every pass brings every answer on, so that it is known what a pass reads: not under the global law, whose attempts
-    /// begin again.
+    /// Whether every pass brings every answer on, so that it is known what a pass reads: not under the global
+    /// law, whose attempts begin again.
     pub(super) fn is_steady(&self) -> bool {
         self.law == LawChoice::Local
     }

@@ -9,7 +9,8 @@ use super::args::Args;
 use super::arms::{ARMS, Arm};
 use crate::model::served::ServedModel;
 
-/// The most answers at a time, tokens of an answer or a prompt, and rounds: beyond them a slip of the finger is likelier than a wish.
+/// The most answers at a time, tokens of an answer or a prompt, and rounds: beyond them a slip of the finger
+/// is likelier than a wish.
 const MOST_ANSWERS: usize = 1024;
 const MOST_TOKENS: usize = 1 << 20;
 const MOST_ROUNDS: usize = 100;
@@ -169,7 +170,8 @@ fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
 }
 
 impl Group {
-    /// New prompts, each with a number of its own at its beginning. `serial` is the first of these numbers, and becomes the one after the last.
+    /// New prompts, each with a number of its own at its beginning. `serial` is the first of these numbers,
+    /// and becomes the one after the last.
     pub(super) fn prompts(&self, served: &ServedModel, serial: &mut usize) -> Result<Vec<Vec<u32>>, Failure> {
         let encode = |text: &str| {
             let encoded = served.text().tokenizer.encode(text);

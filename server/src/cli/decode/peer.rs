@@ -1,7 +1,7 @@
 //! Another program beside: `transformers`, in a process of its own, on the same weights and prompts.
 //!
-//! A small script, which is part of this program, loads the model once and is then asked for one run after the other, so that it takes its
-//! turn in each round like an arm.
+//! A small script, which is part of this program, loads the model once and is then asked for one run after
+//! the other, so that it takes its turn in each round like an arm.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};

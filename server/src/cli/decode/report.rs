@@ -51,7 +51,8 @@ impl Cell {
         median(self.runs.iter().map(tokens_a_second).collect())
     }
 
-    /// The time until an answer had a token, of all answers of all runs, in milliseconds: the median, or another share.
+    /// The time until an answer had a token, of all answers of all runs, in milliseconds: the median, or
+    /// another share.
     pub(super) fn first_ms(&self, share: f64) -> f64 {
         1e3 * quantile(
             self.runs.iter().flat_map(|run| run.firsts.clone()).collect(),
@@ -334,7 +335,8 @@ mod tests {
         }
     }
 
-    /// The machine becomes twice as slow with each round, and the second arm is always twice as slow as the first.
+    /// The machine becomes twice as slow with each round, and the second arm is always twice as slow as the
+    /// first.
     #[test]
     fn a_ratio_is_of_the_same_round() {
         let (free, schema) = (

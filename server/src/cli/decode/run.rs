@@ -5,7 +5,8 @@
 //!   └── time to the first token of each ──┘                    └── seconds, passes, bytes that they read
 //! ```
 //!
-//! Passes are counted where the events happen, on the threads of the engine: a thread that listens may be late.
+//! Passes are counted where the events happen, on the threads of the engine: a thread that listens may be
+//! late.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -45,17 +46,17 @@ pub(super) struct Decoding {
 
 /// What the engine had done at a moment.
 #[derive(Clone, Copy)]
-struct Mark {
+struct RunMark {
     at: Instant,
     passes: u64,
     pass_seconds: f64,
     fed: f64,
 }
 
-impl Mark {
+impl RunMark {
     fn now(served: &ServedModel) -> Self {
         let meters = served.engine().meters();
-        Mark {
+        RunMark {
             at: Instant::now(),
             passes: meters.passes.count(),
             pass_seconds: meters.passes.sum(),
@@ -81,13 +82,13 @@ pub(super) fn timed(
     for (number, request) in requests.into_iter().enumerate() {
         let (sender, served_there) = (sender.clone(), served.clone());
         let sink: Sink =
-            Box::new(move |event| sender.send((number, Mark::now(&served_there), event)).is_ok());
+            Box::new(move |event| sender.send((number, RunMark::now(&served_there), event)).is_ok());
         let ticket = served.engine().submit(request, sink);
         tickets.push(ticket.map_err(|refusal| refusal.to_string())?);
     }
     drop(sender);
     let mut run = Run::default();
-    let mut tokens: Vec<Vec<(Mark, Origin)>> = vec![Vec::new(); prompts.len()];
+    let mut tokens: Vec<Vec<(RunMark, Origin)>> = vec![Vec::new(); prompts.len()];
     for (number, mark, event) in events {
         match event {
             Event::Token { origin, .. } => tokens[number].push((mark, origin)),
@@ -110,16 +111,16 @@ pub(super) fn timed(
 }
 
 /// What was decoded after all answers had their first token; `None` if nothing was.
-fn decoding(prompts: &[usize], tokens: &[Vec<(Mark, Origin)>], reads: &PassReads) -> Option<Decoding> {
+fn decoding(prompts: &[usize], tokens: &[Vec<(RunMark, Origin)>], reads: &PassReads) -> Option<Decoding> {
     let firsts = tokens.iter().map(|tokens| Some(tokens.first()?.0));
-    let firsts: Option<Vec<Mark>> = firsts.collect();
+    let firsts: Option<Vec<RunMark>> = firsts.collect();
     let from = firsts?.into_iter().max_by_key(|mark| mark.at)?;
     let all = tokens.iter().flatten().map(|(mark, _)| *mark);
     let to = all.max_by_key(|mark| mark.at)?;
     let passes = to.passes.checked_sub(from.passes).filter(|passes| *passes > 0)? as f64;
     let weights = passes * reads.weights((to.fed - from.fed) / passes);
     // A text was read once for each pass that brought a token which was not drafted.
-    let read = |(prompt, tokens): (&usize, &Vec<(Mark, Origin)>)| -> f64 {
+    let read = |(prompt, tokens): (&usize, &Vec<(RunMark, Origin)>)| -> f64 {
         let later = tokens.iter().enumerate();
         let drawn =
             later.filter(|(_, (mark, origin))| from.passes < mark.passes && *origin == Origin::Sampled);

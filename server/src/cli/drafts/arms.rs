@@ -68,8 +68,8 @@ use Learner::{NGrams, Phrases, Recycling, Retrieval, StateKeyed, Suffixes, Trigr
 /// What the engine learns of answers if nothing else is said.
 const LEARNED: &[Learner] = &[Suffixes, StateKeyed, Recycling];
 
-/// All arms. Those with a store draft what is forced, too, as the arm `forced` does by itself. The last ones are the default with another
-/// policy.
+/// All arms. Those with a store draft what is forced, too, as the arm `forced` does by itself. The last ones
+/// are the default with another policy.
 pub(super) const ARMS: [Arm; 19] = [
     NONE,
     Arm {
@@ -134,7 +134,8 @@ pub(super) const ARMS: [Arm; 19] = [
 ];
 
 impl Arm {
-    /// Whether it drafts from a corpus and from nothing else of the stores, so that without one it has nothing to show.
+    /// Whether it drafts from a corpus and from nothing else of the stores, so that without one it has
+    /// nothing to show.
     pub(super) fn needs_corpus(&self) -> bool {
         matches!(self.learners, Some(([Retrieval], _)))
     }
@@ -158,8 +159,8 @@ impl Arm {
         self.guesses.then(Lookahead::default)
     }
 
-    /// The flags of its model, if the command was told these. Where the model drafts for itself and nobody has said how, it does so
-    /// without the layer that it can best do without.
+    /// The flags of its model, if the command was told these. Where the model drafts for itself and nobody
+    /// has said how, it does so without the layer that it can best do without.
     pub(super) fn model(&self, told: &ModelArgs) -> ModelArgs {
         let mut model = told.clone();
         match self.model_of {

@@ -103,7 +103,8 @@ impl Report {
         )
     }
 
-    /// Tokens a second of an arm, as a multiple of those without drafts; `None` where that arm was not asked for.
+    /// Tokens a second of an arm, as a multiple of those without drafts; `None` where that arm was not asked
+    /// for.
     pub(super) fn speedup(&self, figures: &Figures) -> Option<f64> {
         let (_, none) = self.arms.iter().find(|(name, _)| *name == "none")?;
         Some(ratio(figures.tokens_a_second(), none.tokens_a_second()))

@@ -1,4 +1,5 @@
-//! The calls of an answer, each in one of the frames in which models write them, and the free text before them.
+//! The calls of an answer, each in one of the frames in which models write them, and the free text before
+//! them.
 //!
 //! ```text
 //!   answer ::= text
@@ -12,7 +13,7 @@ use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{ExprId, Part};
 use lexiform_syntax::regex;
 
-use super::Writer;
+use super::GrammarWriter;
 use crate::grammars::frames::{self, Frame, Piece};
 use crate::grammars::language::Rejected;
 use crate::wire::constraint::{Constraint, Source};
@@ -24,7 +25,7 @@ const CALLS: u32 = 32;
 /// What each tool is called with, as expressions that all frames share.
 type Inputs<'c> = Vec<(&'c Callable, ExprId)>;
 
-impl Writer<'_> {
+impl GrammarWriter<'_> {
     /// The input of the only tool, and nothing else.
     pub(super) fn only_input(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
         match calls.tools.first() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lexiform_cli::failure::reason;
 
 /// How many names of what is there an error lists.
-const SHOWN: usize = 6;
+const SHOWN_NAMES: usize = 6;
 
 /// Why no model was found.
 #[derive(Debug, thiserror::Error)]
@@ -148,8 +148,8 @@ fn others(tags: &[String]) -> String {
 
 /// The first few names, and how many there are besides.
 fn listed(names: &[String]) -> String {
-    let shown = names.get(..SHOWN).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(SHOWN) {
+    let shown = names.get(..SHOWN_NAMES).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(SHOWN_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

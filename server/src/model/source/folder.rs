@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// The model of a folder: the folder itself where it has the files of Hugging Face, or else its only GGUF file. `typed` is what a
-/// person would type for one of several.
+/// The model of a folder: the folder itself where it has the files of Hugging Face, or else its only GGUF
+/// file. `typed` is what a person would type for one of several.
 pub(super) fn model_in(
     folder: &Path,
     wanted: Wanted,
@@ -74,7 +74,8 @@ pub(super) fn model_in(
     }
 }
 
-/// The GGUF files of a folder and of the folders in it, by their paths below it, in order. Of a split set only the first.
+/// The GGUF files of a folder and of the folders in it, by their paths below it, in order. Of a split set
+/// only the first.
 pub(super) fn ggufs(folder: &Path) -> Vec<String> {
     let names_here = names(folder).unwrap_or_default();
     let (mut found, others): (Vec<String>, Vec<String>) =
@@ -105,18 +106,18 @@ fn is_model(name: &str) -> bool {
 }
 
 /// The end of the name of a file of a split set, as `-00001-of-00003`.
-struct Part<'a> {
+struct SplitPart<'a> {
     beginning: &'a str,
     number: u32,
     of: u32,
 }
 
-fn split(stem: &str) -> Option<Part<'_>> {
+fn split(stem: &str) -> Option<SplitPart<'_>> {
     let digits = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     let (rest, of) = stem.rsplit_once("-of-")?;
     let (beginning, number) = rest.rsplit_once('-')?;
     (digits(of) && digits(number)).then_some(())?;
-    Some(Part {
+    Some(SplitPart {
         beginning,
         number: number.parse().ok()?,
         of: of.parse().ok()?,
@@ -132,7 +133,8 @@ pub(super) fn is_of_format(name: &str, format: &str) -> bool {
     before.is_some_and(|before| before.ends_with(['-', '.']))
 }
 
-/// The bytes of the weights at this place: of a file with the others of its split set, or of all weights of a folder.
+/// The bytes of the weights at this place: of a file with the others of its split set, or of all weights of a
+/// folder.
 pub(super) fn bytes(place: &Path) -> u64 {
     let size = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
     if place.is_dir() {
@@ -143,13 +145,14 @@ pub(super) fn bytes(place: &Path) -> u64 {
     let stem = place.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.as_deref().and_then(split) {
         None => size(place),
-        Some(Part { beginning, of, .. }) => (1..=of)
+        Some(SplitPart { beginning, of, .. }) => (1..=of)
             .map(|number| size(&place.with_file_name(format!("{beginning}-{number:05}-of-{of:05}.gguf"))))
             .sum(),
     }
 }
 
-/// The names of what lies in a folder, in order. No file of a model has a name that would do something to a terminal.
+/// The names of what lies in a folder, in order. No file of a model has a name that would do something to a
+/// terminal.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = std::fs::read_dir(folder)?.take(ENTRIES);
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));

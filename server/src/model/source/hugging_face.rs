@@ -16,7 +16,8 @@ const FOLDER: &str = "models--";
 /// The most bytes of the name of a revision.
 const REVISION: u64 = 256;
 
-/// The model of this name, as `owner/name`, and of its GGUF files the one that `part` names: by its path, or by its format.
+/// The model of this name, as `owner/name`, and of its GGUF files the one that `part` names: by its path, or
+/// by its format.
 pub(super) fn locate(
     cache: &Path,
     name: &str,

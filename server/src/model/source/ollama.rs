@@ -5,7 +5,8 @@
 //!   blobs/sha256-…                                  a GGUF file, a template, parameters
 //! ```
 //!
-//! Only the GGUF file is read, which has a template of its own. Ollama's template, system prompt and parameters are not.
+//! Only the GGUF file is read, which has a template of its own. Ollama's template, system prompt and
+//! parameters are not.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -26,7 +27,8 @@ const FOLDERS: usize = 4_096;
 const MODEL: &str = "application/vnd.ollama.image.model";
 const ADAPTER: &str = "application/vnd.ollama.image.adapter";
 
-/// The name of a model in the store: host, namespace, model and tag, of which all but the model have defaults.
+/// The name of a model in the store: host, namespace, model and tag, of which all but the model have
+/// defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     host: String,

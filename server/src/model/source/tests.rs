@@ -371,11 +371,14 @@ fn all_models_are_listed_by_what_to_type() {
         ("ollama:qwen3:0.6b", "Ollama", None),
     ];
     assert_eq!((listed.as_slice(), cut), (&expected[..], Vec::new()));
-    for number in 0..LISTED + 5 {
+    for number in 0..LISTED_MODELS + 5 {
         disk.manifest(&format!("library/m{number}/latest"), "");
     }
     let Inventory { models, cut } = inventory(&disk.stores());
-    assert_eq!((models.len(), cut), (6 + LISTED, vec![("Ollama", LISTED)]));
+    assert_eq!(
+        (models.len(), cut),
+        (6 + LISTED_MODELS, vec![("Ollama", LISTED_MODELS)])
+    );
 }
 
 #[test]

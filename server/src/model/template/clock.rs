@@ -55,8 +55,8 @@ fn at(seconds: u64, format: &str) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Year, month and day of a number of days since 1970, in the Gregorian calendar. Years are counted from March, so
-/// that the leap day is the last of its year.
+/// Year, month and day of a number of days since 1970, in the Gregorian calendar. Years are counted from
+/// March, so that the leap day is the last of its year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::wire::chat::Message;
 
 /// How deep a value may lie for `tojson`; deeper ones cannot come from a request.
-const DEPTH: usize = 200;
+const VALUE_DEPTH: usize = 200;
 
 /// A JSON value for a template. Every string in it goes through `guard`.
 pub(super) fn of_json(value: &Value, guard: &dyn Fn(&str) -> String) -> Jinja {
@@ -53,7 +53,8 @@ pub(super) fn of_message(message: &Message, guard: &dyn Fn(&str) -> String) -> J
     entries.into_iter().collect()
 }
 
-/// The `tojson` filter as `transformers` defines it: Python's `json.dumps` without escaping what is not ASCII.
+/// The `tojson` filter as `transformers` defines it: Python's `json.dumps` without escaping what is not
+/// ASCII.
 pub(super) fn to_json(value: Jinja, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;
@@ -65,7 +66,7 @@ pub(super) fn to_json(value: Jinja, options: Kwargs) -> Result<String, Error> {
 }
 
 fn write(value: &Jinja, indent: Option<usize>, depth: usize, out: &mut String) -> Result<(), Error> {
-    if depth > DEPTH {
+    if depth > VALUE_DEPTH {
         return Err(Error::new(
             ErrorKind::InvalidOperation,
             "tojson: the value is nested too deeply",

@@ -1,8 +1,8 @@
 //! Mutual TLS: only clients that show a certificate of the operator's authorities are let in.
 //!
-//! The file of authorities can be read again while the server runs: one who was let in yesterday must not be let in for
-//! as long as the server lives. So sessions are not resumed either (see `Certificate::config_for`), because a
-//! resumed session shows no certificate.
+//! The file of authorities can be read again while the server runs: one who was let in yesterday must not be
+//! let in for as long as the server lives. So sessions are not resumed either (see
+//! `Certificate::config_for`), because a resumed session shows no certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};

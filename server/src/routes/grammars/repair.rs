@@ -1,5 +1,5 @@
-//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model; or the one that the model writes in its
-//! place.
+//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model; or the one that the
+//! model writes in its place.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ const NODES: usize = 1 << 18;
 /// Repairs a text.
 ///
 /// # Errors
-/// The request is wrong, its constraint does not compile, the nearest valid text is too far away, or the engine cannot take what the
-/// model is to rewrite.
+/// The request is wrong, its constraint does not compile, the nearest valid text is too far away, or the
+/// engine cannot take what the model is to rewrite.
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     respond::reply(asked, reply).await
 }

@@ -10,8 +10,9 @@
 //!
 //! Two of them may hold a structural tag, which `tags` reads.
 //!
-//! A request may hold one of them. Grammar texts are read as EBNF; a field that promises another syntax (Lark, GBNF)
-//! is refused, because a grammar of one syntax can be read as another and then means something else.
+//! A request may hold one of them. Grammar texts are read as EBNF; a field that promises another syntax
+//! (Lark, GBNF) is refused, because a grammar of one syntax can be read as another and then means something
+//! else.
 
 use lexiform::schema::AdditionalProperties;
 use serde_json::Value;
@@ -161,7 +162,8 @@ fn any_object(param: String) -> Constraint {
     Constraint::new(Source::Schema(r#"{"type":"object"}"#.to_owned()), param)
 }
 
-/// The `json_schema` of a response format. The output obeys, whatever `strict` says; see [`crate::grammars::enforcement`].
+/// The `json_schema` of a response format. The output obeys, whatever `strict` says; see
+/// [`crate::grammars::enforcement`].
 fn json_schema(format: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     if !format.has("json_schema") {
         problems.invalid(

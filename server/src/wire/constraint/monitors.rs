@@ -1,5 +1,5 @@
-//! `monitors`: constraints that the text must obey beside the one of the request, each an object as in `response_format` or the
-//! identity of a registered grammar.
+//! `monitors`: constraints that the text must obey beside the one of the request, each an object as in
+//! `response_format` or the identity of a registered grammar.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{Constraint, fields};
 use crate::wire::fields::{Fields, Problems, type_name};
 
 /// The most monitors of a request.
-const MOST: usize = 8;
+const MOST_MONITORS: usize = 8;
 
 /// One monitor of a request.
 #[derive(Clone, Debug)]
@@ -50,11 +50,11 @@ pub fn constraints(monitors: &mut [Monitor]) -> impl Iterator<Item = &mut Constr
 /// Takes the monitors of a request.
 pub fn read(fields: &mut Fields, problems: &mut Problems) -> Vec<Monitor> {
     let values = fields.array("monitors", problems).unwrap_or_default();
-    if values.len() > MOST {
+    if values.len() > MOST_MONITORS {
         let found = values.len();
         problems.invalid(
             "monitors",
-            format!("expected at most {MOST} monitors, found {found}"),
+            format!("expected at most {MOST_MONITORS} monitors, found {found}"),
         );
         return Vec::new();
     }

@@ -1,4 +1,5 @@
-//! Structural tags in a request: the library reads them, and their places are named as those of the request are.
+//! Structural tags in a request: the library reads them, and their places are named as those of the request
+//! are.
 //!
 //! ```text
 //!   {"triggers": ["<f="], "structures": [{"begin": "<f=a>", "schema": …, "end": "</f>"}]}      the older shape
@@ -59,7 +60,8 @@ fn add(problem: &Problem, place: &impl Fn(&str) -> String, problems: &mut Proble
     }
 }
 
-/// A JSON pointer into the value as a path of the request: `/format/tags/0` as `response_format.format.tags[0]`.
+/// A JSON pointer into the value as a path of the request: `/format/tags/0` as
+/// `response_format.format.tags[0]`.
 fn place(fields: &Fields, value: &Value, pointer: &str) -> String {
     let mut parts = pointer.split('/').skip(1);
     let first = parts.next().unwrap_or_default();

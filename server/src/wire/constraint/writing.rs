@@ -1,7 +1,7 @@
 //! What models write under a schema where it leaves a choice: `additional_properties` and `numbers`.
 //!
-//! The two fields hold for every schema of a request: that of the answer, those in a structural tag, the parameters of
-//! tools, and monitors.
+//! The two fields hold for every schema of a request: that of the answer, those in a structural tag, the
+//! parameters of tools, and monitors.
 
 use lexiform::schema::{AdditionalProperties, Numbers};
 

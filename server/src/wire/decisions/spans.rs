@@ -15,7 +15,7 @@ const SPANS: usize = 1 << 16;
 /// The most words of a span, and how many it may have unless the request says otherwise.
 const WORDS: (i64, usize) = (64, 8);
 /// The most spans that are told.
-const TOLD: i64 = 20;
+const LISTED_SPANS: i64 = 20;
 
 /// The spans of a text that may answer a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Spans
     let longest = fields.integer("max_words", 1, most, problems);
     let longest = longest.map_or(usual, |longest| longest as usize);
     let told = fields
-        .integer("spans", 1, TOLD, problems)
+        .integer("spans", 1, LISTED_SPANS, problems)
         .map_or(1, |told| told as usize);
     let Some(text) = text.filter(|text| (1..=TEXT_BYTES).contains(&text.len())) else {
         problems.invalid(path, format!("expected a text of 1 to {TEXT_BYTES} bytes"));
@@ -70,8 +70,8 @@ pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Spans
     None
 }
 
-/// The different spans of at most so many pieces, in the order in which they stand; no more than one beyond the limit. `None`
-/// where the text has none.
+/// The different spans of at most so many pieces, in the order in which they stand; no more than one beyond
+/// the limit. `None` where the text has none.
 fn places(text: &str, boundary: Boundary, longest: usize) -> Option<Vec<Range<usize>>> {
     let pieces = pieces(text, boundary);
     let (mut known, mut places) = (HashSet::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! What clients are told of a request that was right, and of which nothing came: the engine failed, or a text has no repair.
+//! What clients are told of a request that was right, and of which nothing came: the engine failed, or a text
+//! has no repair.
 
 use actix_web::http::StatusCode;
 use lexiform::repair::RepairError;

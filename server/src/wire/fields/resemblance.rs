@@ -1,15 +1,16 @@
 //! Whether the name of an unknown field resembles one that constrains or limits an answer.
 //!
-//! A client that sends `response_fromat` or `temprature` means something by it. Answering as if the field were not there
-//! would be free text where a constraint was asked for, so such a field is refused with the name that was probably meant.
-//! A name that resembles nothing of the kind is no reason to refuse: clients add fields every month.
+//! A client that sends `response_fromat` or `temprature` means something by it. Answering as if the field
+//! were not there would be free text where a constraint was asked for, so such a field is refused with the
+//! name that was probably meant. A name that resembles nothing of the kind is no reason to refuse: clients
+//! add fields every month.
 
 use lexiform_syntax::suggest;
 use lexiform_syntax::suggest::{is_near, plain};
 use serde_json::Value;
 
-/// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them, abbreviates one,
-/// or is a typing error away from one resembles it.
+/// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them,
+/// abbreviates one, or is a typing error away from one resembles it.
 const BINDING: &[&str] = &[
     "response_format",
     "structured_outputs",
@@ -82,8 +83,8 @@ const BINDING: &[&str] = &[
     "batch_invariant",
 ];
 
-/// Fields that change an answer without limiting it, or whose names are ordinary words: only a typing error away from
-/// one counts.
+/// Fields that change an answer without limiting it, or whose names are ordinary words: only a typing error
+/// away from one counts.
 const STEERING: &[&str] = &[
     "logprobs",
     "top_logprobs",

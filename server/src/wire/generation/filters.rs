@@ -8,9 +8,11 @@ use super::super::fields::{Fields, Problems};
 
 /// The most standard deviations.
 const SIGMAS: f64 = 1_000.0;
-/// The least and the greatest surprise of a token that may be aimed at, in bits, and what is aimed at otherwise.
+/// The least and the greatest surprise of a token that may be aimed at, in bits, and what is aimed at
+/// otherwise.
 const TAU: (f64, f64, f32) = (0.01, 100.0, 5.0);
-/// The least and the greatest share of an error that is corrected at the next token, and what is corrected otherwise.
+/// The least and the greatest share of an error that is corrected at the next token, and what is corrected
+/// otherwise.
 const ETA: (f64, f64, f32) = (0.001, 10.0, 0.1);
 
 /// The filters that a request asks for. Absent values are the model's own defaults.

@@ -1,11 +1,13 @@
-//! The field `lossy`: drafts that are accepted by how likely they are, for requests that prefer speed to their law.
+//! The field `lossy`: drafts that are accepted by how likely they are, for requests that prefer speed to
+//! their law.
 
 use lexiform_engine::TypicalAcceptance;
 
 use super::super::fields::{Fields, Problems};
 use super::super::law::Law;
 
-/// The largest `delta`. Where it is 1000 only `epsilon` counts, unless the entropy of a place is above 6.9 nats.
+/// The largest `delta`. Where it is 1000 only `epsilon` counts, unless the entropy of a place is above 6.9
+/// nats.
 const DELTA: f64 = 1_000.0;
 
 /// Takes the field: an object whose bounds are those of Medusa unless the request says otherwise.

@@ -7,8 +7,8 @@ use crate::wire::fields::{Fields, Problems};
 use crate::wire::tools::Calls;
 
 impl Generation {
-    /// Takes what models write where schemas leave a choice, and puts it on the schemas of the answer, of tools and of
-    /// monitors.
+    /// Takes what models write where schemas leave a choice, and puts it on the schemas of the answer, of
+    /// tools and of monitors.
     pub fn settle_writing(
         &mut self,
         fields: &mut Fields,

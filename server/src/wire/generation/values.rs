@@ -1,5 +1,5 @@
-//! Fields that mean the same wherever they stand: in a request that generates, and in the part of one that does so beside something
-//! else.
+//! Fields that mean the same wherever they stand: in a request that generates, and in the part of one that
+//! does so beside something else.
 
 use std::time::Duration;
 

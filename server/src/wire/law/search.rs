@@ -1,5 +1,5 @@
-//! The search that a request asks for instead of a law: the field `search`, a word or an object with parameters, or the fields of
-//! a beam search as vLLM has them.
+//! The search that a request asks for instead of a law: the field `search`, a word or an object with
+//! parameters, or the fields of a beam search as vLLM has them.
 
 use lexiform_engine::Search as Engine;
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ const WIDTH: (i64, usize) = (32, 4);
 const GROUPS: usize = 2;
 /// What a token costs in nats for each time that an earlier group took it, at most and by default.
 const DIVERSITY: (f64, f64) = (100.0, 0.5);
-/// The most rows of an exact search, and those it has unless the request says otherwise; the same of open prefixes. Each takes about
-/// a kilobyte of the service.
+/// The most rows of an exact search, and those it has unless the request says otherwise; the same of open
+/// prefixes. Each takes about a kilobyte of the service.
 const ROWS: (i64, usize) = (10_000, 1_000);
 /// What a token of the shortest completion costs in nats, at most and by default.
 const DISTANCE_WEIGHT: (f64, f64) = (100.0, 0.5);
@@ -21,7 +21,8 @@ const DISTANCE_WEIGHT: (f64, f64) = (100.0, 0.5);
 const LOOK_AHEAD: i64 = 16;
 /// The most trials, and those there are unless the request says otherwise.
 const TRIALS: (i64, usize) = (16, 5);
-/// The entropies in nats up to which there is one trial and from which on there are all, unless the request says otherwise.
+/// The entropies in nats up to which there is one trial and from which on there are all, unless the request
+/// says otherwise.
 const ENTROPIES: (f64, f64) = (0.5, 1.5);
 /// The greatest entropy that can be named, that of more tokens than any vocabulary has.
 const MOST_ENTROPY: f64 = 20.0;
@@ -32,7 +33,7 @@ const PHRASES: (usize, usize) = (16, 64);
 
 /// The searches by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SearchName {
     Beam,
     BestFirstBeam,
     DiverseBeam,
@@ -42,41 +43,41 @@ enum Kind {
     Cntp,
 }
 
-const KINDS: [(&str, Kind); 7] = [
-    ("beam", Kind::Beam),
-    ("best_first_beam", Kind::BestFirstBeam),
-    ("diverse_beam", Kind::DiverseBeam),
-    ("k_best", Kind::KBest),
-    ("dynamic_beam", Kind::DynamicBeam),
-    ("a_star_esque", Kind::AStarEsque),
-    ("cntp", Kind::Cntp),
+const KINDS: [(&str, SearchName); 7] = [
+    ("beam", SearchName::Beam),
+    ("best_first_beam", SearchName::BestFirstBeam),
+    ("diverse_beam", SearchName::DiverseBeam),
+    ("k_best", SearchName::KBest),
+    ("dynamic_beam", SearchName::DynamicBeam),
+    ("a_star_esque", SearchName::AStarEsque),
+    ("cntp", SearchName::Cntp),
 ];
 
 /// Searches that follow a number of prefixes.
-const BEAMS: &[Kind] = &[
-    Kind::Beam,
-    Kind::BestFirstBeam,
-    Kind::DiverseBeam,
-    Kind::DynamicBeam,
-    Kind::AStarEsque,
+const BEAMS: &[SearchName] = &[
+    SearchName::Beam,
+    SearchName::BestFirstBeam,
+    SearchName::DiverseBeam,
+    SearchName::DynamicBeam,
+    SearchName::AStarEsque,
 ];
 
 /// Parameters, with the kinds that have them.
-const PARAMETERS: [(&str, &[Kind]); 14] = [
+const PARAMETERS: [(&str, &[SearchName]); 14] = [
     ("width", BEAMS),
     ("length_penalty", BEAMS),
-    ("patience", &[Kind::Beam]),
-    ("groups", &[Kind::DiverseBeam]),
-    ("diversity", &[Kind::DiverseBeam]),
-    ("max_rows", &[Kind::KBest]),
-    ("max_frontier", &[Kind::KBest]),
-    ("must_contain", &[Kind::DynamicBeam]),
-    ("distance_weight", &[Kind::AStarEsque]),
-    ("look_ahead", &[Kind::AStarEsque]),
-    ("trials", &[Kind::Cntp]),
-    ("low_entropy", &[Kind::Cntp]),
-    ("high_entropy", &[Kind::Cntp]),
-    ("trial_tokens", &[Kind::Cntp]),
+    ("patience", &[SearchName::Beam]),
+    ("groups", &[SearchName::DiverseBeam]),
+    ("diversity", &[SearchName::DiverseBeam]),
+    ("max_rows", &[SearchName::KBest]),
+    ("max_frontier", &[SearchName::KBest]),
+    ("must_contain", &[SearchName::DynamicBeam]),
+    ("distance_weight", &[SearchName::AStarEsque]),
+    ("look_ahead", &[SearchName::AStarEsque]),
+    ("trials", &[SearchName::Cntp]),
+    ("low_entropy", &[SearchName::Cntp]),
+    ("high_entropy", &[SearchName::Cntp]),
+    ("trial_tokens", &[SearchName::Cntp]),
 ];
 
 /// What asks for a beam search as vLLM has it.
@@ -129,18 +130,18 @@ impl Search {
 
     /// Whether its answers are drawn.
     pub fn draws(&self) -> bool {
-        self.kind() == Kind::Cntp
+        self.kind() == SearchName::Cntp
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> SearchName {
         match self.search {
-            Engine::Beam { .. } => Kind::Beam,
-            Engine::BestFirstBeam { .. } => Kind::BestFirstBeam,
-            Engine::DiverseBeam { .. } => Kind::DiverseBeam,
-            Engine::KBest { .. } => Kind::KBest,
-            Engine::DynamicBeam { .. } => Kind::DynamicBeam,
-            Engine::AStarEsque { .. } => Kind::AStarEsque,
-            Engine::Cntp { .. } => Kind::Cntp,
+            Engine::Beam { .. } => SearchName::Beam,
+            Engine::BestFirstBeam { .. } => SearchName::BestFirstBeam,
+            Engine::DiverseBeam { .. } => SearchName::DiverseBeam,
+            Engine::KBest { .. } => SearchName::KBest,
+            Engine::DynamicBeam { .. } => SearchName::DynamicBeam,
+            Engine::AStarEsque { .. } => SearchName::AStarEsque,
+            Engine::Cntp { .. } => SearchName::Cntp,
         }
     }
 
@@ -186,7 +187,7 @@ impl Search {
             }
             (false, Some(temperature)) if temperature > 0.0 && temperature != 1.0 => {
                 let what = match self.kind() {
-                    Kind::Beam => "a beam search",
+                    SearchName::Beam => "a beam search",
                     _ => "a search",
                 };
                 let message = format!(
@@ -199,7 +200,7 @@ impl Search {
     }
 }
 
-fn word(kind: Kind) -> &'static str {
+fn word(kind: SearchName) -> &'static str {
     let found = KINDS.iter().find(|(_, other)| *other == kind);
     found.map_or("beam", |(word, _)| word)
 }
@@ -257,7 +258,7 @@ fn of_field(value: Value, problems: &mut Problems) -> Option<Search> {
             );
         }
     }
-    if kind == Kind::DynamicBeam && read.must_contain.is_empty() && !given[7] {
+    if kind == SearchName::DynamicBeam && read.must_contain.is_empty() && !given[7] {
         problems.invalid(
             "search.must_contain",
             "expected the phrases that an answer must contain",
@@ -316,7 +317,7 @@ impl Parameters {
         }
     }
 
-    fn search(self, kind: Kind) -> Search {
+    fn search(self, kind: SearchName) -> Search {
         let Parameters {
             width,
             length_penalty,
@@ -333,37 +334,37 @@ impl Parameters {
             must_contain,
         } = self;
         let search = match kind {
-            Kind::Beam => Engine::Beam {
+            SearchName::Beam => Engine::Beam {
                 width,
                 length_penalty,
                 patience,
             },
-            Kind::BestFirstBeam => Engine::BestFirstBeam {
+            SearchName::BestFirstBeam => Engine::BestFirstBeam {
                 width,
                 length_penalty,
             },
-            Kind::DiverseBeam => Engine::DiverseBeam {
+            SearchName::DiverseBeam => Engine::DiverseBeam {
                 width,
                 groups,
                 diversity,
                 length_penalty,
             },
-            Kind::KBest => Engine::KBest {
+            SearchName::KBest => Engine::KBest {
                 max_rows,
                 max_frontier,
             },
-            Kind::DynamicBeam => Engine::DynamicBeam {
+            SearchName::DynamicBeam => Engine::DynamicBeam {
                 width,
                 length_penalty,
                 must_contain: Vec::new(),
             },
-            Kind::AStarEsque => Engine::AStarEsque {
+            SearchName::AStarEsque => Engine::AStarEsque {
                 width,
                 length_penalty,
                 distance_weight,
                 look_ahead,
             },
-            Kind::Cntp => Engine::Cntp {
+            SearchName::Cntp => Engine::Cntp {
                 trials,
                 low_entropy,
                 high_entropy,

@@ -11,7 +11,7 @@ pub(super) struct BadText {
 
 /// The text between two quotes.
 pub(super) fn unquote(inside: &str) -> Result<String, Vec<BadText>> {
-    let mut reader = Reader { text: inside, at: 0 };
+    let mut reader = EscapeReader { text: inside, at: 0 };
     let (mut text, mut bad) = (String::new(), Vec::new());
     while let Some(character) = reader.next(false) {
         match character {
@@ -25,7 +25,7 @@ pub(super) fn unquote(inside: &str) -> Result<String, Vec<BadText>> {
 /// The characters of what stands between two brackets.
 pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
     let negated = inside.starts_with('^');
-    let mut reader = Reader {
+    let mut reader = EscapeReader {
         text: inside,
         at: usize::from(negated),
     };
@@ -56,12 +56,12 @@ pub(super) fn point(digits: &str) -> Option<char> {
     u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
 }
 
-struct Reader<'a> {
+struct EscapeReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl EscapeReader<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }

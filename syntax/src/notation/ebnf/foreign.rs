@@ -1,6 +1,8 @@
-//! What stands where a grammar stops to be one of ours, if another notation has it: its name, and how the same is written here.
+//! What stands where a grammar stops to be one of ours, if another notation has it: its name, and how the
+//! same is written here.
 //!
-//! This is asked only after the parser has failed, so that it can say something better and never refuse anything.
+//! This is asked only after the parser has failed, so that it can say something better and never refuse
+//! anything.
 
 use super::lexemes::{Kind, Lexemes, is_name};
 

@@ -1,8 +1,8 @@
-//! The lexemes of a grammar text, found without a parser: for what must be known before one runs, and for what a parse tree no
-//! longer shows, such as whether two parts touch.
+//! The lexemes of a grammar text, found without a parser: for what must be known before one runs, and for
+//! what a parse tree no longer shows, such as whether two parts touch.
 //!
-//! Quotes, classes, expressions and comments are read as `ebnf.pest` reads them. One that is not closed runs to the end of the text;
-//! the parser goes no further there either.
+//! Quotes, classes, expressions and comments are read as `ebnf.pest` reads them. One that is not closed runs
+//! to the end of the text; the parser goes no further there either.
 
 /// What a lexeme is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

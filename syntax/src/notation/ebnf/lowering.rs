@@ -17,7 +17,7 @@ use lexiform_automata::limits::Limits;
 const SMALL_COUNT: u32 = 64;
 
 /// Brackets and operators nest at most this deep, whatever `nesting` allows: later passes recurse.
-const DEEPEST: usize = 1_000;
+const MOST_NESTING: usize = 1_000;
 
 /// Lowers all definitions, or reports everything that is wrong with them.
 pub(super) fn lower<'a>(
@@ -83,8 +83,8 @@ enum Item {
     Expr(Nested),
 }
 
-/// An expression, and how deep it nests: one level for each pair of brackets around a part, and one for each operator
-/// behind a part. The passes after this one recurse at most twice as deep.
+/// An expression, and how deep it nests: one level for each pair of brackets around a part, and one for each
+/// operator behind a part. The passes after this one recurse at most twice as deep.
 #[derive(Clone, Copy)]
 struct Nested {
     expr: ExprId,
@@ -114,9 +114,10 @@ impl Lowering<'_> {
         self.too_large.take().into_iter().chain(placed).collect()
     }
 
-    /// One level around an expression, by what stands at `offset`. What is too deep is reported once and left out.
+    /// One level around an expression, by what stands at `offset`. What is too deep is reported once and left
+    /// out.
     fn deeper(&mut self, expr: ExprId, inside: usize, offset: usize) -> Nested {
-        let (depth, limit) = (inside + 1, self.limits.nesting.min(DEEPEST));
+        let (depth, limit) = (inside + 1, self.limits.nesting.min(MOST_NESTING));
         if depth <= limit {
             return Nested { expr, depth };
         }

@@ -1,4 +1,5 @@
-//! What reads without an error here and means something else in another notation: it is refused, and never read in silence.
+//! What reads without an error here and means something else in another notation: it is refused, and never
+//! read in silence.
 //!
 //! ```text
 //!   root = "a" , [ digit ] ;       ISO 14977, Lark and ABNF: perhaps a digit       here: one of the letters of "digit", or a blank
@@ -6,8 +7,9 @@
 //!   ?value: "x"                    Lark: a rule that is inlined                    here: a `?` after the part before
 //! ```
 //!
-//! Rules that are written with `::=` are those of the W3C and of GBNF, which mean the same as here; of the others it is not known
-//! whose they are. A reading is refused where both are possible, so that a grammar that compiles means what it says here.
+//! Rules that are written with `::=` are those of the W3C and of GBNF, which mean the same as here; of the
+//! others it is not known whose they are. A reading is refused where both are possible, so that a grammar
+//! that compiles means what it says here.
 
 use foldhash::{HashSet, HashSetExt};
 

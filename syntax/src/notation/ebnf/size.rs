@@ -10,7 +10,8 @@ pub(super) fn bytes_of_tree(text: &str) -> usize {
     tokens(text).saturating_mul(TOKEN_BYTES)
 }
 
-/// How many names, quoted texts, classes and signs there are. A `::=` stands for the pairs of a whole rule, and counts as three.
+/// How many names, quoted texts, classes and signs there are. A `::=` stands for the pairs of a whole rule,
+/// and counts as three.
 fn tokens(text: &str) -> usize {
     let counts = Lexemes::new(text).map(|lexeme| match lexeme.kind {
         Kind::Define => lexeme.end - lexeme.start,

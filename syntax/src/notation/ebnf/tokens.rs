@@ -1,4 +1,5 @@
-//! The parser that pest makes of `ebnf.pest`: one rule for each kind of token and phrase, and what messages call it.
+//! The parser that pest makes of `ebnf.pest`: one rule for each kind of token and phrase, and what messages
+//! call it.
 
 #[allow(missing_docs, unreachable_pub)]
 mod generated {

@@ -29,8 +29,8 @@ pub(super) fn callees(cfg: &Cfg, id: ExprId) -> Vec<RuleId> {
     callees
 }
 
-/// The rules in an order in which each comes behind all that it calls but itself. Rules for which there is none call
-/// each other in a circle, or call such rules, and are left out.
+/// The rules in an order in which each comes behind all that it calls but itself. Rules for which there is
+/// none call each other in a circle, or call such rules, and are left out.
 pub(super) fn callees_first(cfg: &Cfg) -> Vec<RuleId> {
     let mut callers = vec![Vec::new(); cfg.rules.len()];
     let mut missing = vec![0usize; cfg.rules.len()];

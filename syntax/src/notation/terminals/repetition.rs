@@ -5,8 +5,8 @@
 //!   ws     ::= " " ws | ""            ─►     ws     ::= " "*
 //! ```
 //!
-//! What stands before a call at the end may come any number of times before all else, and what stands behind a call at
-//! the beginning any number of times behind it.
+//! What stands before a call at the end may come any number of times before all else, and what stands behind
+//! a call at the beginning any number of times behind it.
 
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};
 

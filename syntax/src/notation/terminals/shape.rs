@@ -22,7 +22,8 @@ pub(super) struct Shape {
     first: u128,
 }
 
-/// More characters of ASCII than this at one place are many: the digits and letters of hexadecimal numbers are few.
+/// More characters of ASCII than this at one place are many: the digits and letters of hexadecimal numbers
+/// are few.
 const FEW_CHARACTERS: u32 = 24;
 
 impl Shape {

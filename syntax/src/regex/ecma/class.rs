@@ -157,7 +157,8 @@ impl Cursor {
                 start + 1,
                 "the first character of a range comes after its last",
             )),
-            // Annex B, which is the language without the flag `u`: with a class at one end, the hyphen stands for itself.
+            // Annex B, which is the language without the flag `u`: with a class at one end, the hyphen stands
+            // for itself.
             (first, last) => {
                 self.add_ranges(&first.into_set(), ranges)?;
                 self.add_ranges(&last.into_set(), ranges)?;

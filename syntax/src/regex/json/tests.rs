@@ -170,7 +170,7 @@ fn canonically_each_character_has_one_spelling() {
             numbered(c, true),
             format!("\\{c}"),
         ];
-        let short = SHORT.iter().find(|(escaped, _)| *escaped == c);
+        let short = SHORT_ESCAPES.iter().find(|(escaped, _)| *escaped == c);
         let short = short.map(|(_, letter)| format!("\\{letter}"));
         let mut all: Vec<String> = spellings.into_iter().chain(short).collect();
         all.sort();

@@ -1,7 +1,7 @@
 //! Arrays of a shape: the ways of each place, and what tells their items apart.
 //!
-//! A demand on some items may be met at any place from which it holds, so every such place has ways that meet it and ways
-//! that do not.
+//! A demand on some items may be met at any place from which it holds, so every such place has ways that meet
+//! it and ways that do not.
 
 use crate::schema::forms::{Array, GoalId, MOST_WISHES, Way};
 use crate::schema::normal::Algebra;

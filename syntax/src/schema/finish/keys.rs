@@ -99,7 +99,8 @@ impl Algebra<'_> {
         Keys { named, classes }
     }
 
-    /// Pays for what is said of this number of names: each is looked up in all maps, and compared with all patterns.
+    /// Pays for what is said of this number of names: each is looked up in all maps, and compared with all
+    /// patterns.
     fn may_look_at(&mut self, shape: &ObjectShape, names: usize) -> bool {
         let node = shape.maps.iter().find_map(|map| map.any_node());
         let patterns: usize = shape.maps.iter().map(|map| map.patterns.len()).sum();
@@ -162,7 +163,8 @@ impl Algebra<'_> {
         })
     }
 
-    /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is silent.
+    /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is
+    /// silent.
     fn key_shapes(&mut self, shape: &ObjectShape) -> Vec<StringShape> {
         if shape.names.is_empty() {
             return vec![StringShape::default()];
@@ -331,8 +333,8 @@ impl Algebra<'_> {
         Ok(move |left, right| shared.as_ref().is_none_or(|pairs| pairs.contains(&(left, right))))
     }
 
-    /// The pairs of patterns that are not known to be apart; an error where they are many. Asked for by each of the
-    /// thousand shapes that a goal may have, which mostly have the same patterns.
+    /// The pairs of patterns that are not known to be apart; an error where they are many. Asked for by each
+    /// of the thousand shapes that a goal may have, which mostly have the same patterns.
     fn pairs_together(&mut self, patterns: &[TextSet]) -> Result<Rc<Pairs>, ()> {
         // Each of the patterns makes a class of keys, which is compared with all of them.
         if !self.texts.may_compare(patterns.len() * patterns.len() / 16) {

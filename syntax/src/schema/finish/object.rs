@@ -40,8 +40,8 @@ impl Algebra<'_> {
         self.with_ways(&shape, keys)
     }
 
-    /// Meets a demand for some key of which only one key is a candidate, and it has a name. `None` where a demand has
-    /// no candidate.
+    /// Meets a demand for some key of which only one key is a candidate, and it has a name. `None` where a
+    /// demand has no candidate.
     fn place_key(&mut self, shape: &mut ObjectShape, keys: &Keys) -> Option<Placed> {
         for at in 0..shape.some.len() {
             let wanted = |meets: Meets| meets >> at & 1 == 1;

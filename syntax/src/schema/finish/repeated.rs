@@ -1,13 +1,15 @@
 //! Arrays that have some two equal items: the denial of `uniqueItems`.
 //!
-//! There is one alternative for each value that may come twice, which demands two items of that value, like `contains`
-//! with `minContains: 2`. The items may be anywhere, in any spelling, and of any kind. Where items have too many values
-//! to list them, a few plain ones are tried, and a note says at the keyword that others are left out.
+//! There is one alternative for each value that may come twice, which demands two items of that value, like
+//! `contains` with `minContains: 2`. The items may be anywhere, in any spelling, and of any kind. Where items
+//! have too many values to list them, a few plain ones are tried, and a note says at the keyword that others
+//! are left out.
 //!
 //! # Why values are listed
 //!
-//! A machine that remembers the items written so far can see any scalar come again. It took a kind of frame of its own
-//! and branches in 24 files; no schema of the collections that were looked at denies `uniqueItems`.
+//! A machine that remembers the items written so far can see any scalar come again. It took a kind of frame
+//! of its own and branches in 24 files; no schema of the collections that were looked at denies
+//! `uniqueItems`.
 
 use std::rc::Rc;
 
@@ -27,7 +29,7 @@ const MANY_VALUES: &str =
 
 /// What is collected of an array with equal items.
 #[derive(Default)]
-struct Plan {
+struct RepeatedValues {
     /// The values that are wanted twice, one by one.
     values: Vec<Literal>,
     /// Why there may be other arrays with equal items, if there may.
@@ -62,8 +64,8 @@ impl Algebra<'_> {
         arrays
     }
 
-    fn plan_repeated(&mut self, shape: &ArrayShape) -> Plan {
-        let mut plan = Plan::default();
+    fn plan_repeated(&mut self, shape: &ArrayShape) -> RepeatedValues {
+        let mut plan = RepeatedValues::default();
         let most = usize::try_from(shape.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let mut endless = 0;
         for place in shape.prefix.iter().take(most) {
@@ -86,7 +88,8 @@ impl Algebra<'_> {
         plan
     }
 
-    /// Values among which are all that satisfy the literals, each as a schema; `None` where they are not listed.
+    /// Values among which are all that satisfy the literals, each as a schema; `None` where they are not
+    /// listed.
     fn listed_values(&mut self, literals: &[Literal]) -> Option<Vec<Literal>> {
         let goal = self.goals.intern(literals.to_vec());
         let values = match self.finite_scalars(goal) {

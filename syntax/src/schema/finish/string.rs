@@ -9,7 +9,8 @@ use crate::schema::normal::Algebra;
 use lexiform_automata::error::ProblemKind;
 
 impl Algebra<'_> {
-    /// Brings the demands into one form: of a finite set, those are kept that meet all of them. False where none is left.
+    /// Brings the demands into one form: of a finite set, those are kept that meet all of them. False where
+    /// none is left.
     pub(crate) fn finish_string(&mut self, shape: &mut StringShape, goal: GoalId) -> bool {
         let Some(only) = shape.only.take() else {
             shape.texts.sort_unstable();

@@ -1,7 +1,8 @@
 //! Arrays whose items differ.
 //!
-//! Out of a finite set of scalars each is used once. Where items have their own places, the values of the places are tried
-//! one by one, and what follows them must differ from them. Everything else is left to the spelling of the items.
+//! Out of a finite set of scalars each is used once. Where items have their own places, the values of the
+//! places are tried one by one, and what follows them must differ from them. Everything else is left to the
+//! spelling of the items.
 
 use std::rc::Rc;
 
@@ -40,8 +41,8 @@ impl Algebra<'_> {
             .collect()
     }
 
-    /// Notes how arrays and objects are told apart, if there are some among the items. That numbers and strings have one
-    /// spelling leaves no value out.
+    /// Notes how arrays and objects are told apart, if there are some among the items. That numbers and
+    /// strings have one spelling leaves no value out.
     fn note_spellings(&mut self, items: GoalId, node: NodeId) {
         // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
         let normal = self.nested_normal(items);

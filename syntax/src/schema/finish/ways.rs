@@ -1,7 +1,7 @@
 //! The ways in which a part may meet demands on how many parts satisfy something.
 //!
-//! "Some item is a string" is no demand on any one item. Each item then has two ways: to be what it must be anyway, or to
-//! be that and a string, which meets the demand. Which way an item goes is left to the text.
+//! "Some item is a string" is no demand on any one item. Each item then has two ways: to be what it must be
+//! anyway, or to be that and a string, which meets the demand. Which way an item goes is left to the text.
 //!
 //! ```text
 //!   items: A    contains: B           way 1: A          meets nothing

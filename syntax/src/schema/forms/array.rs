@@ -1,4 +1,5 @@
-//! Sets of arrays: goals by place, a goal for the rest, counts, and demands that *some* items satisfy something.
+//! Sets of arrays: goals by place, a goal for the rest, counts, and demands that *some* items satisfy
+//! something.
 
 use crate::schema::node::NodeId;
 use lexiform_automata::grammar::Demand as Count;

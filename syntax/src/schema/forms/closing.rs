@@ -1,10 +1,11 @@
 //! Closing objects: those that list their keys lose the classes of keys of which nothing is said.
 //!
-//! The last step before the forms are written, because only finished forms know all that is said of one object. The algebra
-//! before it compares and denies schemas as they are: two objects that share no value when both are closed may share one
-//! that a `oneOf` forbids.
+//! The last step before the forms are written, because only finished forms know all that is said of one
+//! object. The algebra before it compares and denies schemas as they are: two objects that share no value
+//! when both are closed may share one that a `oneOf` forbids.
 //!
-//! An object that has a value keeps one: where it would have none without the keys that nothing lists, it stays open.
+//! An object that has a value keeps one: where it would have none without the keys that nothing lists, it
+//! stays open.
 
 use std::rc::Rc;
 
@@ -15,11 +16,12 @@ use super::goal::GoalId;
 use super::object::{Closing, Object, RestClass};
 use super::productive::{object_has_value, settle};
 
-/// How often the objects are looked through for those that have to stay open. After that, all that have no value do.
+/// How often the objects are looked through for those that have to stay open. After that, all that have no
+/// value do.
 const MOST_ROUNDS: usize = 64;
 
 /// What was taken from an object to close it.
-struct Cut {
+struct CutObject {
     goal: GoalId,
     /// The object's place in the form of the goal.
     at: usize,
@@ -27,7 +29,7 @@ struct Cut {
     classes: Vec<RestClass>,
 }
 
-impl Cut {
+impl CutObject {
     fn object<'n>(&self, normals: &'n [Rc<Normal>]) -> &'n Object {
         &normals[self.goal.index()].objects[self.at]
     }
@@ -63,7 +65,7 @@ pub(crate) fn close(normals: &mut [Rc<Normal>], reached: &[GoalId], cancel: &Can
     let mut found = vec![false; normals.len()];
     for round in 0.. {
         settle(normals, reached, &mut found, cancel);
-        let (needed, kept): (Vec<Cut>, Vec<Cut>) = cuts
+        let (needed, kept): (Vec<CutObject>, Vec<CutObject>) = cuts
             .into_iter()
             .partition(|cut| cut.is_needed(normals, &found, round));
         cuts = kept;
@@ -79,7 +81,7 @@ pub(crate) fn close(normals: &mut [Rc<Normal>], reached: &[GoalId], cancel: &Can
 }
 
 /// Takes from all objects that are to be closed the classes of keys of which nothing is said.
-fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<Cut> {
+fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<CutObject> {
     let mut cuts = Vec::new();
     for &goal in reached {
         let normal = &mut normals[goal.index()];
@@ -89,7 +91,7 @@ fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<Cut> {
         for (at, object) in Rc::make_mut(normal).objects.iter_mut().enumerate() {
             if let Some(closing) = object.closing.take() {
                 let classes = object.rest.split_off(closing.matched);
-                cuts.push(Cut {
+                cuts.push(CutObject {
                     goal,
                     at,
                     closing,

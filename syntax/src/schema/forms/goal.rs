@@ -1,7 +1,7 @@
 //! Goals: what a value has to satisfy, as a set of schemas of the source, each affirmed or denied.
 //!
-//! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many sets, so a
-//! recursive schema has finitely many goals and every later stage is a loop over a list.
+//! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many
+//! sets, so a recursive schema has finitely many goals and every later stage is a loop over a list.
 
 use std::rc::Rc;
 
@@ -50,7 +50,8 @@ impl GoalId {
 pub(crate) struct Goals {
     goals: Vec<Rc<[Literal]>>,
     known: HashMap<Rc<[Literal]>, GoalId>,
-    /// The goals of one schema that is affirmed, by its number, as far as they were met. Most goals are of that kind.
+    /// The goals of one schema that is affirmed, by its number, as far as they were met. Most goals are of
+    /// that kind.
     alone: Vec<Option<GoalId>>,
     /// The bytes of these.
     held: Account,

@@ -1,7 +1,8 @@
 //! Sets of objects: named keys with goals, and disjoint classes of the other keys with goals.
 //!
-//! Several schemas may speak about one key: by its name, through patterns, or because it is "additional" to what they
-//! name. A finished object has, for every key, exactly one goal that is the conjunction of all they say:
+//! Several schemas may speak about one key: by its name, through patterns, or because it is "additional" to
+//! what they name. A finished object has, for every key, exactly one goal that is the conjunction of all they
+//! say:
 //!
 //! ```text
 //!   named keys        each by itself: what every map says of it
@@ -38,8 +39,8 @@ pub(crate) struct Object {
 pub(crate) struct Closing {
     /// The schemas whose `properties` list the keys.
     pub(crate) lists: Rc<[NodeId]>,
-    /// How many classes of the other keys, from the first on, match a pattern of the schema. Nothing is said of the keys of
-    /// the classes behind them.
+    /// How many classes of the other keys, from the first on, match a pattern of the schema. Nothing is said
+    /// of the keys of the classes behind them.
     pub(crate) matched: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Which goals have a value: a least fixed point over the goals of the parts.
 //!
-//! A recursive schema such as "an object that must hold another like itself" has no finite value; its goal never
-//! becomes productive. Whether a regular set of strings is empty is left to the automata.
+//! A recursive schema such as "an object that must hold another like itself" has no finite value; its goal
+//! never becomes productive. Whether a regular set of strings is empty is left to the automata.
 
 use std::rc::Rc;
 
@@ -46,7 +46,8 @@ fn has_value(normal: &Normal, found: &[bool]) -> bool {
             .any(|object| object_has_value(object, found))
 }
 
-/// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the machine.
+/// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the
+/// machine.
 fn array_has_value(array: &Array, found: &[bool]) -> bool {
     let live = |ways: &Vec<Way>| ways.iter().any(|way| found[way.goal.index()]);
     let leading = array
@@ -65,7 +66,8 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
         )
 }
 
-/// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the machine.
+/// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the
+/// machine.
 pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
     let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
     let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;

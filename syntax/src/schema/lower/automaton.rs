@@ -1,9 +1,9 @@
 //! Multiples: an automaton over the digits of a plain decimal number, written as rules.
 //!
-//! A state holds what the digits so far say: the residue of the number (scaled so that every step is whole), how many
-//! fractional digits were read, and how the number compares with each bound. The states that can still lead to a number of
-//! the set become rules, one digit each: `r5: [27] r0 | [38] r1 | …`. The last rule is a tail call, so the machine keeps no
-//! stack for them.
+//! A state holds what the digits so far say: the residue of the number (scaled so that every step is whole),
+//! how many fractional digits were read, and how the number compares with each bound. The states that can
+//! still lead to a number of the set become rules, one digit each: `r5: [27] r0 | [38] r1 | …`. The last rule
+//! is a tail call, so the machine keeps no stack for them.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ const MOST_STATES: usize = 20_000;
 type Edges = Vec<Vec<(u8, usize)>>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Phase {
+enum ReadPhase {
     Start,
     Minus,
     /// A single zero before the point.
@@ -35,7 +35,7 @@ enum Phase {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct State {
-    phase: Phase,
+    phase: ReadPhase,
     negative: bool,
     residue: u64,
     /// Fractional digits read, up to the finest step.
@@ -178,7 +178,7 @@ impl<'s> Table<'s> {
 
     fn start(&self) -> State {
         State {
-            phase: Phase::Start,
+            phase: ReadPhase::Start,
             negative: false,
             residue: 0,
             places: 0,
@@ -219,26 +219,28 @@ impl<'s> Table<'s> {
         Ok((states, edges))
     }
 
-    /// Whether nothing is written behind the last digit that the steps need, and no sign before a zero that is whole.
+    /// Whether nothing is written behind the last digit that the steps need, and no sign before a zero that
+    /// is whole.
     fn is_short(&self) -> bool {
         self.numbers == Numbers::Double && self.step.is_some() && self.shape.plain != Some(false)
     }
 
     fn next(&self, state: &State, byte: u8) -> Option<State> {
         if self.is_short() {
-            let over = state.places == self.places && matches!(state.phase, Phase::Point | Phase::Fraction);
-            let whole =
-                self.shape.is_in_digits() && (byte == b'.' || state.phase == Phase::Minus && byte == b'0');
+            let over =
+                state.places == self.places && matches!(state.phase, ReadPhase::Point | ReadPhase::Fraction);
+            let whole = self.shape.is_in_digits()
+                && (byte == b'.' || state.phase == ReadPhase::Minus && byte == b'0');
             if over || whole {
                 return None;
             }
         }
         let phase = match (state.phase, byte) {
-            (Phase::Start, b'-') => Phase::Minus,
-            (Phase::Start | Phase::Minus, b'0') => Phase::Zero,
-            (Phase::Start | Phase::Minus | Phase::Whole, b'0'..=b'9') => Phase::Whole,
-            (Phase::Zero | Phase::Whole, b'.') if self.shape.plain != Some(true) => Phase::Point,
-            (Phase::Point | Phase::Fraction, b'0'..=b'9') => Phase::Fraction,
+            (ReadPhase::Start, b'-') => ReadPhase::Minus,
+            (ReadPhase::Start | ReadPhase::Minus, b'0') => ReadPhase::Zero,
+            (ReadPhase::Start | ReadPhase::Minus | ReadPhase::Whole, b'0'..=b'9') => ReadPhase::Whole,
+            (ReadPhase::Zero | ReadPhase::Whole, b'.') if self.shape.plain != Some(true) => ReadPhase::Point,
+            (ReadPhase::Point | ReadPhase::Fraction, b'0'..=b'9') => ReadPhase::Fraction,
             _ => return None,
         };
         let mut next = State {
@@ -249,7 +251,7 @@ impl<'s> Table<'s> {
         match (byte, phase) {
             (b'-', _) => {}
             (b'.', _) => self.reach_point(&mut next),
-            (_, Phase::Fraction) => self.fraction_digit(&mut next, byte),
+            (_, ReadPhase::Fraction) => self.fraction_digit(&mut next, byte),
             _ => self.whole_digit(&mut next, byte),
         }
         Some(next)
@@ -278,8 +280,8 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A residue that the same steps divide: once the finest of them is read nothing else of it matters. It is their
-    /// least common multiple, because a step that divides it divides what they all divide.
+    /// A residue that the same steps divide: once the finest of them is read nothing else of it matters. It
+    /// is their least common multiple, because a step that divides it divides what they all divide.
     fn alike(&self, residue: u64) -> u64 {
         let steps = self.step.iter().chain(&self.not_steps);
         let dividing = steps.filter(|&&step| residue.is_multiple_of(step));
@@ -317,10 +319,13 @@ impl<'s> Table<'s> {
     }
 
     fn accepts(&self, state: &State) -> bool {
-        if !matches!(state.phase, Phase::Zero | Phase::Whole | Phase::Fraction) {
+        if !matches!(
+            state.phase,
+            ReadPhase::Zero | ReadPhase::Whole | ReadPhase::Fraction
+        ) {
             return false;
         }
-        if self.shape.plain == Some(false) && state.phase != Phase::Fraction {
+        if self.shape.plain == Some(false) && state.phase != ReadPhase::Fraction {
             return false;
         }
         let residue = (state.places..self.places).fold(state.residue, |residue, _| self.shift(residue, b'0'));
@@ -365,7 +370,7 @@ impl<'s> Table<'s> {
 
     fn magnitude_order(&self, state: &State, at: usize) -> Ordering {
         let (compared, value) = (state.compared[at], &self.values[at]);
-        if state.phase != Phase::Fraction {
+        if state.phase != ReadPhase::Fraction {
             let rest = if value.fraction.is_empty() {
                 Ordering::Equal
             } else {

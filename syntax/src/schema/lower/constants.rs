@@ -9,8 +9,9 @@ use crate::schema::text::hir::{any, concat, nothing, optional, plus, repeat, sta
 use super::digits::{sign, signed_exponent_equal, zeros};
 use super::numeral::{e, exponent, zero};
 
-/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton of many
-/// bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were refused.
+/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton
+/// of many bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were
+/// refused.
 pub(super) fn constants(values: &[Decimal], plain: Option<bool>, numbers: Numbers) -> Hir {
     let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
@@ -70,8 +71,8 @@ fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
     concat([sign, any([magnitude, scientific_spellings(value)])])
 }
 
-/// The spellings of one value that a program needs: all digits without needless zeros, and an exponent where the value is
-/// very large or small.
+/// The spellings of one value that a program needs: all digits without needless zeros, and an exponent where
+/// the value is very large or small.
 fn needed(value: &Decimal, plain: Option<bool>) -> Hir {
     if value.is_zero() {
         return text("0");

@@ -1,4 +1,5 @@
-//! Fractions, signs, and digits compared with a limit, as regular expressions: the parts that languages of numbers are made of.
+//! Fractions, signs, and digits compared with a limit, as regular expressions: the parts that languages of
+//! numbers are made of.
 
 use regex_syntax::hir::Hir;
 

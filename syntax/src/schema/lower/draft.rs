@@ -1,7 +1,8 @@
 //! Expressions that are put together before they are written down.
 //!
-//! What tells unique items apart is tried in many ways, of which most turn out too large. A draft shares its parts with
-//! those it is made of, so that trying costs nothing; only what is used is written as an expression.
+//! What tells unique items apart is tried in many ways, of which most turn out too large. A draft shares its
+//! parts with those it is made of, so that trying costs nothing; only what is used is written as an
+//! expression.
 
 use std::rc::Rc;
 
@@ -12,10 +13,10 @@ use lexiform_automata::grammar::Expression;
 
 /// An expression made of shared parts.
 #[derive(Clone, Debug)]
-pub(super) struct Draft(Rc<Form>);
+pub(super) struct Draft(Rc<DraftForm>);
 
 #[derive(Debug)]
-enum Form {
+enum DraftForm {
     Whole(Expression),
     Concat(Vec<Draft>),
     Any(Vec<Draft>),
@@ -25,45 +26,45 @@ enum Form {
 impl Draft {
     /// All parts, one after the other.
     pub(super) fn concat(parts: impl IntoIterator<Item = Draft>) -> Draft {
-        Draft(Rc::new(Form::Concat(parts.into_iter().collect())))
+        Draft(Rc::new(DraftForm::Concat(parts.into_iter().collect())))
     }
 
     /// Any one of the ways.
     pub(super) fn any(ways: impl IntoIterator<Item = Draft>) -> Draft {
-        Draft(Rc::new(Form::Any(ways.into_iter().collect())))
+        Draft(Rc::new(DraftForm::Any(ways.into_iter().collect())))
     }
 
     /// The body between `min` and `max` times.
     pub(super) fn repeat(body: Draft, min: u32, max: Option<u32>) -> Draft {
-        Draft(Rc::new(Form::Repeat { body, min, max }))
+        Draft(Rc::new(DraftForm::Repeat { body, min, max }))
     }
 
     /// Whether it is just this expression.
     pub(super) fn is(&self, expression: &Expression) -> bool {
-        matches!(&*self.0, Form::Whole(whole) if whole == expression)
+        matches!(&*self.0, DraftForm::Whole(whole) if whole == expression)
     }
 
     /// The expression. A draft nests as deep as the values it stands for, which is bounded.
     pub(super) fn written(&self) -> Expression {
         match &*self.0 {
-            Form::Whole(expression) => expression.clone(),
+            DraftForm::Whole(expression) => expression.clone(),
             _ => self.hir().into(),
         }
     }
 
     fn hir(&self) -> Hir {
         match &*self.0 {
-            Form::Whole(expression) => Hir::clone(expression),
-            Form::Concat(parts) => hir::concat(parts.iter().map(Draft::hir)),
-            Form::Any(ways) => hir::any(ways.iter().map(Draft::hir)),
-            Form::Repeat { body, min, max } => hir::repeat(body.hir(), *min, *max),
+            DraftForm::Whole(expression) => Hir::clone(expression),
+            DraftForm::Concat(parts) => hir::concat(parts.iter().map(Draft::hir)),
+            DraftForm::Any(ways) => hir::any(ways.iter().map(Draft::hir)),
+            DraftForm::Repeat { body, min, max } => hir::repeat(body.hir(), *min, *max),
         }
     }
 }
 
 impl From<Expression> for Draft {
     fn from(expression: Expression) -> Draft {
-        Draft(Rc::new(Form::Whole(expression)))
+        Draft(Rc::new(DraftForm::Whole(expression)))
     }
 }
 

@@ -1,9 +1,9 @@
 //! A regular language of whole values, in one spelling each, and how such languages are put together.
 //!
-//! Items that must differ are told apart by their text, so the text has to be the same wherever the value is: no choice of
-//! white space, keys in the order of the schema, numbers without exponent, no escape that is not needed. A [`Flat`] is such a
-//! language for a whole object or array: an expression, and further expressions over the same text that must match, too, or
-//! must not.
+//! Items that must differ are told apart by their text, so the text has to be the same wherever the value is:
+//! no choice of white space, keys in the order of the schema, numbers without exponent, no escape that is not
+//! needed. A [`Flat`] is such a language for a whole object or array: an expression, and further expressions
+//! over the same text that must match, too, or must not.
 //!
 //! ```text
 //!   {"id": integer ≥ 10, "tag": string}      expect   \{"id": INTEGER, "tag": STRING\}
@@ -138,7 +138,8 @@ impl Flat {
         }
     }
 
-    /// Whether the members of an object can be written out; each is written once for every member that may come first.
+    /// Whether the members of an object can be written out; each is written once for every member that may
+    /// come first.
     pub(super) fn is_affordable(entries: &[(Flat, bool)]) -> bool {
         let first = entries.iter().take_while(|(_, required)| !required).count() as u64 + 1;
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();
@@ -193,7 +194,8 @@ fn together(list: &[Flat]) -> u64 {
     list.iter().map(|flat| flat.states).fold(0, u64::saturating_add)
 }
 
-/// About how many states an expression becomes. An expression nests as deep as patterns and values do, which is bounded.
+/// About how many states an expression becomes. An expression nests as deep as patterns and values do, which
+/// is bounded.
 fn weight(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,

@@ -15,13 +15,13 @@ use super::writer::Writer;
 use super::{number, numeral};
 
 /// The most objects and arrays inside each other in one language.
-const DEPTH: u32 = 4;
+const FLAT_DEPTH: u32 = 4;
 /// The most members and items that are written out.
 const MEMBERS: usize = 16;
 /// The greatest length of a string that is written out.
 const LENGTH: u64 = 300;
 /// The sizes of the languages that are remembered, together.
-const REMEMBERED: u64 = 200_000;
+const REMEMBERED_SIZES: u64 = 200_000;
 
 impl Writer<'_> {
     /// The ways to space unique items that the options allow.
@@ -36,7 +36,7 @@ impl Writer<'_> {
 
     /// All values of a goal, if they are a small regular language.
     pub(super) fn flat(&mut self, goal: GoalId, style: Style) -> Option<Flat> {
-        self.flat_within(goal, style, DEPTH)
+        self.flat_within(goal, style, FLAT_DEPTH)
     }
 
     fn flat_within(&mut self, goal: GoalId, style: Style, depth: u32) -> Option<Flat> {
@@ -45,7 +45,7 @@ impl Writer<'_> {
         }
         let flat = self.new_flat(goal, style, depth);
         let size = flat.as_ref().map_or(1, Flat::size);
-        if self.flat_sizes.saturating_add(size) <= REMEMBERED {
+        if self.flat_sizes.saturating_add(size) <= REMEMBERED_SIZES {
             self.flat_sizes += size;
             self.flats.insert((goal, style, depth), flat.clone());
         }

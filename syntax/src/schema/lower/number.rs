@@ -1,15 +1,15 @@
 //! Numbers: intervals, steps and finite sets as languages of decimal digits.
 //!
-//! A number whose value does not matter beyond its sign may have any spelling of JSON. Where values are compared, the
-//! spellings are those that are in order digit by digit, which every JSON writer uses:
+//! A number whose value does not matter beyond its sign may have any spelling of JSON. Where values are
+//! compared, the spellings are those that are in order digit by digit, which every JSON writer uses:
 //!
 //! ```text
 //!   plain        12.50   0.001   -7       digits with at most one point
 //!   scientific   1.25e1  1e-05   -7E+0    one digit before the point, not 0
 //! ```
 //!
-//! No regular language has all spellings of such numbers: in `1000…e-3` the exponent counts the digits before it. So
-//! every value can be written, and [`leaves_spellings_out`] tells the report where not in every way.
+//! No regular language has all spellings of such numbers: in `1000…e-3` the exponent counts the digits before
+//! it. So every value can be written, and [`leaves_spellings_out`] tells the report where not in every way.
 //!
 //! Everything is computed on digits, so bounds may have thousands of them.
 
@@ -136,14 +136,15 @@ pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// Whether values are told apart by more than their sign and whether they are zero, which no exponent changes.
+/// Whether values are told apart by more than their sign and whether they are zero, which no exponent
+/// changes.
 fn is_compared(shape: &NumberShape) -> bool {
     let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
     bounds.chain(&shape.except).any(|value| !value.is_zero())
 }
 
-/// Whether some spellings of the numbers of a shape are left out. Those without point and exponent, which draft 4 asks
-/// integers for, are all there.
+/// Whether some spellings of the numbers of a shape are left out. Those without point and exponent, which
+/// draft 4 asks integers for, are all there.
 pub(crate) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     if shape.plain == Some(true) {
         return false;

@@ -1,15 +1,19 @@
-//! How the numbers of JSON are written, as regular expressions: the spellings that sets of numbers are taken out of.
+//! How the numbers of JSON are written, as regular expressions: the spellings that sets of numbers are taken
+//! out of.
 //!
-//! Exponents are kept within what a binary number of 64 bits holds, because most parsers read what is larger as infinity:
+//! Exponents are kept within what a binary number of 64 bits holds, because most parsers read what is larger
+//! as infinity:
 //!
 //! ```text
 //!   one digit before the point     up to e307, and of e308 up to 1.69…e308 and 1.7976931348623157e308
 //!   any others                     up to e99: finite with up to 209 digits before the point
 //! ```
 //!
-//! Exponents of zero and exponents with a minus are never too large, and a constant has the exponent that it has.
+//! Exponents of zero and exponents with a minus are never too large, and a constant has the exponent that it
+//! has.
 //!
-//! Where numbers are written as doubles, at most 17 significant digits are left of that, and an exponent of at most three:
+//! Where numbers are written as doubles, at most 17 significant digits are left of that, and an exponent of
+//! at most three:
 //!
 //! ```text
 //!   digits      0   12   12.5   12345678901234567     17, wherever the point stands
@@ -19,9 +23,10 @@
 //!
 //! Integers are written in at most 20 digits, which every integer of 64 bits is.
 //!
-//! What is asked of a number may need more. Between two different bounds of `n` digits lies a number of `n + 1`, and ten
-//! times as many with each further digit, so that as many digits are allowed as surely suffice. Bounds of which that is a
-//! great many, or which lie beyond the range of doubles, leave all spellings.
+//! What is asked of a number may need more. Between two different bounds of `n` digits lies a number of
+//! `n + 1`, and ten times as many with each further digit, so that as many digits are allowed as surely
+//! suffice. Bounds of which that is a great many, or which lie beyond the range of doubles, leave all
+//! spellings.
 
 use std::sync::OnceLock;
 
@@ -124,8 +129,8 @@ fn scientific() -> Hir {
     any([usual, largest(star(any_digit()))])
 }
 
-/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand after
-/// the first digit after the point.
+/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may
+/// stand after the first digit after the point.
 fn largest(tail: Hir) -> Hir {
     let decimals = any([concat([digit(b'0', b'6'), tail]), text("7976931348623157")]);
     concat([
@@ -145,8 +150,9 @@ fn comparable() -> Hir {
     any([concat([integer(), optional(fraction())]), scientific(), zero()])
 }
 
-/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] after any
-/// digits, or after one where values are told apart: `12e1` would get around an exception of 120.
+/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of
+/// [`scaled`] after any digits, or after one where values are told apart: `12e1` would get around an
+/// exception of 120.
 fn whole_number(told_apart: bool) -> Hir {
     let one_digit = concat([digit(b'1', b'9'), scaled(EXPONENT_OF_ONE)]);
     let mut ways = vec![
@@ -163,8 +169,9 @@ fn whole_number(told_apart: bool) -> Hir {
 /// As many digits after the point as a binary number of 64 bits has.
 const DECIMALS: u32 = 16;
 
-/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus after
-/// zeros, or one that reaches beyond the last digit. Of the last kind those with few digits after the point are known.
+/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without
+/// minus after zeros, or one that reaches beyond the last digit. Of the last kind those with few digits after
+/// the point are known.
 fn scaled(most: i64) -> Hir {
     let exponent = concat([zeros(), e(), optional(text("+")), padded_at_most(most)]);
     let digits = repeat(any_digit(), 1, Some(DECIMALS));
@@ -204,7 +211,8 @@ const MOST_DIGITS: usize = 40;
 /// The zeros that may stand between the point and the first other digit.
 const ZEROS: u32 = 6;
 
-/// The exponents of values with which numbers are compared, where three digits suffice to write those beside them.
+/// The exponents of values with which numbers are compared, where three digits suffice to write those beside
+/// them.
 const RANGE: std::ops::RangeInclusive<i64> = -900..=300;
 
 /// The spellings that the numbers of a shape are taken out of; `None` where all are needed.

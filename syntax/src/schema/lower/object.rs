@@ -36,7 +36,8 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// What follows the keys that are written already, of which there are some or none; the object is the others.
+    /// What follows the keys that are written already, of which there are some or none; the object is the
+    /// others.
     pub(super) fn object_tail(&mut self, object: &Object, goal: GoalId, some: bool) -> ExprId {
         if !some {
             return self.object_body(object, goal);
@@ -53,7 +54,8 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be there.
+    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be
+    /// there.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
         let mut members = Vec::new();
         for member in &object.members {

@@ -60,7 +60,8 @@ impl Spaces {
     }
 }
 
-/// The greatest depth at which each goal may stand, as far as the indentation grows with it; 0 where it never stands.
+/// The greatest depth at which each goal may stand, as far as the indentation grows with it; 0 where it never
+/// stands.
 fn depths(forms: &NormalForms) -> Vec<u32> {
     let mut depths = vec![0; forms.normals.len()];
     let mut open = vec![(forms.root, 1)];

@@ -38,7 +38,8 @@ impl Writer<'_> {
         string
     }
 
-    /// Whether names in Punycode belong to a shape: the judge that tells them can be asked of a whole format alone.
+    /// Whether names in Punycode belong to a shape: the judge that tells them can be asked of a whole format
+    /// alone.
     fn is_with_punycode(&self, shape: &StringShape) -> bool {
         let only_texts = StringShape {
             texts: shape.texts.clone(),
@@ -67,7 +68,8 @@ impl Writer<'_> {
         whole.collect()
     }
 
-    /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude one another.
+    /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude
+    /// one another.
     fn parts(&mut self, shape: &StringShape, goal: GoalId) -> Option<Vec<Part>> {
         let escapes = self.escapes;
         let (mut min, mut max) = (shape.min, shape.max);

@@ -1,7 +1,8 @@
 //! Arrays whose items differ.
 //!
-//! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in one spelling,
-//! of everything up to the first part that is no small regular language. What follows the lead is free.
+//! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in
+//! one spelling, of everything up to the first part that is no small regular language. What follows the lead
+//! is free.
 //!
 //! ```text
 //!   properties: name (a string), size (an integer), children (a list of the same)
@@ -10,16 +11,17 @@
 //!   ╰──────── lead ───────╯ ╰──── item ───────╯      two items with the same lead are never written
 //! ```
 //!
-//! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted, is
+//! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted,
+//! is
 //!
 //! * arrays and objects that differ after their leads only;
 //! * objects whose keys are not in the order of the schema, where an array has two items or more.
 //!
-//! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not needed: that leaves
-//! spellings out and no value.
+//! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not
+//! needed: that leaves spellings out and no value.
 //!
-//! Finite sets of scalars are exact and do not come here. Finite sets of arrays or objects could be used once each in the
-//! same way, but none of the schemas that were measured has any.
+//! Finite sets of scalars are exact and do not come here. Finite sets of arrays or objects could be used once
+//! each in the same way, but none of the schemas that were measured has any.
 
 use std::rc::Rc;
 
@@ -45,7 +47,7 @@ struct Lead {
 }
 
 /// The most objects inside each other that one lead runs through.
-const DEPTH: u32 = 3;
+const LEAD_DEPTH: u32 = 3;
 /// The most leads of one goal.
 const LEADS: usize = 24;
 /// The greatest number of members in one lead.
@@ -56,7 +58,8 @@ const SIZES: u64 = 6_000;
 const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
 
 impl Writer<'_> {
-    /// The texts of an array after its opening bracket where no two items are equal and some are arrays or objects.
+    /// The texts of an array after its opening bracket where no two items are equal and some are arrays or
+    /// objects.
     pub(super) fn unique_array(&mut self, array: &Array, node: NodeId) -> ExprId {
         let mut ways = Vec::new();
         if array.min <= 1 && array.prefix.is_empty() {
@@ -76,7 +79,7 @@ impl Writer<'_> {
             for way in array.rest.iter().filter(|way| self.forms.is_live(way.goal)) {
                 rest.extend(self.different_scalars(way, node));
                 let leads = match alike {
-                    true => self.leads(way.goal, style, DEPTH, true),
+                    true => self.leads(way.goal, style, LEAD_DEPTH, true),
                     false => self.opaque_leads(way.goal),
                 };
                 for lead in leads {
@@ -186,7 +189,7 @@ impl Writer<'_> {
         }
         let whole: Option<Vec<Flat>> = objects
             .iter()
-            .map(|object| self.flat_object(object, style, DEPTH))
+            .map(|object| self.flat_object(object, style, LEAD_DEPTH))
             .collect();
         if let Some(whole) = whole {
             return whole.into_iter().map(|key| self.whole(key)).collect();
@@ -195,8 +198,8 @@ impl Writer<'_> {
             .unwrap_or_else(|| vec![self.opaque_objects(normal, goal)])
     }
 
-    /// Whether no object is in both: one needs a key that the other cannot have, or both need a key and have no value of it
-    /// in common, as far as those are listed strings.
+    /// Whether no object is in both: one needs a key that the other cannot have, or both need a key and have
+    /// no value of it in common, as far as those are listed strings.
     fn exclude_each_other(&self, left: &Object, right: &Object) -> bool {
         self.needs_what_is_not_in(left, right)
             || self.needs_what_is_not_in(right, left)
@@ -341,8 +344,8 @@ impl Writer<'_> {
         live.cloned().collect()
     }
 
-    /// The values of the first members, as many as a lead can run through in each of these lists, which differ only in
-    /// which members are required.
+    /// The values of the first members, as many as a lead can run through in each of these lists, which
+    /// differ only in which members are required.
     fn run_of(&mut self, lists: &[&[forms::Member]], style: Style) -> Vec<Flat> {
         let mut values: Vec<Flat> = Vec::new();
         // The leads of a schema cost no more than a bound together, but for the first member.
@@ -388,8 +391,9 @@ impl Writer<'_> {
         leads
     }
 
-    /// Leads of sets of objects that differ only in which of their members are required, as branches that each need another
-    /// one do. An object that is in several of them has the same lead in all, since all leads end after the same members.
+    /// Leads of sets of objects that differ only in which of their members are required, as branches that
+    /// each need another one do. An object that is in several of them has the same lead in all, since all
+    /// leads end after the same members.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
         let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
         let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
@@ -417,8 +421,8 @@ impl Writer<'_> {
         (!leads.is_empty()).then_some(leads)
     }
 
-    /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first bucket with its
-    /// value, and the keys after it are of later buckets.
+    /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first
+    /// bucket with its value, and the keys after it are of later buckets.
     fn bucket_leads(
         &mut self,
         object: &Object,

@@ -1,7 +1,7 @@
 //! The state of writing a grammar: what was written for which goal, and which rules have no body yet.
 //!
-//! The files beside this one write the kinds of value with it. They ask each other for the parts of arrays and objects, which
-//! are values again, through the methods of [`Writer`].
+//! The files beside this one write the kinds of value with it. They ask each other for the parts of arrays
+//! and objects, which are values again, through the methods of [`Writer`].
 
 use std::rc::Rc;
 
@@ -114,8 +114,8 @@ impl Writer<'_> {
         rule
     }
 
-    /// The rule of a part of a goal. Arrays that compare their items are written one inside the other, and may be so without
-    /// end, so that each part is a rule.
+    /// The rule of a part of a goal. Arrays that compare their items are written one inside the other, and
+    /// may be so without end, so that each part is a rule.
     pub(super) fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
         if let Some(&known) = self.pieces.get(&(goal, piece)) {
             return known;

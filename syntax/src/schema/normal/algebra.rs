@@ -1,9 +1,10 @@
-//! The state of the algebra: the schemas, goals and normal forms so far, what was found out on the way, and what it may cost.
+//! The state of the algebra: the schemas, goals and normal forms so far, what was found out on the way, and
+//! what it may cost.
 //!
-//! The passes are methods of [`Algebra`], one file each, and they need one another: expansion asks which alternatives
-//! exclude one another, which is seen in a normal form a few levels down, which is an expansion again. Each such
-//! answer is kept here, one that is asked for again from within itself is the cautious one, and `depth` bounds how far
-//! that goes.
+//! The passes are methods of [`Algebra`], one file each, and they need one another: expansion asks which
+//! alternatives exclude one another, which is seen in a normal form a few levels down, which is an expansion
+//! again. Each such answer is kept here, one that is asked for again from within itself is the cautious one,
+//! and `depth` bounds how far that goes.
 
 use std::fmt;
 use std::rc::Rc;
@@ -80,7 +81,8 @@ pub(crate) struct Algebra<'l> {
     pub(crate) disjoint: FxHashMap<(NodeId, NodeId), bool>,
     /// Whether schemas, where they hold, may speak of keys or items, as far as it was asked.
     pub(crate) speaking: FxHashMap<(NodeId, Kind), bool>,
-    /// Whether goals have surely no value, as far as it is seen this number of levels down, where that was asked.
+    /// Whether goals have surely no value, as far as it is seen this number of levels down, where that was
+    /// asked.
     pub(crate) empty: FxHashMap<(GoalId, u32), bool>,
     /// A schema that allows everything, made when one is first needed.
     pub(crate) anything: Option<NodeId>,
@@ -192,7 +194,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// Reserves bytes for what is about to be made of a schema; false where there is no room, and then no fuel is left either.
+    /// Reserves bytes for what is about to be made of a schema; false where there is no room, and then no
+    /// fuel is left either.
     pub(crate) fn reserve(&mut self, bytes: usize, node: Option<NodeId>) -> bool {
         if self.held.grow(bytes) {
             return true;
@@ -226,8 +229,8 @@ impl Algebra<'_> {
         self.goals.literals(goal).first().map(|literal| literal.node)
     }
 
-    /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile that was called
-    /// off has none left either.
+    /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile
+    /// that was called off has none left either.
     pub(crate) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
         if self.fuel >= amount && !self.limits.cancel.is_asked() {
             self.fuel -= amount;

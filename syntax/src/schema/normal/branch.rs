@@ -1,7 +1,8 @@
 //! A branch of an expansion: the shape so far, demands still to be met, and choices still to be made.
 //!
-//! Whichever choice is made first, what it brings is put where the choice stands: the maps of an object's keys are kept in
-//! the order in which they are met when the schema is read from the top, references and the chosen branches in place.
+//! Whichever choice is made first, what it brings is put where the choice stands: the maps of an object's
+//! keys are kept in the order in which they are met when the schema is read from the top, references and the
+//! chosen branches in place.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -12,7 +13,8 @@ use crate::schema::shape::{Demand, Listed, ObjectStep, Shape, Step};
 
 use super::discriminate::Decision;
 
-/// What is known of the values of a goal on one way through its choices, and what is still to be met and chosen.
+/// What is known of the values of a goal on one way through its choices, and what is still to be met and
+/// chosen.
 #[derive(Clone)]
 pub(super) struct Branch {
     pub(super) shape: Shape,
@@ -22,7 +24,8 @@ pub(super) struct Branch {
     pub(super) seen: Listed<Literal>,
     /// The keys of which the cases were told apart.
     pub(super) decided: Vec<Rc<str>>,
-    /// How many decisions were open when they were looked at last, and no key was found that decides more of them.
+    /// How many decisions were open when they were looked at last, and no key was found that decides more of
+    /// them.
     pub(super) looked_at: usize,
     pub(super) here: Place,
 }
@@ -46,7 +49,8 @@ pub(super) enum Todo {
 pub(super) struct Choice {
     /// Shared by the branches that have not made the choice yet, of which there may be thousands.
     pub(super) ways: Rc<[Vec<Step>]>,
-    /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to choose.
+    /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to
+    /// choose.
     pub(super) denied: Option<NodeId>,
     /// Whether it is read last of all.
     pub(super) last: bool,
@@ -81,7 +85,8 @@ impl Branch {
         branch
     }
 
-    /// Appends what was open to what is. There may be a hundred thousand of them, so the longer list stays where it is.
+    /// Appends what was open to what is. There may be a hundred thousand of them, so the longer list stays
+    /// where it is.
     pub(super) fn put_before(&mut self, mut open: VecDeque<Todo>) {
         if self.todo.len() >= open.len() {
             return self.todo.extend(open);
@@ -164,8 +169,8 @@ impl Branch {
             .filter_map(|choice| Decision::of(&choice.ways))
     }
 
-    /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is met already
-    /// are none.
+    /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is
+    /// met already are none.
     pub(super) fn take_choice(&mut self) -> Option<Choice> {
         let mut choices = std::mem::take(&mut self.choices);
         choices.retain(|choice| !choice.ways.iter().any(|way| self.meets(way)));

@@ -1,7 +1,7 @@
 //! Complements: what a keyword asks of values of a kind where it does *not* hold.
 //!
-//! A keyword about one kind of value holds for every other kind, so its denial asks that the value be of that kind:
-//! for other kinds there is no way at all.
+//! A keyword about one kind of value holds for every other kind, so its denial asks that the value be of that
+//! kind: for other kinds there is no way at all.
 
 use std::rc::Rc;
 

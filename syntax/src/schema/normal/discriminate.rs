@@ -1,9 +1,9 @@
 //! Implications and conditions about the values of one key, decided by that key.
 //!
-//! "If there is an `analyzer`, the `type` is one of these" is a choice between an object without `analyzer` and one with
-//! it, and twenty of them are a million objects. But where the `type` is known, each is decided: either all is well
-//! whether the key is there or not, or the key is absent. So where several keys depend on the value of the same one, that
-//! value is chosen first, as far as they tell its values apart.
+//! "If there is an `analyzer`, the `type` is one of these" is a choice between an object without `analyzer`
+//! and one with it, and twenty of them are a million objects. But where the `type` is known, each is decided:
+//! either all is well whether the key is there or not, or the key is absent. So where several keys depend on
+//! the value of the same one, that value is chosen first, as far as they tell its values apart.
 //!
 //! ```text
 //!   a ⇒ type ∈ {x, y}      type absent, or x:     a, b as they like
@@ -11,9 +11,9 @@
 //!                          type anything else:    neither
 //! ```
 //!
-//! So it is with a list of "if the `kind` is this, then …", which is how unions are written where there is no `oneOf`: where
-//! the `kind` is known, all conditions but one are known to fail, and need not be denied. A condition may ask for the values
-//! of other keys, too; if it asks for another `kind`, they do not matter.
+//! So it is with a list of "if the `kind` is this, then …", which is how unions are written where there is no
+//! `oneOf`: where the `kind` is known, all conditions but one are known to fail, and need not be denied. A
+//! condition may ask for the values of other keys, too; if it asks for another `kind`, they do not matter.
 //!
 //! The cases exclude one another and leave nothing out, whatever else is asked of the object.
 //!
@@ -31,10 +31,10 @@ use crate::schema::shape::{ObjectShape, ObjectStep, Step, push_new};
 use super::algebra::{Algebra, Cases};
 
 /// The most implications about one key that are left to be decided by their own choices.
-const FEW: usize = 2;
+const FEW_IMPLICATIONS: usize = 2;
 
-/// A condition that asks for the values of more keys is decided by its own choice. What an implication leads to is told by
-/// a key only if it speaks of no other.
+/// A condition that asks for the values of more keys is decided by its own choice. What an implication leads
+/// to is told by a key only if it speaks of no other.
 const FEW_KEYS: usize = 4;
 
 /// The most implications and values that are looked at together.
@@ -92,14 +92,14 @@ fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
 }
 
 impl Algebra<'_> {
-    /// The cases of a key on whose value many of these decisions depend, but for the keys that were `decided`; `None` where
-    /// there is no such key.
+    /// The cases of a key on whose value many of these decisions depend, but for the keys that were
+    /// `decided`; `None` where there is no such key.
     pub(super) fn discriminate(
         &mut self,
         decisions: &[Decision],
         decided: &[Rc<str>],
     ) -> Option<(Rc<str>, Cases)> {
-        if decisions.len() <= FEW {
+        if decisions.len() <= FEW_IMPLICATIONS {
             return None;
         }
         let mut lists: FxHashMap<Rc<str>, Vec<NodeId>> = FxHashMap::default();
@@ -116,7 +116,7 @@ impl Algebra<'_> {
                 }
             }
         }
-        let (name, _) = most.filter(|(_, length)| (FEW + 1..=MOST_LISTS).contains(length))?;
+        let (name, _) = most.filter(|(_, length)| (FEW_IMPLICATIONS + 1..=MOST_LISTS).contains(length))?;
         let lists = lists.remove(&name)?;
         let key = (name, lists);
         let cases = match self.cases.get(&key) {

@@ -1,8 +1,8 @@
 //! Whether two schemas can share a value: what lets `oneOf` go without complements.
 //!
-//! The test is sound, not complete: it says "disjoint" only where the intersection is empty for a reason that is found a
-//! few levels down, such as two constants for one required key. Where it does not find one, the complement is
-//! taken, which is exact as well, only larger.
+//! The test is sound, not complete: it says "disjoint" only where the intersection is empty for a reason that
+//! is found a few levels down, such as two constants for one required key. Where it does not find one, the
+//! complement is taken, which is exact as well, only larger.
 
 use crate::schema::forms::{Array, GoalId, Literal, Normal, Object, Way};
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId};
@@ -12,7 +12,7 @@ use super::algebra::{Algebra, NESTED};
 use super::search::TooMany;
 
 /// How deep into arrays and objects a reason is looked for.
-const DEPTH: u32 = 3;
+const REASON_DEPTH: u32 = 3;
 
 /// How many schemas are looked at that apply to the same value.
 const MOST_PARTS: usize = 16;
@@ -21,7 +21,7 @@ const MOST_PARTS: usize = 16;
 const STEPS: usize = 200;
 
 /// What a search for a value came to.
-enum Found {
+enum FoundReason {
     Value,
     /// It was given up.
     Nothing,
@@ -39,7 +39,7 @@ impl Algebra<'_> {
         }
         // Asked for again from within itself, the answer is the cautious one.
         self.disjoint.insert(key, false);
-        let disjoint = self.have_surely_no_value(vec![Literal::yes(left), Literal::yes(right)], DEPTH);
+        let disjoint = self.have_surely_no_value(vec![Literal::yes(left), Literal::yes(right)], REASON_DEPTH);
         self.disjoint.insert(key, disjoint);
         disjoint
     }
@@ -53,8 +53,8 @@ impl Algebra<'_> {
         self.have_surely_no_value(literals, 1)
     }
 
-    /// Whether no object of a shape satisfies a schema, for a reason that is seen at once: a required key whose values
-    /// exclude each other, or one that must be absent.
+    /// Whether no object of a shape satisfies a schema, for a reason that is seen at once: a required key
+    /// whose values exclude each other, or one that must be absent.
     pub(super) fn rules_out(&mut self, shape: &ObjectShape, node: NodeId) -> bool {
         let mut open = vec![node];
         let mut at = 0;
@@ -101,8 +101,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// The same of literals that are no goal yet, and need not become one where a glance is enough: there are as many such
-    /// lists as pairs of alternatives.
+    /// The same of literals that are no goal yet, and need not become one where a glance is enough: there are
+    /// as many such lists as pairs of alternatives.
     fn have_surely_no_value(&mut self, literals: Vec<Literal>, depth: u32) -> bool {
         if let Some(empty) = self.seen_to_be_empty(&literals, depth) {
             return empty;
@@ -122,8 +122,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// Whether a goal has no conjunction with a value. Mostly the first has one, of the thousands that two unions make, so
-    /// that the normal form is only made where a short search does not tell.
+    /// Whether a goal has no conjunction with a value. Mostly the first has one, of the thousands that two
+    /// unions make, so that the normal form is only made where a short search does not tell.
     fn has_empty_form(&mut self, goal: GoalId, depth: u32) -> bool {
         if self.depth >= NESTED {
             return false;
@@ -171,21 +171,21 @@ impl Algebra<'_> {
         let found = kinds.find_map(|kind| self.find_of_kind(goal, kind, depth));
         let dropped = std::mem::replace(&mut self.dropped, outer);
         match found {
-            Some(Found::Value) => Some(false),
-            Some(Found::Nothing) => None,
+            Some(FoundReason::Value) => Some(false),
+            Some(FoundReason::Nothing) => None,
             None => Some(!dropped && !self.uncertain.contains(&goal)),
         }
     }
 
     /// What a short search for values of a kind comes to; `None` where it is sure that there are none.
-    fn find_of_kind(&mut self, goal: GoalId, kind: Kind, depth: u32) -> Option<Found> {
+    fn find_of_kind(&mut self, goal: GoalId, kind: Kind, depth: u32) -> Option<FoundReason> {
         let mut search = self.short_search(goal, kind, STEPS);
         let found = loop {
             match self.next_shape(&mut search) {
                 Ok(Some(shape)) if self.is_shape_empty(&shape, goal, depth) => {}
-                Ok(Some(_)) => break Some(Found::Value),
+                Ok(Some(_)) => break Some(FoundReason::Value),
                 Ok(None) => break None,
-                Err(TooMany) => break Some(Found::Nothing),
+                Err(TooMany) => break Some(FoundReason::Nothing),
             }
         };
         self.end(search);
@@ -318,13 +318,13 @@ mod tests {
         for (left, right, expected) in PAIRS {
             let (mut algebra, one, other) = pair(left, right, limits);
             let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
-            let found = algebra.finds_no_value(goal, DEPTH);
+            let found = algebra.finds_no_value(goal, REASON_DEPTH);
             assert_eq!(found, Some(expected), "{left} and {right}");
             let (mut algebra, ..) = pair(left, right, limits);
             let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
             let normal = algebra.normal(goal);
             assert_eq!(
-                algebra.is_form_empty(&normal, goal, DEPTH),
+                algebra.is_form_empty(&normal, goal, REASON_DEPTH),
                 expected,
                 "{left} and {right}"
             );
@@ -343,7 +343,7 @@ mod tests {
         let limits = &Limits::default();
         let (mut algebra, one, other) = pair(A, &right, limits);
         let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
-        assert_eq!(algebra.finds_no_value(goal, DEPTH), None);
+        assert_eq!(algebra.finds_no_value(goal, REASON_DEPTH), None);
         assert!(algebra.are_disjoint(one, other), "the normal form is empty");
     }
 }

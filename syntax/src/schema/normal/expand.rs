@@ -1,7 +1,8 @@
 //! Expansion: a goal and a kind of value to the union of conjunctions that it is.
 //!
-//! A branch holds the shape so far, demands still to be met, and choices still to be made. Demands are met first; a branch
-//! that contradicts itself is dropped at once; then the choice with the fewest ways is made, and each way is a branch.
+//! A branch holds the shape so far, demands still to be met, and choices still to be made. Demands are met
+//! first; a branch that contradicts itself is dropped at once; then the choice with the fewest ways is made,
+//! and each way is a branch.
 
 use crate::schema::forms::{GoalId, Literal};
 use crate::schema::node::{Keyword, Keywords, Kind, NodeId};
@@ -19,8 +20,8 @@ const DECISIONS_OF_FUEL: usize = 16;
 const SAID_OF_FUEL: usize = 64;
 
 impl Algebra<'_> {
-    /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of them: less
-    /// is allowed then, which is noted with what is left out.
+    /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of
+    /// them: less is allowed then, which is noted with what is left out.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let mut all = self.search(goal, kind, Denials::All);
@@ -29,7 +30,8 @@ impl Algebra<'_> {
         if complete {
             return shapes;
         }
-        // With one way for each denial they are never too many, because those that are found first are enough.
+        // With one way for each denial they are never too many, because those that are found first are
+        // enough.
         shapes.clear();
         let mut some = self.search(goal, kind, Denials::One);
         if !self.find_all(&mut some, &mut shapes) {
@@ -60,8 +62,8 @@ impl Algebra<'_> {
         })
     }
 
-    /// How much a way of a denial costs: it is best if the value of a key that is there anyway differs, as that of a
-    /// discriminator does, or if a key is absent of which nothing is said.
+    /// How much a way of a denial costs: it is best if the value of a key that is there anyway differs, as
+    /// that of a discriminator does, or if a key is absent of which nothing is said.
     fn way_cost(&self, branch: &Branch, way: &[Step]) -> u8 {
         let Shape::Object(shape) = &branch.shape else {
             return 0;
@@ -141,7 +143,8 @@ impl Algebra<'_> {
             }
             return branch.demand_of(Demand::any(ways), Some(literal.node));
         }
-        // What the keywords bring comes before what was open: the order of the source is the order of the keys.
+        // What the keywords bring comes before what was open: the order of the source is the order of the
+        // keys.
         let open = std::mem::take(&mut branch.todo);
         let fits = self.settle_keywords(branch, literal.node, &keywords, kind);
         branch.put_before(open);
@@ -186,8 +189,8 @@ impl Algebra<'_> {
         branch.choices = choices;
     }
 
-    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of others, and of
-    /// conditions, that cannot be gone.
+    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of
+    /// others, and of conditions, that cannot be gone.
     pub(super) fn drop_decided(&mut self, branch: &mut Branch, goal: GoalId) {
         // What was open before is open still, until the case of another key is known.
         if branch.decided.is_empty() || branch.decisions().count() <= branch.looked_at {

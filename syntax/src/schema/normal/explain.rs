@@ -1,7 +1,8 @@
 //! Why nothing satisfies a schema: the assertions that contradict each other.
 //!
-//! Asked only where a compile failed, so it may start anew and try: first the innermost part that is needed and has no
-//! value, then each assertion about it alone, then each two, then each two together with what `type` says.
+//! Asked only where a compile failed, so it may start anew and try: first the innermost part that is needed
+//! and has no value, then each assertion about it alone, then each two, then each two together with what
+//! `type` says.
 
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use lexiform_automata::limits::Limits;
 use super::algebra::Algebra;
 
 /// The most assertions of one schema that are tried in pairs.
-const MOST: usize = 60;
+const MOST_ASSERTIONS: usize = 60;
 
 /// One assertion about a part: a keyword, or the denial of a schema.
 struct Assertion {
@@ -31,8 +32,8 @@ struct Assertion {
 pub(crate) const TOO_MANY_WAYS: &str =
     "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
 
-/// The problem of a schema of which nothing is left, at the first keyword of which a note says that less is tried than it
-/// says; `None` without such a note.
+/// The problem of a schema of which nothing is left, at the first keyword of which a note says that less is
+/// tried than it says; `None` without such a note.
 pub(crate) fn nothing_left<'n>(notes: impl IntoIterator<Item = &'n Problem>) -> Option<Problem> {
     let mut notes = notes.into_iter();
     let note = notes.find(|note| note.kind == ProblemKind::Narrowed)?;
@@ -90,7 +91,8 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
 }
 
 impl Algebra<'_> {
-    /// The normal forms that a goal reaches, without strings that no string is among, and which goals have a value.
+    /// The normal forms that a goal reaches, without strings that no string is among, and which goals have a
+    /// value.
     fn outcome(&mut self, goal: GoalId) -> Option<(Vec<Rc<Normal>>, Vec<bool>)> {
         let reached = self.reach(goal);
         if !self.problems.is_empty() {
@@ -123,7 +125,7 @@ impl Algebra<'_> {
         let mut seen = HashSet::new();
         let mut found = Vec::new();
         while let Some(literal) = open.pop() {
-            if !seen.insert(literal) || found.len() >= MOST {
+            if !seen.insert(literal) || found.len() >= MOST_ASSERTIONS {
                 continue;
             }
             if !literal.sign {

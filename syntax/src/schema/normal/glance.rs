@@ -1,7 +1,8 @@
 //! Whether a conjunction has no value, where that takes no normal form to see.
 //!
-//! The schemas that tell the alternatives of a union apart are mostly a `const`, an `enum` or a `type`, and there are as many
-//! pairs of them as pairs of alternatives. What they have in common is found by comparing what they list.
+//! The schemas that tell the alternatives of a union apart are mostly a `const`, an `enum` or a `type`, and
+//! there are as many pairs of them as pairs of alternatives. What they have in common is found by comparing
+//! what they list.
 //!
 //! ```text
 //!   {"const": "a"}  {"enum": ["b", "c"]}      no value: sure
@@ -39,7 +40,8 @@ const REFERENCES: usize = 8;
 const MOST_PARTS: usize = 16;
 
 impl Algebra<'_> {
-    /// Whether the literals have no value in common; `None` where more than `type`, `enum` and `const` has to be looked at.
+    /// Whether the literals have no value in common; `None` where more than `type`, `enum` and `const` has to
+    /// be looked at.
     pub(super) fn is_empty_at_a_glance(&mut self, literals: &[Literal]) -> Option<bool> {
         let kinds = self.common_kinds(literals);
         if kinds.is_empty() {
@@ -52,8 +54,8 @@ impl Algebra<'_> {
         lists.is_empty(kinds)
     }
 
-    /// Whether all values are objects that need a key, and the schemas of that key's value have none in common, or one of
-    /// them forbids the key. So the alternatives of nearly every `oneOf` are told apart.
+    /// Whether all values are objects that need a key, and the schemas of that key's value have none in
+    /// common, or one of them forbids the key. So the alternatives of nearly every `oneOf` are told apart.
     pub(super) fn lack_a_required_value(&mut self, literals: &[Literal]) -> bool {
         if self.common_kinds(literals) != Kinds::from_iter([Kind::Object]) {
             return false;

@@ -1,10 +1,10 @@
 //! Which kinds of value a schema may have, at a glance.
 //!
-//! Most schemas say their type. An expansion for a kind that is not among theirs ends before it begins, and an alternative
-//! of another kind is no alternative: a union of objects and strings costs a string nothing.
+//! Most schemas say their type. An expansion for a kind that is not among theirs ends before it begins, and
+//! an alternative of another kind is no alternative: a union of objects and strings costs a string nothing.
 //!
-//! The answer is an upper bound. It comes from `type`, `enum`, `const` and what applies in place, and each schema is looked at
-//! once; one that is asked for again from within itself may have values of all kinds.
+//! The answer is an upper bound. It comes from `type`, `enum`, `const` and what applies in place, and each
+//! schema is looked at once; one that is asked for again from within itself may have values of all kinds.
 
 use crate::schema::forms::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, Kinds, NodeId, Types, Values};
@@ -12,7 +12,7 @@ use crate::schema::node::{Keyword, Kind, Kinds, NodeId, Types, Values};
 use super::algebra::Algebra;
 
 /// How many schemas that apply in place are followed one from within the other.
-const DEPTH: u32 = 32;
+const KIND_DEPTH: u32 = 32;
 
 impl Algebra<'_> {
     /// The kinds that values of a goal may have, in their order.
@@ -25,19 +25,19 @@ impl Algebra<'_> {
     /// The kinds that values of all these literals may have.
     pub(super) fn common_kinds(&mut self, literals: &[Literal]) -> Kinds {
         literals.iter().fold(Kinds::ALL, |kinds, &literal| {
-            kinds.and(self.kinds_of(literal, DEPTH))
+            kinds.and(self.kinds_of(literal, KIND_DEPTH))
         })
     }
 
     /// Whether a schema may have values of a kind.
     pub(super) fn may_be(&mut self, node: NodeId, kind: Kind) -> bool {
-        self.kinds_of_node(node, DEPTH).has(kind)
+        self.kinds_of_node(node, KIND_DEPTH).has(kind)
     }
 
     /// Whether two schemas have no kind in common.
     pub(super) fn differ_in_kind(&mut self, left: NodeId, right: NodeId) -> bool {
-        let left = self.kinds_of_node(left, DEPTH);
-        left.and(self.kinds_of_node(right, DEPTH)).is_empty()
+        let left = self.kinds_of_node(left, KIND_DEPTH);
+        left.and(self.kinds_of_node(right, KIND_DEPTH)).is_empty()
     }
 
     fn kinds_of(&mut self, literal: Literal, depth: u32) -> Kinds {

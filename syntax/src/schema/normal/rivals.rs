@@ -1,8 +1,9 @@
 //! Which alternatives of a `oneOf` may hold at once.
 //!
-//! Each has to be denied where another one is chosen, unless the two exclude one another, and of a thousand alternatives
-//! there are half a million pairs. But mostly all of them list values for the same key, and nearly all list different
-//! ones: so they are sorted by those values first, and only the pairs that are left are looked at.
+//! Each has to be denied where another one is chosen, unless the two exclude one another, and of a thousand
+//! alternatives there are half a million pairs. But mostly all of them list values for the same key, and
+//! nearly all list different ones: so they are sorted by those values first, and only the pairs that are left
+//! are looked at.
 //!
 //! ```text
 //!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not speak of it:
@@ -11,8 +12,8 @@
 //!   kind = "a", "c"   ─► a, c: 4
 //! ```
 //!
-//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow. An alternative that
-//! is a union itself lists what its own alternatives list.
+//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow. An
+//! alternative that is a union itself lists what its own alternatives list.
 //!
 //! Five hundred alternatives used to exceed the fuel; now 2,000 compile in 20 ms.
 
@@ -27,18 +28,19 @@ use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 use super::algebra::Algebra;
 
 /// The most alternatives that are looked at pair by pair.
-const FEW: usize = 4;
+const FEW_RIVALS: usize = 4;
 
 /// How many pairs are compared for one unit of fuel, and how many that were compared before are looked up.
 const PAIRS_OF_FUEL: usize = 16;
 const KNOWN_PAIRS_OF_FUEL: usize = 256;
 
 /// How deep alternatives of alternatives are looked into, how many of them, and through how many references.
-const DEPTH: u32 = 3;
+const RIVAL_DEPTH: u32 = 3;
 const MOST_LEAVES: usize = 256;
 const REFERENCES: usize = 8;
 
-/// The most keys and values that the alternatives may list together, through references too, to be sorted by them.
+/// The most keys and values that the alternatives may list together, through references too, to be sorted by
+/// them.
 const MOST_TOLD: usize = 1 << 19;
 
 /// How much of that is looked at for one unit of fuel.
@@ -79,10 +81,11 @@ struct ByKey {
 }
 
 impl Algebra<'_> {
-    /// For each alternative the places of those that may hold with it for the same value of a kind, in ascending order.
-    /// O(what the alternatives say of their keys, and the pairs that are left); fuel pays for the pairs.
+    /// For each alternative the places of those that may hold with it for the same value of a kind, in
+    /// ascending order. O(what the alternatives say of their keys, and the pairs that are left); fuel pays
+    /// for the pairs.
     pub(super) fn rivals(&mut self, list: &[NodeId], kind: Kind) -> Vec<Vec<usize>> {
-        let told = if list.len() > FEW {
+        let told = if list.len() > FEW_RIVALS {
             self.told(list)
         } else {
             MOST_TOLD
@@ -197,7 +200,7 @@ impl Algebra<'_> {
         let (mut leaves, mut open) = (Vec::new(), vec![(node, 0)]);
         while let Some((at, depth)) = open.pop() {
             match self.alternatives(at) {
-                Some(list) if depth < DEPTH => open.extend(list.iter().map(|&node| (node, depth + 1))),
+                Some(list) if depth < RIVAL_DEPTH => open.extend(list.iter().map(|&node| (node, depth + 1))),
                 _ => leaves.push(at),
             }
             if leaves.len() + open.len() > MOST_LEAVES {
@@ -261,7 +264,8 @@ impl Algebra<'_> {
 }
 
 impl ByValue {
-    /// One more alternative, with the values that each of its own alternatives lists, and whether it asks for the key.
+    /// One more alternative, with the values that each of its own alternatives lists, and whether it asks for
+    /// the key.
     fn add(&mut self, told: impl Iterator<Item = (Option<Rc<Values>>, bool)>) {
         let (place, mut all_ask) = (self.listed.len(), true);
         let listed = told.map(|(values, asks)| {

@@ -1,8 +1,10 @@
-//! The search for the conjunctions of a goal, one after the other: who only asks whether there is a value stops at the first.
+//! The search for the conjunctions of a goal, one after the other: who only asks whether there is a value
+//! stops at the first.
 //!
-//! A branch holds what is known and all choices that are left, which may be thousands, and for each choice that was made the
-//! other ways wait. So branches are weighed: fuel pays for looking at a large one, and if those that wait become too heavy,
-//! the ways that would be followed last are given up. What is left out is noted like all that is left out.
+//! A branch holds what is known and all choices that are left, which may be thousands, and for each choice
+//! that was made the other ways wait. So branches are weighed: fuel pays for looking at a large one, and if
+//! those that wait become too heavy, the ways that would be followed last are given up. What is left out is
+//! noted like all that is left out.
 //!
 //! The search is depth first, and a branch holds all remaining choices: with thousands of dependent keys,
 //! unweighed branches took a gigabyte.
@@ -76,7 +78,8 @@ pub(super) struct Search {
 pub(super) struct TooMany;
 
 impl Algebra<'_> {
-    /// Puts all conjunctions into a list; false where they are more than are wanted, of which the first are found.
+    /// Puts all conjunctions into a list; false where they are more than are wanted, of which the first are
+    /// found.
     pub(super) fn find_all(&mut self, search: &mut Search, shapes: &mut Vec<Shape>) -> bool {
         loop {
             match self.next_shape(search) {
@@ -226,7 +229,8 @@ impl Search {
         self.push(branch);
     }
 
-    /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed last.
+    /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed
+    /// last.
     fn push(&mut self, branch: Branch) {
         self.waiting += branch.waiting_weight();
         self.stack.push_back(branch);

@@ -1,9 +1,10 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: what applies to the keys and items of which no schema beside them
-//! spoke.
+//! `unevaluatedProperties` and `unevaluatedItems`: what applies to the keys and items of which no schema
+//! beside them spoke.
 //!
-//! Which schemas spoke depends on which branches hold, so the branches beside the keyword are told apart: a *case* says
-//! of each of them whether it holds, and in each case it is known what was evaluated. The keyword is then an ordinary
-//! one: `additionalProperties` beside the evaluated names and patterns, or `items` after the evaluated places.
+//! Which schemas spoke depends on which branches hold, so the branches beside the keyword are told apart: a
+//! *case* says of each of them whether it holds, and in each case it is known what was evaluated. The keyword
+//! is then an ordinary one: `additionalProperties` beside the evaluated names and patterns, or `items` after
+//! the evaluated places.
 //!
 //! ```text
 //!   anyOf: [{properties: a}, {properties: b}]       case 1   A and B        evaluated a, b
@@ -75,9 +76,9 @@ impl Case {
 /// The most cases that one keyword may have.
 const MOST_CASES: usize = 1_000;
 
-/// How deep the schemas beside a keyword may nest, whatever `nesting` allows: telling their cases apart recurses. Schemas
-/// that only refer to another one do not count.
-const DEEPEST: usize = 64;
+/// How deep the schemas beside a keyword may nest, whatever `nesting` allows: telling their cases apart
+/// recurses. Schemas that only refer to another one do not count.
+const MOST_SCHEMAS_IN_PLACE: usize = 64;
 
 /// How many steps of cases are written for one unit of fuel.
 const STEPS_OF_FUEL: usize = 16;
@@ -108,7 +109,8 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
-    /// The denial of such a keyword of a node: all others hold, and something that is not evaluated breaks it.
+    /// The denial of such a keyword of a node: all others hold, and something that is not evaluated breaks
+    /// it.
     pub(super) fn deny_unevaluated(&mut self, node: NodeId, child: NodeId, kind: Kind) -> Demand {
         let mut ways = Vec::new();
         for case in self.top_cases(node, kind) {
@@ -131,8 +133,8 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
-    /// The keyword as an ordinary one: nothing where everything is evaluated. `None` where there is no room for it, which
-    /// is reported.
+    /// The keyword as an ordinary one: nothing where everything is evaluated. `None` where there is no room
+    /// for it, which is reported.
     fn step_of(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, kind: Kind) -> Option<Option<Step>> {
         if evaluated.iter().any(|spoken| spoken.all) {
             return Some(None);
@@ -223,8 +225,8 @@ impl Algebra<'_> {
         id
     }
 
-    /// The cases in which a node with such a keyword holds; none where they are too many. Of what was reserved to find
-    /// them, what they take stays so.
+    /// The cases in which a node with such a keyword holds; none where they are too many. Of what was
+    /// reserved to find them, what they take stays so.
     fn top_cases(&mut self, node: NodeId, kind: Kind) -> Vec<Case> {
         let before = self.reserved();
         let cases = self.cases(node, kind, 0).unwrap_or_default();
@@ -236,10 +238,10 @@ impl Algebra<'_> {
         }
     }
 
-    /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated. `None` where they are
-    /// too many, which is reported.
+    /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated. `None`
+    /// where they are too many, which is reported.
     fn cases(&mut self, node: NodeId, kind: Kind, depth: usize) -> Option<Vec<Case>> {
-        let deepest = self.limits.nesting.min(DEEPEST);
+        let deepest = self.limits.nesting.min(MOST_SCHEMAS_IN_PLACE);
         if depth > deepest {
             let message = format!(
                 "the schemas next to `unevaluatedItems` or `unevaluatedProperties` nest too deeply; the limit `nesting` is {deepest}"
@@ -429,7 +431,8 @@ impl Algebra<'_> {
         Some(cases)
     }
 
-    /// Whether a schema, where it holds, may have spoken of keys or items. Fuel pays for what was not looked at before.
+    /// Whether a schema, where it holds, may have spoken of keys or items. Fuel pays for what was not looked
+    /// at before.
     fn evaluates(&mut self, node: NodeId, kind: Kind) -> bool {
         let mut seen = foldhash::HashSet::from_iter([node]);
         let mut open = vec![node];

@@ -1,5 +1,5 @@
-//! Keywords for arrays. Two spellings of tuples become one: `items` with a list and `additionalItems` until 2019-09,
-//! `prefixItems` and `items` since 2020-12.
+//! Keywords for arrays. Two spellings of tuples become one: `items` with a list and `additionalItems` until
+//! 2019-09, `prefixItems` and `items` since 2020-12.
 
 use serde_json::Value;
 

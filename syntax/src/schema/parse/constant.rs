@@ -1,7 +1,8 @@
 //! `enum` and `const`.
 //!
-//! A scalar constant is kept as a value. An array or object becomes a schema that allows nothing else, so that the
-//! algebra needs no second way to treat it: `[1, 2]` is "an array of two items, the first 1, the second 2".
+//! A scalar constant is kept as a value. An array or object becomes a schema that allows nothing else, so
+//! that the algebra needs no second way to treat it: `[1, 2]` is "an array of two items, the first 1, the
+//! second 2".
 
 use std::rc::Rc;
 

@@ -8,8 +8,8 @@ use crate::schema::node::Keyword;
 
 use super::{Reader, Site, decimal, describe};
 
-/// How far from the point the digits of a number in a schema may lie. Numbers are compared by automata whose size grows
-/// with this distance.
+/// How far from the point the digits of a number in a schema may lie. Numbers are compared by automata whose
+/// size grows with this distance.
 const PLACES: i64 = 2_000;
 
 impl<'v> Reader<'v> {

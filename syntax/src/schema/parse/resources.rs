@@ -1,4 +1,5 @@
-//! Where the URIs of a source lead: the schemas with an `$id` or an anchor that were read, and the documents that were given.
+//! Where the URIs of a source lead: the schemas with an `$id` or an anchor that were read, and the documents
+//! that were given.
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! Stage 0: JSON text to a JSON value, within the limits.
 //!
-//! The depth is counted before the text is parsed, so that neither the parser nor the destructor of the value can
-//! run out of stack.
+//! The depth is counted before the text is parsed, so that neither the parser nor the destructor of the value
+//! can run out of stack.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,21 +9,22 @@ use serde_json::Value;
 use lexiform_automata::error::{Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
-/// Values nest at most this deep, whatever `nesting` allows: the parser of JSON recurses, and so do the destructor and the
-/// comparison of values.
-const DEEPEST: usize = 1_000;
+/// Values nest at most this deep, whatever `nesting` allows: the parser of JSON recurses, and so do the
+/// destructor and the comparison of values.
+const MOST_NESTING: usize = 1_000;
 
 /// About the bytes of an entry of a map, without its key and value.
 const ENTRY_BYTES: usize = 96;
 
-/// A text up to this length is not looked through: its value takes some megabytes at most, and mostly this for each byte.
-const SHORT: usize = 64 << 10;
+/// A text up to this length is not looked through: its value takes some megabytes at most, and mostly this
+/// for each byte.
+const SHORT_SOURCE: usize = 64 << 10;
 const SHORT_BYTES: usize = 8;
 
-/// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and a colon each
-/// bring a value or an entry of a map. Those in strings are taken for some, too.
+/// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and
+/// a colon each bring a value or an entry of a map. Those in strings are taken for some, too.
 pub(crate) fn bytes_of_value(text: &str) -> usize {
-    if text.len() <= SHORT {
+    if text.len() <= SHORT_SOURCE {
         return text.len() * SHORT_BYTES;
     }
     let values = text
@@ -44,7 +45,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
         );
         return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
     }
-    check_depth(text, limits.nesting.min(DEEPEST))?;
+    check_depth(text, limits.nesting.min(MOST_NESTING))?;
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
@@ -64,7 +65,8 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     })
 }
 
-/// The place of a syntax error. One that a line break caused is said to be at the end of the line that it ends.
+/// The place of a syntax error. One that a line break caused is said to be at the end of the line that it
+/// ends.
 fn place_of(error: &serde_json::Error, text: &str) -> Place {
     let (line, column) = (error.line().max(1), error.column());
     if column > 0 || line == 1 {
@@ -81,7 +83,8 @@ fn place_of(error: &serde_json::Error, text: &str) -> Place {
 }
 
 fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
-    // Most schemas have fewer brackets than they may nest, and counting them takes a sixteenth of following them.
+    // Most schemas have fewer brackets than they may nest, and counting them takes a sixteenth of following
+    // them.
     let opening = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if opening <= limit {
         return Ok(());
@@ -108,7 +111,8 @@ fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Where a string ends, or the text where it does not. Most of a large schema is strings, so eight bytes are looked at together.
+/// Where a string ends, or the text where it does not. Most of a large schema is strings, so eight bytes are
+/// looked at together.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     loop {
         while let Some(eight) = bytes[at.min(bytes.len())..].first_chunk() {
@@ -126,7 +130,8 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether one of eight bytes is this one: a byte that is equal becomes zero, from which one cannot be taken without a carry.
+/// Whether one of eight bytes is this one: a byte that is equal becomes zero, from which one cannot be taken
+/// without a carry.
 fn has(eight: u64, byte: u8) -> bool {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let differing = eight ^ (ONES * u64::from(byte));

@@ -8,14 +8,14 @@ pub(crate) fn split_fragment(reference: &str) -> (&str, Option<&str>) {
     }
 }
 
-struct Parts<'a> {
+struct UriParts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
     query: Option<&'a str>,
 }
 
-fn split(uri: &str) -> Parts<'_> {
+fn split(uri: &str) -> UriParts<'_> {
     let is_scheme = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic())
             && text
@@ -33,14 +33,14 @@ fn split(uri: &str) -> Parts<'_> {
     match rest.strip_prefix("//") {
         Some(rest) => {
             let end = rest.find('/').unwrap_or(rest.len());
-            Parts {
+            UriParts {
                 scheme,
                 authority: Some(&rest[..end]),
                 path: &rest[end..],
                 query,
             }
         }
-        None => Parts {
+        None => UriParts {
             scheme,
             authority: None,
             path: rest,

@@ -10,8 +10,8 @@
 //!     array of 0 to 5: any number of string
 //! ```
 //!
-//! Forms that hold arrays or objects are numbered in the order in which the root reaches them; others stand where they are
-//! used. The text is the same for the same schema and version.
+//! Forms that hold arrays or objects are numbered in the order in which the root reaches them; others stand
+//! where they are used. The text is the same for the same schema and version.
 
 use std::fmt::Write;
 

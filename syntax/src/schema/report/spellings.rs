@@ -8,14 +8,16 @@
 //!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
 //! ```
 //!
-//! Where numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, which is said in its place.
+//! Where numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, which is
+//! said in its place.
 //!
-//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits after its point, as programs write large numbers.
-//! Of any number, those exponents are left out that make most parsers read infinity (`1e400`): those beyond 308
-//! after one digit before the point, and those beyond 99 after more. No keyword asks for that, so none is said to do it.
-//! Nothing else is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
-//! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
-//! spellings out where it may, in a schema of which some numbers do.
+//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits after its point, as programs write
+//! large numbers. Of any number, those exponents are left out that make most parsers read infinity (`1e400`):
+//! those beyond 308 after one digit before the point, and those beyond 99 after more. No keyword asks for
+//! that, so none is said to do it. Nothing else is left out where the sign of a number decides (`minimum: 0`,
+//! `not: {const: 0}`), whatever the exponent is. Whether numbers are compared is known of the normal forms,
+//! which have lost the keywords; so a keyword is said to leave spellings out where it may, in a schema of
+//! which some numbers do.
 //!
 //! # Why exact is said of values
 //!
@@ -52,8 +54,8 @@ const NUMBERS: &str = "items that are numbers are written in one spelling each, 
 const BOTH: &str = "items that are strings or numbers are written in one spelling each, without needless escapes, exponents or \
     fractions (`\"a\"`, `1`)";
 
-/// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources` schemas are of
-/// the source.
+/// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources`
+/// schemas are of the source.
 pub(super) fn left_out(
     forms: &NormalForms,
     sources: usize,
@@ -80,7 +82,8 @@ pub(super) fn left_out(
     found
 }
 
-/// The keywords that tell scalars of any number apart. Where there are few, they are counted, however they are spelled.
+/// The keywords that tell scalars of any number apart. Where there are few, they are counted, however they
+/// are spelled.
 fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = (String, &'static str)> {
     let arrays = forms.normals.iter().flat_map(|normal| &normal.arrays);
     arrays.filter_map(move |array| {

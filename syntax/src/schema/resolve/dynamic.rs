@@ -1,9 +1,9 @@
 //! Dynamic references: one schema that means different things depending on the way that led to it.
 //!
-//! `$dynamicRef` and `$recursiveRef` look for the outermost resource on the way from the root that has an anchor of their
-//! name. What matters of a way is only which resource each name is bound to, and a name that is bound stays so. So a
-//! schema is copied once for each such binding under which it can be reached, and in the copies every reference is a
-//! plain one.
+//! `$dynamicRef` and `$recursiveRef` look for the outermost resource on the way from the root that has an
+//! anchor of their name. What matters of a way is only which resource each name is bound to, and a name that
+//! is bound stays so. So a schema is copied once for each such binding under which it can be reached, and in
+//! the copies every reference is a plain one.
 //!
 //! ```text
 //!   strict-tree ──$ref──► tree ──$dynamicRef #node──► ?          tree under {node: strict-tree}
@@ -35,7 +35,7 @@ pub(super) struct Anchors {
 type Binding = BTreeMap<Rc<str>, NodeId>;
 
 /// A node under a binding.
-type Place = (NodeId, u32);
+type BoundNode = (NodeId, u32);
 
 /// About the bytes of a name in a binding, and of a copied schema without its keywords.
 const BINDING_BYTES: usize = 48;
@@ -86,18 +86,19 @@ struct Copier<'a> {
     tree: Tree,
     anchors: &'a Anchors,
     copy: Tree,
-    copies: HashMap<Place, NodeId>,
+    copies: HashMap<BoundNode, NodeId>,
     bindings: Vec<Binding>,
     known: HashMap<Binding, u32>,
-    open: Vec<(Place, NodeId)>,
+    open: Vec<(BoundNode, NodeId)>,
     /// The names of bindings that were looked at, one by one.
     looked_at: usize,
     held: Account,
 }
 
 impl Copier<'_> {
-    /// The place of a node that is reached under a binding: the anchors of its resource are bound, unless their names are already.
-    fn enter(&mut self, node: NodeId, binding: u32) -> Place {
+    /// The place of a node that is reached under a binding: the anchors of its resource are bound, unless
+    /// their names are already.
+    fn enter(&mut self, node: NodeId, binding: u32) -> BoundNode {
         let resource = self.anchors.resource[node.index()];
         let Some(own) = self.anchors.of.get(&resource) else {
             return (node, binding);
@@ -121,7 +122,7 @@ impl Copier<'_> {
         (node, next)
     }
 
-    fn copy_of(&mut self, place: Place, parent: Option<NodeId>) -> NodeId {
+    fn copy_of(&mut self, place: BoundNode, parent: Option<NodeId>) -> NodeId {
         if let Some(&known) = self.copies.get(&place) {
             return known;
         }
@@ -158,7 +159,7 @@ impl Copier<'_> {
         id
     }
 
-    fn keyword(&mut self, keyword: Keyword, (_, binding): Place, parent: NodeId) -> Keyword {
+    fn keyword(&mut self, keyword: Keyword, (_, binding): BoundNode, parent: NodeId) -> Keyword {
         if let Keyword::Properties(keys) = &keyword {
             self.held.grow(keys.named.len() * 2 * BINDING_BYTES);
         }

@@ -1,5 +1,5 @@
-//! The metaschemas, built in: a reference to `https://json-schema.org/draft/2020-12/schema` leads somewhere without
-//! anybody giving that document.
+//! The metaschemas, built in: a reference to `https://json-schema.org/draft/2020-12/schema` leads somewhere
+//! without anybody giving that document.
 
 use std::sync::OnceLock;
 

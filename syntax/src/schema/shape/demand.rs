@@ -1,4 +1,5 @@
-//! What a keyword, affirmed or denied, amounts to for one kind of value: steps that all hold, or a choice between such.
+//! What a keyword, affirmed or denied, amounts to for one kind of value: steps that all hold, or a choice
+//! between such.
 
 use super::step::Step;
 

@@ -1,5 +1,5 @@
-//! Things in the order in which they came, each once. What is known of an object may be tens of thousands of names and
-//! schemas, and each is looked for whenever a choice is made.
+//! Things in the order in which they came, each once. What is known of an object may be tens of thousands of
+//! names and schemas, and each is looked for whenever a choice is made.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::hash::Hash;
 use foldhash::HashSet;
 
 /// The length up to which a list is searched by comparing: that takes less than hashing what is looked for.
-const FEW: usize = 8;
+const SEARCHED_LENGTH: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Listed<T> {
@@ -31,10 +31,10 @@ impl<T: Clone + Eq + Hash> Listed<T> {
         if self.contains(&one) {
             return;
         }
-        if self.list.len() == FEW {
+        if self.list.len() == SEARCHED_LENGTH {
             self.hashed.extend(self.list.iter().cloned());
         }
-        if self.list.len() >= FEW {
+        if self.list.len() >= SEARCHED_LENGTH {
             self.hashed.insert(one.clone());
         }
         self.list.push(one);
@@ -45,7 +45,7 @@ impl<T: Clone + Eq + Hash> Listed<T> {
         T: Borrow<Q>,
     {
         match self.list.len() {
-            ..=FEW => self.list.iter().any(|known| known.borrow() == one),
+            ..=SEARCHED_LENGTH => self.list.iter().any(|known| known.borrow() == one),
             _ => self.hashed.contains(one),
         }
     }
@@ -76,7 +76,7 @@ mod tests {
     fn all_are_found_however_many_there_are() {
         let name = |at: usize| Rc::<str>::from(format!("k{at}"));
         let mut names = Listed::default();
-        for at in 0..3 * FEW {
+        for at in 0..3 * SEARCHED_LENGTH {
             assert!(!names.contains(&*name(at)));
             names.add(name(at));
             names.add(name(at / 2));
@@ -84,6 +84,6 @@ mod tests {
             assert!((0..=at).all(|at| names.contains(&*name(at))));
         }
         let listed: Vec<Rc<str>> = names.iter().cloned().collect();
-        assert_eq!(listed, (0..3 * FEW).map(name).collect::<Vec<_>>());
+        assert_eq!(listed, (0..3 * SEARCHED_LENGTH).map(name).collect::<Vec<_>>());
     }
 }

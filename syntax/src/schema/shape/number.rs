@@ -1,4 +1,5 @@
-//! Sets of numbers as they are collected: what keywords demand of a number, and what a conjunction of that amounts to.
+//! Sets of numbers as they are collected: what keywords demand of a number, and what a conjunction of that
+//! amounts to.
 
 use foldhash::HashSet;
 
@@ -72,7 +73,8 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
-    /// Brings the demands into one form: where the values are finitely many, they are listed. False where none is left.
+    /// Brings the demands into one form: where the values are finitely many, they are listed. False where
+    /// none is left.
     pub(crate) fn finish(&mut self) -> bool {
         if let (Some(step), true) = (&self.step, !self.not_steps.is_empty())
             && self
@@ -113,7 +115,8 @@ impl NumberShape {
         self.some_whole_number_fits()
     }
 
-    /// The numbers of an interval one by one, where they are multiples that a large automaton would have to count.
+    /// The numbers of an interval one by one, where they are multiples that a large automaton would have to
+    /// count.
     fn few_multiples(&self) -> Option<Vec<Decimal>> {
         let (Some(lower), Some(upper), Some(step)) = (&self.lower, &self.upper, &self.step) else {
             return None;

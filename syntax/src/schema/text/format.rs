@@ -1,9 +1,10 @@
 //! The formats: named sets of strings, as expressions that match the whole string.
 //!
-//! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where the time is
-//! 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular sets; for them the language
-//! here is smaller than the format, and a note says so. Where such a format is denied, something larger than it is denied. Host
-//! names in Punycode are no expression at all, and are added where a string is the format and nothing else (`punycode`).
+//! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where
+//! the time is 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular
+//! sets; for them the language here is smaller than the format, and a note says so. Where such a format is
+//! denied, something larger than it is denied. Host names in Punycode are no expression at all, and are added
+//! where a string is the format and nothing else (`punycode`).
 
 use std::sync::OnceLock;
 
@@ -55,7 +56,8 @@ const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static
     }
 }
 
-/// Which labels are valid is not regular. What can be asked of the judge that tells them is only the whole format.
+/// Which labels are valid is not regular. What can be asked of the judge that tells them is only the whole
+/// format.
 macro_rules! some_punycode {
     () => {
         "names with Punycode labels (`xn--`) are rejected as object keys, as unique items, and where a keyword other than `enum` or \
@@ -141,7 +143,8 @@ pub(super) fn further(name: &str) -> Option<&'static SpelledParts> {
     (name == "idn-hostname").then(|| LONG_NAMES.get_or_init(|| spelled(idna::long())))
 }
 
-/// Whether names in Punycode belong to a format too, which no expression tells; see [`punycode`](super::punycode).
+/// Whether names in Punycode belong to a format too, which no expression tells; see
+/// [`punycode`](super::punycode).
 pub(super) fn has_punycode(name: &str) -> bool {
     ["hostname", "host-name", "idn-hostname"].contains(&name)
 }
@@ -163,7 +166,8 @@ fn time() -> String {
     let fraction = r"(?:\.[0-9]+)?";
     let offset = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
     let usual = format!("(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]{fraction}{offset}");
-    // The local time of a leap second is 23:59 UTC moved by the offset, so each local time has its own offsets.
+    // The local time of a leap second is 23:59 UTC moved by the offset, so each local time has its own
+    // offsets.
     let mut leaps = vec![format!("23:59:60{fraction}(?:[Zz]|[+-]00:00)")];
     for offset in (30..24 * 60).step_by(30) {
         let (hours, minutes) = (offset / 60, offset % 60);

@@ -1,4 +1,5 @@
-//! Regular expressions built by hand: short names, so that the languages of numbers and formats read like formulas.
+//! Regular expressions built by hand: short names, so that the languages of numbers and formats read like
+//! formulas.
 
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, Repetition};
 

@@ -1,7 +1,8 @@
-//! The formats `hostname` and `host-name`: labels of ASCII with points between them, as far as they are a regular set.
+//! The formats `hostname` and `host-name`: labels of ASCII with points between them, as far as they are a
+//! regular set.
 //!
-//! Which labels in Punycode (`xn--`) are valid is not regular, so that they are left out here and written apart
-//! ([`punycode`](super::punycode)).
+//! Which labels in Punycode (`xn--`) are valid is not regular, so that they are left out here and written
+//! apart ([`punycode`](super::punycode)).
 
 use lexiform_automata::grammar::{Expression, Part};
 

@@ -1,4 +1,5 @@
-//! Internationalised host names: labels of RFC 5891 with the code points of RFC 5892 and the directions of RFC 5893.
+//! Internationalised host names: labels of RFC 5891 with the code points of RFC 5892 and the directions of
+//! RFC 5893.
 //!
 //! ```text
 //!   name    = plain labels | labels from right to left, and ASCII labels that begin with a letter
@@ -6,20 +7,20 @@
 //!                   | Japanese with a middle dot, which needs a letter of these scripts anywhere in its label
 //! ```
 //!
-//! Where an exact automaton is too large, some names are left out rather than others let in. The rule of RFC 5893 looks
-//! at all labels of a name together, so that beside a label from right to left there are only ASCII labels here; and the
-//! product of that rule with all scripts has more than 200,000 states, so that such a label is of one of five scripts.
-//! Which labels in Punycode (`xn--`) are valid no small automaton tells: names with them are written apart (`punycode`). For the
-//! same reason two rules are not checked of others, which the note says: how long a label is in Punycode, and Normalization
-//! Form C.
+//! Where an exact automaton is too large, some names are left out rather than others let in. The rule of RFC
+//! 5893 looks at all labels of a name together, so that beside a label from right to left there are only
+//! ASCII labels here; and the product of that rule with all scripts has more than 200,000 states, so that
+//! such a label is of one of five scripts. Which labels in Punycode (`xn--`) are valid no small automaton
+//! tells: names with them are written apart (`punycode`). For the same reason two rules are not checked of
+//! others, which the note says: how long a label is in Punycode, and Normalization Form C.
 
 use lexiform_automata::grammar::{Expression, Part};
 use lexiform_automata::idna::NOT_VALID;
 
 use super::hir::own_expression;
 
-/// Valid although their category would not make them so: a Tibetan sign, the ideographic zero, Cherokee; and digits that may
-/// not stand beside those of [`ARABIC`], which only labels from right to left have here.
+/// Valid although their category would not make them so: a Tibetan sign, the ideographic zero, Cherokee; and
+/// digits that may not stand beside those of [`ARABIC`], which only labels from right to left have here.
 const VALID_TOO: &str = r"\u{F0B}\u{3007}\u{13A0}-\u{13F5}\u{6F0}-\u{6F9}";
 
 /// Characters of scripts that are written from right to left.
@@ -44,8 +45,9 @@ const JOINS_BACK: &str = r"\u{622}-\u{625}\u{627}\u{629}\u{62F}-\u{632}\u{648}\u
 
 const ASCII: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
 
-/// The number of characters from which a label that is not all ASCII has more than 63 in Punycode. Names have fewer here.
-const LONG: u64 = 60;
+/// The number of characters from which a label that is not all ASCII has more than 63 in Punycode. Names have
+/// fewer here.
+const LONG_NAME: u64 = 60;
 
 /// The language that stands for `idn-hostname`.
 pub(super) fn parts() -> Vec<Part> {
@@ -60,13 +62,13 @@ pub(super) fn parts() -> Vec<Part> {
         Part::Units {
             unit: own_expression("(?s:.)"),
             min: 1,
-            max: Some(LONG - 1),
+            max: Some(LONG_NAME - 1),
         },
     ]
 }
 
-/// The names that are too long for that and consist of ASCII labels: these need not be counted together. Counting the
-/// characters of each label, whatever they are, makes an automaton of more than 16 MB.
+/// The names that are too long for that and consist of ASCII labels: these need not be counted together.
+/// Counting the characters of each label, whatever they are, makes an automaton of more than 16 MB.
 pub(super) fn long() -> Vec<Part> {
     let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
     vec![
@@ -74,7 +76,7 @@ pub(super) fn long() -> Vec<Part> {
         Part::Not(reserved()),
         Part::Units {
             unit: own_expression("(?s:.)"),
-            min: LONG,
+            min: LONG_NAME,
             max: Some(253),
         },
     ]
@@ -121,7 +123,8 @@ fn right_to_left() -> String {
     let letter =
         format!(r"[[[{SCRIPTS}]&&[{RIGHT}]&&[\p{{Lo}}\p{{Lm}}\p{{Nd}}]--[{NOT_VALID}]]\u{{6FD}}\u{{6FE}}]");
     let mark = format!(r"[[\p{{Mn}}&&[{SCRIPTS}\u{{64B}}-\u{{655}}\u{{670}}]]--[{NOT_VALID}]]");
-    // The two marks of Hebrew stand after a Hebrew letter or point; they are letters themselves for the direction.
+    // The two marks of Hebrew stand after a Hebrew letter or point; they are letters themselves for the
+    // direction.
     let hebrew = r"[\u{5D0}-\u{5EA}\u{5EF}-\u{5F2}][\u{591}-\u{5BD}]*[\u{5F3}\u{5F4}]";
     let joined = format!(
         r"[{JOINS_BOTH}](?:{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}])*{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}{JOINS_BACK}]"
@@ -142,7 +145,8 @@ mod tests {
 
     use super::*;
 
-    /// The ranges of scripts were taken from a version of Unicode; this holds them against the data of a crate.
+    /// The ranges of scripts were taken from a version of Unicode; this holds them against the data of a
+    /// crate.
     #[test]
     fn characters_from_right_to_left_are_told_from_others() {
         let parsed = regex_syntax::parse(&valid()).expect("a class");

@@ -1,14 +1,15 @@
 //! The format `regex`: ECMA-262 patterns in Unicode mode, as far as they are a regular set.
 //!
-//! Groups nest in patterns without bound, names of groups differ from each other, and bounds of counts and ranges are in
-//! order: none of that is regular. The language here has groups inside groups up to a depth, and none of the rest.
+//! Groups nest in patterns without bound, names of groups differ from each other, and bounds of counts and
+//! ranges are in order: none of that is regular. The language here has groups inside groups up to a depth,
+//! and none of the rest.
 
 use lexiform_automata::grammar::Part;
 
 use super::hir::own_expression;
 
 /// How deep groups may be nested.
-const DEPTH: usize = 3;
+const GROUP_DEPTH: usize = 3;
 
 /// The name of a group.
 const NAME: &str = "<[A-Za-z_$][A-Za-z0-9_$]*>";
@@ -39,7 +40,7 @@ fn expression() -> String {
     let count = format!(r"\{{(?:[0-9]+|[0-9]+,|{})\}}", counts.join("|"));
     let quantifier = format!(r"(?:(?:[*+?]|{count})\??)?");
     let mut group = String::new();
-    for depth in (0..DEPTH).rev() {
+    for depth in (0..GROUP_DEPTH).rev() {
         let body = alternatives(&single, &quantifier, &group);
         // Only the outermost groups have names, which keeps the automaton small.
         let begin = if depth == 0 {

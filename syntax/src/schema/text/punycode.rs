@@ -5,10 +5,11 @@
 //!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   behind42
 //! ```
 //!
-//! A judge tells the labels (see `grammar::Judge`), so that such names are no regular language and cannot be intersected with
-//! one: they are allowed where a string is this format and nothing else. A name has at most 253 characters. Nothing counts
-//! through the labels that are judged, so these count with the most that they may have, and what stands around
-//! them has a part of what is left: 253 is 95 + 63 + 95, and 42 + 63 + 1 + 42 + 63 + 42.
+//! A judge tells the labels (see `grammar::Judge`), so that such names are no regular language and cannot be
+//! intersected with one: they are allowed where a string is this format and nothing else. A name has at most
+//! 253 characters. Nothing counts through the labels that are judged, so these count with the most that they
+//! may have, and what stands around them has a part of what is left: 253 is 95 + 63 + 95, and 42 + 63 + 1 +
+//! 42 + 63 + 42.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,8 @@ use lexiform_automata::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
 use super::hir::own_expression;
 use super::hostname::{LABEL, reserved};
 
-/// The most characters before and after the only such label of a name, and around those of a name that may have two.
+/// The most characters before and after the only such label of a name, and around those of a name that may
+/// have two.
 const BESIDE_ONE: u64 = 95;
 const BESIDE_TWO: u64 = 42;
 

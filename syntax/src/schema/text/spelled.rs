@@ -21,7 +21,8 @@ pub(crate) enum Text {
     },
 }
 
-/// A language of decoded strings with its spellings inside JSON. Those of formats are made once for all schemas.
+/// A language of decoded strings with its spellings inside JSON. Those of formats are made once for all
+/// schemas.
 #[derive(Debug)]
 pub(super) struct Spelled {
     pub(super) text: Text,

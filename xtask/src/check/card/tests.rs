@@ -1,4 +1,5 @@
-//! What the bundle does where there is no card, and that a step that fails does not keep the next from running.
+//! What the bundle does where there is no card, and that a step that fails does not keep the next from
+//! running.
 
 use super::*;
 

@@ -55,7 +55,8 @@ fn head(length: usize) -> String {
     )
 }
 
-/// Connections that send the beginning of a body. All must be closed in time, and `/live` be answered meanwhile.
+/// Connections that send the beginning of a body. All must be closed in time, and `/live` be answered
+/// meanwhile.
 fn unfinished(address: SocketAddr, count: usize, bytes: usize) -> Outcome {
     let begun = Instant::now();
     let part = [head(bytes + 10).as_bytes(), &vec![b' '; bytes]].concat();

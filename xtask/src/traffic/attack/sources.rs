@@ -1,4 +1,5 @@
-//! Hostile sources by family and size: grammars, schemas and prompts that are small to send and large to read.
+//! Hostile sources by family and size: grammars, schemas and prompts that are small to send and large to
+//! read.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,5 @@
-//! Tools to call or not: a wish that one of them fulfils, two wishes, a wish that none fulfils, and words that want none.
+//! Tools to call or not: a wish that one of them fulfils, two wishes, a wish that none fulfils, and words
+//! that want none.
 
 use super::chatter;
 use super::offers::{self, Offer, function};

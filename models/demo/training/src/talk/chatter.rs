@@ -1,4 +1,5 @@
-//! Words that want a sentence and no call: greetings, thanks, questions about the assistant, and what it cannot know.
+//! Words that want a sentence and no call: greetings, thanks, questions about the assistant, and what it
+//! cannot know.
 
 use super::systems;
 use crate::prompt::{Prompt, Turn};

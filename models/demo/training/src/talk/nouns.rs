@@ -1,4 +1,5 @@
-//! Verbs and nouns of which tools are made. One noun in ten is kept from training, and with it every tool that it names.
+//! Verbs and nouns of which tools are made. One noun in ten is kept from training, and with it every tool
+//! that it names.
 
 /// What tools do.
 pub(crate) struct Verb {

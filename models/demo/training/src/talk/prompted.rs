@@ -61,7 +61,7 @@ pub(crate) fn instruction(values: &mut Values, schema: &Value) -> String {
     let name = *values.random.pick(&[
         "Person", "Order", "Event", "Ticket", "Answer", "Record", "Output", "Data", "Response",
     ]);
-    let mut writer = Writer {
+    let mut writer = PromptedWriter {
         defs: Map::new(),
         titled,
         values,
@@ -137,13 +137,13 @@ fn again(values: &mut Values, turns: &mut Vec<Turn>, asked: &Asked) {
 }
 
 /// Writes schemas with references, titles and descriptions, where the questions have none.
-struct Writer<'a> {
+struct PromptedWriter<'a> {
     defs: Map<String, Value>,
     titled: bool,
     values: &'a mut Values,
 }
 
-impl Writer<'_> {
+impl PromptedWriter<'_> {
     fn schema(&mut self, schema: &Value, name: &str, is_root: bool) -> Value {
         if let Some(branches) = schema["anyOf"].as_array() {
             let written: Vec<Value> = branches

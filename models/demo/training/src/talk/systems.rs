@@ -48,7 +48,8 @@ const RULES: &[&str] = &[
     "Requests about {goods} go to {person}.",
 ];
 
-/// A system message of one to some sentences; about one in ten is as long as the instructions of a real service.
+/// A system message of one to some sentences; about one in ten is as long as the instructions of a real
+/// service.
 pub(crate) fn system(values: &mut Values) -> String {
     let rules = match values.random.below(10) {
         0 => 2 + values.random.below(12),

@@ -1,4 +1,5 @@
-//! Several turns: earlier texts with their answers, earlier calls with their results, and then what is asked now.
+//! Several turns: earlier texts with their answers, earlier calls with their results, and then what is asked
+//! now.
 
 use super::calls;
 use super::chatter;

@@ -1,6 +1,7 @@
 //! Anything with a label: "The serial number is X7" for a schema that asks for `serial_number`.
 //!
-//! The other domains teach what words mean; this one teaches that the words of a key may simply stand in the text.
+//! The other domains teach what words mean; this one teaches that the words of a key may simply stand in the
+//! text.
 
 use super::dates::Day;
 use super::scene::{Fact, Node, Scene, fact, fill};

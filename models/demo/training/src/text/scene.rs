@@ -1,7 +1,8 @@
 //! From facts to a text and the JSON that answers a schema about it.
 //!
-//! A domain (people, orders, …) draws *facts*, each with the words that the text uses for it, the keys under which a
-//! schema may ask for it, and its JSON value. Sentence templates say facts; only what the text says can be asked for.
+//! A domain (people, orders, …) draws *facts*, each with the words that the text uses for it, the keys under
+//! which a schema may ask for it, and its JSON value. Sentence templates say facts; only what the text says
+//! can be asked for.
 //!
 //! ```text
 //!  facts ──► sentences "{name} is {age} years old." ──► text
@@ -94,9 +95,11 @@ pub(crate) struct Scene {
     pub(crate) unsaid: Vec<Fact>,
 }
 
-/// Writes a text from `openers` (one is used) and `followers` (some are), and sorts the facts into said and unsaid.
+/// Writes a text from `openers` (one is used) and `followers` (some are), and sorts the facts into said and
+/// unsaid.
 ///
-/// A follower is used only where it says something new and nothing twice, so that each fact has one place in the text.
+/// A follower is used only where it says something new and nothing twice, so that each fact has one place in
+/// the text.
 pub(crate) fn compose(random: &mut Random, facts: Vec<Fact>, openers: &[&str], followers: &[&str]) -> Scene {
     let opener = *random.pick(openers);
     let mut sentences = vec![opener];
@@ -119,7 +122,8 @@ pub(crate) fn compose(random: &mut Random, facts: Vec<Fact>, openers: &[&str], f
     Scene { text, said, unsaid }
 }
 
-/// The slots that a template mentions; `{they}`-like slots of grammar are marked by a leading underscore and left out.
+/// The slots that a template mentions; `{they}`-like slots of grammar are marked by a leading underscore and
+/// left out.
 fn slots(template: &str) -> Vec<&str> {
     template
         .split('{')
@@ -195,8 +199,8 @@ pub(crate) struct Questioner<'a> {
 pub(crate) enum Manner {
     /// Everything: which facts, in which order, under which keys and as which types.
     Free,
-    /// Everything but the values, which have the types and the words that they have in the text: what a request expects
-    /// that only names keys.
+    /// Everything but the values, which have the types and the words that they have in the text: what a
+    /// request expects that only names keys.
     Named,
     /// Nothing: every fact under its most usual key, in order. What a request expects that names nothing.
     Plain,
@@ -409,7 +413,8 @@ impl Questioner<'_> {
         }
     }
 
-    /// All rows must be asked the same, so the choices of the first are made again for the others from a copy of the generator.
+    /// All rows must be asked the same, so the choices of the first are made again for the others from a copy
+    /// of the generator.
     fn rows(&mut self, rows: &[Vec<Fact>]) -> Asked {
         let before = self.random.clone();
         let mut items = json!({});

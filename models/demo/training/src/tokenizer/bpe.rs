@@ -1,8 +1,9 @@
 //! Byte-level byte-pair encoding: the pieces into which text is cut, learned from text.
 //!
-//! A name must be cut the same way in running text and between the quotes of a JSON string, or copying it would ask
-//! for spelling. So a space is a piece of its own (except before small words like `of`, which saves a third of the
-//! text's length), quotes and other punctuation never join a word, and digits go in pairs from the left:
+//! A name must be cut the same way in running text and between the quotes of a JSON string, or copying it
+//! would ask for spelling. So a space is a piece of its own (except before small words like `of`, which saves
+//! a third of the text's length), quotes and other punctuation never join a word, and digits go in pairs from
+//! the left:
 //!
 //! ```text
 //!  "Ada Lovelace is 36"   ─►  Ada · ␣ · Love · lace · ␣is · ␣ · 36
@@ -11,7 +12,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// How text is cut before pairs are merged; the same expression goes into `tokenizer.json`, which applies it by itself.
+/// How text is cut before pairs are merged; the same expression goes into `tokenizer.json`, which applies it
+/// by itself.
 pub(crate) const SMALL_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "as", "at", "be", "by", "for", "from", "has", "have", "he",
     "her", "his", "in", "is", "it", "its", "me", "my", "not", "of", "on", "or", "our", "she", "that", "the",
@@ -121,7 +123,8 @@ fn merge(word: &mut Vec<u32>, left: u32, right: u32, id: u32) {
     word.truncate(write);
 }
 
-/// The character that stands for each byte in byte-level vocabularies: printable bytes for themselves, others from U+0100.
+/// The character that stands for each byte in byte-level vocabularies: printable bytes for themselves, others
+/// from U+0100.
 pub(crate) fn byte_letters() -> [char; 256] {
     let mut letters = ['\0'; 256];
     let mut next = 0x100;

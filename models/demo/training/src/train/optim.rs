@@ -1,8 +1,9 @@
 //! The optimisers: Muon for matrices, Adam for the embedding and the norms.
 //!
-//! Muon steps along the momentum made orthogonal: with all its singular values pushed to one, a rare direction moves
-//! as far as a common one, so that a matrix learns more from each token than with Adam. The orthogonal matrix comes
-//! from a few steps of a polynomial iteration (Newton and Schulz), matrices of one size all at once.
+//! Muon steps along the momentum made orthogonal: with all its singular values pushed to one, a rare
+//! direction moves as far as a common one, so that a matrix learns more from each token than with Adam. The
+//! orthogonal matrix comes from a few steps of a polynomial iteration (Newton and Schulz), matrices of one
+//! size all at once.
 
 use crate::model::Model;
 use tch::{Kind, Tensor};
@@ -26,14 +27,14 @@ pub(crate) struct Rates {
 }
 
 /// Which weights share one run of the iteration: all of one size, tall ones turned on their side.
-struct Group {
+struct WeightGroup {
     members: Vec<usize>,
     momentum: Tensor,
 }
 
 /// The state of both optimisers for one model.
 pub(crate) struct Optimizer {
-    groups: Vec<Group>,
+    groups: Vec<WeightGroup>,
     others: Vec<(usize, Tensor, Tensor)>,
     steps: i32,
 }
@@ -75,7 +76,7 @@ impl Optimizer {
             .find(|group| size(group.members[0]) == size(index))
         {
             Some(group) => group.members.push(index),
-            None => self.groups.push(Group {
+            None => self.groups.push(WeightGroup {
                 members: vec![index],
                 momentum: Tensor::new(),
             }),
@@ -95,7 +96,8 @@ impl Optimizer {
                 .sum(Kind::Float)
                 .sqrt()
                 .double_value(&[]);
-            // Rare bursts would poison the second moments of Adam for many steps; Muon does not see lengths at all.
+            // Rare bursts would poison the second moments of Adam for many steps; Muon does not see lengths
+            // at all.
             let scale = if norm > 1.0 { 1.0 / norm } else { 1.0 };
             for group in &mut self.groups {
                 muon(group, &mut model.weights, rates);
@@ -121,7 +123,7 @@ fn wide(weight: &Tensor) -> Tensor {
     }
 }
 
-fn muon(group: &mut Group, weights: &mut [Tensor], rates: Rates) {
+fn muon(group: &mut WeightGroup, weights: &mut [Tensor], rates: Rates) {
     let gradients: Vec<Tensor> = group
         .members
         .iter()
