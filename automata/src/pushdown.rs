@@ -163,7 +163,7 @@ impl Machine {
 
     /// How many frames and configurations have been found so far.
     pub fn size(&self) -> (usize, usize) {
-        (self.stacks.frames.len(), self.stacks.len())
+        (self.stacks.frames.len(), self.stacks.count())
     }
 }
 

@@ -263,7 +263,7 @@ fn grammar_of(schema: &str) -> Grammar {
 /// What a text becomes as JSON, and what was done with it: the kinds of changes with their pointers.
 fn as_json(grammar: &Grammar, text: &str) -> (String, Vec<String>) {
     let repair =
-        Repair::of_json(&grammar, text, &Costs::default(), &RepairLimits::default()).expect("a repair");
+        Repair::of_json(grammar, text, &Costs::default(), &RepairLimits::default()).expect("a repair");
     assert!(is_valid(grammar, &repair.text), "{text} {repair:?}");
     assert_eq!(edited(text, &repair), repair.text);
     assert_eq!(

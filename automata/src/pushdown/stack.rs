@@ -154,7 +154,7 @@ impl Stacks {
     }
 
     /// How many configurations were found.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.configs.count()
     }
 
@@ -262,7 +262,7 @@ impl Stacks {
     fn pay_for(&self, pairs: usize) {
         spend(NEW + pairs);
         let bytes = self.list_bytes.fetch_add(pairs * PAIR_BYTES, Ordering::Relaxed);
-        if self.len() * CONFIG_BYTES + bytes > self.most_bytes {
+        if self.count() * CONFIG_BYTES + bytes > self.most_bytes {
             end_by("grammar_bytes", self.most_bytes);
         }
     }

@@ -261,7 +261,8 @@ impl<'a> SketchWriter<'a> {
         if text.len() <= room {
             return self.out.push_str(text);
         }
-        self.out.push_str(&text[..text.floor_char_boundary(room)]);
+        let end = (0..=room).rev().find(|&end| text.is_char_boundary(end));
+        self.out.push_str(&text[..end.unwrap_or(0)]);
         self.out.push('…');
     }
 

@@ -185,9 +185,7 @@ impl Frames {
             SeriesOrder::Listed | SeriesOrder::Leading => progress.done.hash(name),
         }
         self.met.get(progress.met).hash(name);
-        // The constant is where a list once remembered a key that came again: drafts that were kept under a name are
-        // found under it.
-        (progress.count, false, progress.started, progress.separated).hash(name);
+        (progress.count, progress.started, progress.separated).hash(name);
     }
 
     fn hash_text(&self, text: u32, name: &mut Stable) {

@@ -7,7 +7,7 @@ use crate::draft::Origin;
 
 /// What its rows are kept under. The number changes with what contexts are called, which
 /// `tests/masks/state_keys.rs` notices: rows under other keys would never be found.
-const KEPT_AS: &str = "state-keyed 1";
+const KEPT_AS: &str = "state-keyed 2";
 
 /// The most tokens that a context has beside the state.
 const LONGEST_CONTEXT: usize = 2;

@@ -18,9 +18,9 @@
 //! **Why not deficits.** `1 − θ` loses all digits of a small `θ`. Every `θ` here is a sum of non-negative
 //! terms that were measured as such, so small ones are as precise as large ones.
 //!
-//! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node counts as
-//! 1. A trie that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which an
-//! attempt that is under way below would notice as a chance above 1; so the trie forgets only while no
+//! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node has a `θ`
+//! of 1. A trie that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which
+//! an attempt that is under way below would notice as a chance above 1; so the trie forgets only while no
 //! attempt is under way. It then drops the prefixes that were not visited for longest; those below them were
 //! visited no later, and go too.
 //!
