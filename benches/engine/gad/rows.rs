@@ -58,11 +58,8 @@ impl Task {
     /// The tokens that some text of the allowed length goes on with.
     pub(crate) fn mask(&self, prefix: &[u32]) -> Option<Arc<Mask>> {
         let state = self.state(prefix)?;
-        Some(
-            self.grammar
-                .try_mask(MaskRequest::from(state).within(self.longest.checked_sub(prefix.len())?))
-                .ok()?,
-        )
+        let left = self.longest.checked_sub(prefix.len())?;
+        self.grammar.try_mask(MaskRequest::from(state).within(left)).ok()
     }
 }
 

@@ -104,8 +104,8 @@ pub(crate) fn nearest(
     };
     let _inside = fork::enter(py);
     let repaired = py.detach(|| match reading {
-        Reading::Json => repair::Repair::of_json(&grammar, text, costs, &limits),
-        Reading::Characters => repair::Repair::of_text(&grammar, text, costs, &limits),
+        Reading::Json => repair::Repair::of_json(grammar, text, costs, &limits),
+        Reading::Characters => repair::Repair::of_text(grammar, text, costs, &limits),
     });
     match (repaired, watch.reason()) {
         (_, Some(reason)) => Err(reason),
