@@ -13,6 +13,8 @@
 //! Lexiform: its releases follow theirs, and it may change in any of them. Depend on `lexiform` instead.
 
 #![forbid(unsafe_code)]
+// The docs of modules are also for those who read the source.
+#![allow(rustdoc::private_intra_doc_links)]
 
 pub mod error;
 pub mod limits;

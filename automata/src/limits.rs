@@ -49,7 +49,7 @@ pub struct Limits {
     pub rule_states: usize,
     /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth
     /// for distances to the end; these are dropped beyond that and found again. When the states of the texts
-    /// that it read pass the last quarter, [`Grammar::compacted`](crate::matcher::Grammar::renewed) tells
+    /// that it read pass the last quarter, [`Grammar::compacted`](crate::matcher::Grammar::compacted) tells
     /// where sequences go on.
     pub grammar_bytes: usize,
     /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten

@@ -6,6 +6,8 @@
 //! `lexiform` instead.
 
 #![forbid(unsafe_code)]
+// The docs of modules are also for those who read the source.
+#![allow(rustdoc::private_intra_doc_links)]
 
 pub mod suggest;
 

@@ -71,7 +71,7 @@ pub struct Way {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rest {
     /// What names this use of the item: the whole encoded key of an object, quotes included. Where it is
-    /// given, no two uses in one series may have the same bytes here, or some two must; see [`Series::keys`].
+    /// given, no two uses in one series may have the same bytes here.
     pub key: Option<RegularId>,
     /// What is written (behind the key, if there is one).
     pub item: ExprId,
