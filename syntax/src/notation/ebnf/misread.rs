@@ -172,7 +172,8 @@ impl Rule<'_> {
         // Elsewhere a backslash stands in quotes or in an expression alone, and no part begins with `^`.
         let is_class = shown.starts_with('^') || (escape < quote && !is_expression);
         let has_sign = inside.contains([' ', '\t', '\n', '\r', '"', '\'']);
-        // After an expression come its flags, a count, another part or nothing, and never the rest of a range.
+        // After an expression come its flags, a count, another part or nothing, and never the rest of a
+        // range.
         let ends_expression = |rest: &str| rest.starts_with('/') && !rest[1..].starts_with('-');
         let mut ends = shown.char_indices().skip(1).map(|(at, _)| &shown[at..]);
         let is_closed_expression = is_expression && ends.any(ends_expression);
