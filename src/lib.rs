@@ -61,9 +61,12 @@ pub mod schema {
 pub mod vocab {
     #[doc(inline)]
     pub use lexiform_automata::vocab::{
-        Healed, ReadLimits, TextStream, TokenKind, Tokenizer, TokenizerError, TokenizerFile, Vocabulary,
-        VocabularyError, from_tiktoken, from_tokenizer_json,
+        Healed, ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tiktoken,
+        from_tokenizer_json,
     };
+    #[cfg(feature = "tokenizers")]
+    #[doc(inline)]
+    pub use lexiform_automata::vocab::{Tokenizer, TokenizerError};
 }
 
 // The example of the README is a test like any other.
