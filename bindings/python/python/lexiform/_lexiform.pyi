@@ -26,15 +26,21 @@ __all__ = [
     "weighted_token",
 ]
 
+class _Array(Protocol):
+    """An array of numpy, which is a `Buffer` by its types since Python 3.12 alone."""
+
+    @property
+    def __array_interface__(self) -> Any: ...
+
 class _Tensor(Protocol):
     """A tensor of torch on the CPU, by what is asked of it."""
 
     def numpy(self) -> Any: ...
 
 # An array of int32 that shares its memory: of numpy, or a tensor of torch on the CPU; or `Masks`.
-_Mask: TypeAlias = Buffer | _Tensor | Masks
+_Mask: TypeAlias = Buffer | _Array | _Tensor | Masks
 # An array or a sequence of integers.
-_Integers: TypeAlias = Buffer | _Tensor | Sequence[int]
+_Integers: TypeAlias = Buffer | _Array | _Tensor | Sequence[int]
 # The type, where a method has its name.
 _Bytes: TypeAlias = bytes
 _Kind: TypeAlias = Literal["text", "special", "mark", "unused"]
@@ -221,7 +227,7 @@ class State:
 
 @final
 class Masks:
-    def __new__(cls, array: Buffer | _Tensor) -> Masks: ...
+    def __new__(cls, array: Buffer | _Array | _Tensor) -> Masks: ...
     def __len__(self) -> int: ...
     @property
     def words(self) -> int: ...
