@@ -139,8 +139,8 @@ fn library_alone() -> Result<bool, Failure> {
 /// The crates of the library, in the order in which they would be published.
 const PUBLISHED: [&str; 4] = ["lexiform-automata", "lexiform-syntax", "lexiform-law", "lexiform"];
 
-/// Packs the crates of the library as for a registry, without building them once more. Nothing is written to a
-/// registry.
+/// Packs the crates of the library as for a registry, without building them once more. Nothing is written to
+/// a registry.
 fn publish() -> Result<bool, Failure> {
     let mut command = cargo(["publish", "--dry-run", "--no-verify", "--allow-dirty"]);
     command.args(["--registry", "crates-io"]);
