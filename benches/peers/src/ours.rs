@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use lexiform::{Compiler, Options, Source};
-use lexiform::Mask;
-use lexiform_syntax::schema;
-use lexiform::schema::KeyOrder;
+use lexiform::{Compiler, Mask, Options, Source};
+use lexiform::schema::{self, KeyOrder};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Grammar, State};
 
