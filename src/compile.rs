@@ -26,7 +26,7 @@ pub enum Source<'a> {
     JsonSchema(&'a str),
     /// A regular expression, which must match the whole text, in the dialect that the options name.
     Regex(&'a str),
-    /// A grammar in EBNF; see [`syntax::ebnf`](lexiform_syntax::notation::ebnf) for the notation.
+    /// A grammar in EBNF; see [`notation::ebnf`](lexiform_syntax::notation::ebnf) for the notation.
     Ebnf(&'a str),
     /// A structural tag in JSON; see [`tags`] for what it may hold.
     StructuralTag(&'a str),
@@ -167,6 +167,7 @@ impl Compiler {
     }
 
     /// The tables that the grammars of this compiler share.
+    #[doc(hidden)]
     pub fn tables(&self) -> &Arc<Tables> {
         &self.tables
     }

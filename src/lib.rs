@@ -42,10 +42,10 @@ pub mod limits {
     pub use lexiform_automata::limits::{Cancel, Limits, Meter};
 }
 
-/// The dialects of regular expressions.
+/// Dialects of regular expressions, and how JSON strings that match one are spelled.
 pub mod regex {
     #[doc(inline)]
-    pub use lexiform_syntax::regex::Dialect;
+    pub use lexiform_syntax::regex::{Dialect, Escapes};
 }
 
 /// How JSON Schemas are read, and what is reported of them.

@@ -3,7 +3,7 @@
 //! ```text
 //!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`OvershootBound`)
 //!                      fewer than some tokens would make necessary   the mask without those tokens (profile)
-//!                      hardly any                                    every token by its own distance (nearby)
+//!                      hardly any                                    inside the value, or along one completion (nearby)
 //! ```
 //!
 //! How many tokens a completion takes is found in three ways, each used where those before cannot tell:
@@ -19,12 +19,11 @@
 //! configuration there; where it is found for many tokens at once, they must lead to the same one, but for
 //! what makes no difference (`nearby`).
 //!
-//! A token that is left out cannot be completed in time as far as 3 was tried to its end. Otherwise it may be
-//! one of many whose futures have nothing in common, as in a key after which more keys must follow, or with a
-//! large vocabulary one for which only a completion longer in bytes would have been short enough in tokens.
-//! So may one inside a word that a judge tells (`grammar::Judge`), of whose completions not all are known.
-//! That is a property of the constraint "within the budget" as it is defined here, and laws are stated for
-//! it.
+//! Where few tokens are allowed, one that is left out cannot be completed in time, as far as 3 was tried to its
+//! end. Otherwise it may be one of many that leave the current value (`nearby`), with a large vocabulary one for
+//! which only a completion longer in bytes would have been short enough in tokens, or one inside a word that a
+//! judge decides (`grammar::Judge`), of whose completions not all are known. That is a property of the
+//! constraint "within the budget" as it is defined here, and laws are stated for it.
 
 mod nearby;
 mod place;
@@ -37,6 +36,7 @@ mod tokens;
 
 use crate::mask::Mask;
 use crate::pushdown::{ConfigId, OvershootBound};
+use nearby::Nearby;
 pub(crate) use place::Place;
 use profiles::Profiles;
 use tokens::TokenDistances;
@@ -98,7 +98,7 @@ impl Budget {
             return None;
         }
         let distances = &self.distances;
-        let near = || Some(nearby::mask(distances, place, config, mask, limit));
+        let near = || Some(Nearby::new(distances, place, config, mask, limit).mask());
         if distances.achievable().of(place.machine.stacks(), config) > limit {
             return near();
         }
@@ -121,7 +121,7 @@ impl Budget {
     /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed
     /// with `limit` more. Empty where no completion is known that fits.
     pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
-        nearby::along(&self.distances, place, config, mask, limit)
+        Nearby::new(&self.distances, place, config, mask, limit).along()
     }
 
     /// Whether no token can matter, as far as can be said without looking at tokens.

@@ -140,6 +140,7 @@ impl Grammar {
     /// # Errors
     /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when
     /// a limit is reached.
+    #[doc(hidden)]
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let limits = &*limits.begin();
         let machine = Machine::new(cfg, &**tables, limits)?;

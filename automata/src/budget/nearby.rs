@@ -27,69 +27,14 @@ use crate::mask::Mask;
 use crate::pushdown::{ConfigId, FrameId, View};
 use crate::work::spend;
 
-/// So many tokens are each judged by themselves. In a small vocabulary each may be a search.
+/// The most tokens of a mask that are judged one by one. In a small vocabulary each may be a search.
 const JUDGED_TOKENS: usize = 32;
 
-/// The most readers of which it is looked at whether others take the same tokens.
-const READERS: usize = 16;
+/// The most readers that are compared to find out whether two take the same token.
+const MOST_READERS: usize = 16;
 
-/// The tokens of the mask after which the text can be completed within the limit; the end tokens are as they
-/// were. Of many others, those along one completion.
-pub(super) fn mask(
-    distances: &TokenDistances,
-    place: Place<'_>,
-    config: ConfigId,
-    mask: &Mask,
-    limit: u64,
-) -> Mask {
-    let mut nearby = Nearby {
-        distances,
-        place,
-        config,
-        mask,
-        limit,
-        near: Mask::empty(place.vocabulary().len()),
-    };
-    nearby.staying();
-    let left: Vec<u32> = mask
-        .without(&nearby.near)
-        .iter()
-        .take(JUDGED_TOKENS + 1)
-        .collect();
-    match left.len() <= JUDGED_TOKENS {
-        true => nearby.each(&left),
-        false => nearby.near.unite(&along(distances, place, config, mask, limit)),
-    }
-    let mut near = nearby.near;
-    near.insert_all(place.vocabulary().eos());
-    near.intersect(mask);
-    near
-}
-
-/// The tokens of the mask along one completion, end tokens among them, after which the text can be completed
-/// with `limit` more. Empty where no completion is known that fits.
-pub(super) fn along(
-    distances: &TokenDistances,
-    place: Place<'_>,
-    config: ConfigId,
-    mask: &Mask,
-    limit: u64,
-) -> Mask {
-    let vocabulary = place.vocabulary();
-    let mut along = Mask::empty(vocabulary.len());
-    along.insert_all(vocabulary.eos());
-    along.intersect(mask);
-    let text = distances.completion(place, config, plus(limit, 1));
-    let tokens = vocabulary.trie().prefixes(&text).flat_map(|(_, tokens)| tokens);
-    for &token in tokens.chain(place.specials) {
-        if mask.contains(token) && distances.allows(place, config, token, limit) {
-            along.insert(token);
-        }
-    }
-    along
-}
-
-struct Nearby<'a> {
+/// A mask of which only the tokens are wanted after which the text can be completed with `limit` more.
+pub(super) struct Nearby<'a> {
     distances: &'a TokenDistances,
     place: Place<'a>,
     config: ConfigId,
@@ -99,6 +44,61 @@ struct Nearby<'a> {
 }
 
 impl<'a> Nearby<'a> {
+    pub(super) fn new(
+        distances: &'a TokenDistances,
+        place: Place<'a>,
+        config: ConfigId,
+        mask: &'a Mask,
+        limit: u64,
+    ) -> Nearby<'a> {
+        Nearby {
+            distances,
+            place,
+            config,
+            mask,
+            limit,
+            near: Mask::empty(place.vocabulary().len()),
+        }
+    }
+
+    /// Those that stay in the current value, and of the others each that fits, or where they are many, those along
+    /// one completion. The end tokens are as they were.
+    pub(super) fn mask(mut self) -> Mask {
+        self.staying();
+        let left: Vec<u32> = self
+            .mask
+            .without(&self.near)
+            .iter()
+            .take(JUDGED_TOKENS + 1)
+            .collect();
+        match left.len() <= JUDGED_TOKENS {
+            true => self.each(&left),
+            false => self.near.unite(&self.along()),
+        }
+        let mut near = self.near;
+        near.insert_all(self.place.vocabulary().eos());
+        near.intersect(self.mask);
+        near
+    }
+
+    /// Those along one completion, end tokens among them. Empty where no completion is known that fits.
+    pub(super) fn along(&self) -> Mask {
+        let vocabulary = self.place.vocabulary();
+        let mut along = Mask::empty(vocabulary.len());
+        along.insert_all(vocabulary.eos());
+        along.intersect(self.mask);
+        let text = self
+            .distances
+            .completion(self.place, self.config, plus(self.limit, 1));
+        let tokens = vocabulary.trie().prefixes(&text).flat_map(|(_, tokens)| tokens);
+        for &token in tokens.chain(self.place.specials) {
+            if self.mask.contains(token) && self.allows(token) {
+                along.insert(token);
+            }
+        }
+        along
+    }
+
     /// The tokens that stay within the language of a reader.
     fn staying(&mut self) {
         let stacks = self.place.machine.stacks();
@@ -171,6 +171,6 @@ fn is_alone(
     let own = bytes(frame, callers);
     let mut others = readers.iter().filter(|other| **other != (frame, callers));
     readers.len() == 1
-        || readers.len() <= READERS
+        || readers.len() <= MOST_READERS
             && others.all(|&(frame, callers)| bytes(frame, callers).common(&own).is_empty())
 }

@@ -32,6 +32,7 @@ pub struct Tokenisations {
 
 impl Vocabulary {
     /// All ways to spell this text in text tokens. O(text · longest token).
+    #[doc(hidden)]
     pub fn tokenisations(&self, text: &[u8]) -> Tokenisations {
         let mut edges: Vec<Vec<TokenEdge>> = vec![Vec::new(); text.len()];
         let mut leads_to_the_end = vec![false; text.len() + 1];

@@ -54,6 +54,7 @@ impl TokenizerFile {
     }
 
     /// How the file spells bytes.
+    #[doc(hidden)]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

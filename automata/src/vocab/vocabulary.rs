@@ -244,6 +244,7 @@ impl Vocabulary {
     }
 
     /// All text tokens by their bytes.
+    #[doc(hidden)]
     pub fn trie(&self) -> &Trie {
         &self.trie
     }
