@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use lexiform::schema::Whitespace;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{MaskRequest, Options, Source, compile};
 
@@ -20,7 +21,9 @@ fn vocabulary() -> Result<Vocabulary, lexiform::vocab::VocabularyError> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vocabulary = Arc::new(vocabulary()?);
-    let (grammar, _notes) = compile(Source::JsonSchema(SCHEMA), &vocabulary, &Options::default())?;
+    let mut options = Options::default();
+    options.schema.whitespace = Whitespace::Compact;
+    let (grammar, _notes) = compile(Source::JsonSchema(SCHEMA), &vocabulary, &options)?;
 
     let mut state = grammar.start();
     let mut text = Vec::new();

@@ -19,11 +19,11 @@
 //! configuration there; where it is found for many tokens at once, they must lead to the same one, but for
 //! what makes no difference (`nearby`).
 //!
-//! Where few tokens are allowed, one that is left out cannot be completed in time, as far as 3 was tried to its
-//! end. Otherwise it may be one of many that leave the current value (`nearby`), with a large vocabulary one for
-//! which only a completion longer in bytes would have been short enough in tokens, or one inside a word that a
-//! judge decides (`grammar::Judge`), of whose completions not all are known. That is a property of the
-//! constraint "within the budget" as it is defined here, and laws are stated for it.
+//! Where few tokens are allowed, one that is left out cannot be completed in time, as far as 3 was tried to
+//! its end. Otherwise it may be one of many that leave the current value (`nearby`), with a large vocabulary
+//! one for which only a completion longer in bytes would have been short enough in tokens, or one inside a
+//! word that a judge decides (`grammar::Judge`), of whose completions not all are known. That is a property
+//! of the constraint "within the budget" as it is defined here, and laws are stated for it.
 
 mod nearby;
 mod place;

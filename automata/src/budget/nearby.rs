@@ -61,8 +61,8 @@ impl<'a> Nearby<'a> {
         }
     }
 
-    /// Those that stay in the current value, and of the others each that fits, or where they are many, those along
-    /// one completion. The end tokens are as they were.
+    /// Those that stay in the current value, and of the others each that fits, or where they are many, those
+    /// along one completion. The end tokens are as they were.
     pub(super) fn mask(mut self) -> Mask {
         self.staying();
         let left: Vec<u32> = self

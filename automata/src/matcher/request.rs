@@ -49,8 +49,8 @@ impl<'e> MaskRequest<'e> {
     /// Wherever the budget is at least [`Grammar::min_completion`], and that could be counted, some token is
     /// allowed, and each that is allowed leads to where the budget less one is at least that: drawing from
     /// these masks always ends in time. Where the budget is ample, the mask is that without one, at the cost
-    /// of a comparison. Near the end a text stays inside its current value or takes the shortest way out: where
-    /// many tokens leave the value, or to judge them costs more than
+    /// of a comparison. Near the end a text stays inside its current value or takes the shortest way out:
+    /// where many tokens leave the value, or to judge them costs more than
     /// [`Limits::mask_work`](crate::limits::Limits::mask_work), only those along one completion are allowed.
     pub fn within(self, budget: impl Into<Option<usize>>) -> Self {
         MaskRequest {
