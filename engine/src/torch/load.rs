@@ -156,25 +156,3 @@ fn eos(files: &ModelFiles, config: &Config) -> Result<Vec<u32>, LoadError> {
     eos.dedup();
     Ok(eos)
 }
-
-#[cfg(test)]
-mod tests {
-    #[cfg(not(feature = "kernels"))]
-    #[test]
-    fn an_engine_without_kernels_refuses_options_that_ask_for_them() {
-        use super::*;
-        let files = ModelFiles::folder(std::path::Path::new("/nowhere"));
-        for (kernels, dependent_launch) in [(true, true), (false, false)] {
-            let options = LoadOptions {
-                kernels,
-                dependent_launch,
-                ..LoadOptions::default()
-            };
-            match load(&files, &options).err() {
-                Some(LoadError::NotBuilt { feature, .. }) => assert_eq!(feature, "kernels"),
-                other => panic!("{other:?}"),
-            }
-        }
-        assert!(!LoadOptions::default().kernels);
-    }
-}
