@@ -1,4 +1,4 @@
-//! An engine that is built without the feature `kernels`, in which the tests of the decode loop are not built.
+//! An engine that is built without the feature `kernels`, where the tests of the decode loop are left out.
 
 #![cfg(not(feature = "kernels"))]
 
