@@ -13,8 +13,8 @@ pub(crate) mod errand;
 mod step;
 
 use self::check::{
-    check_budget, check_company, check_config, check_healed, check_law, check_lossy, check_monitors,
-    check_options, check_prefix, check_samples, check_search, option_tokens,
+    check_answers, check_budget, check_combination, check_company, check_config, check_healed, check_law,
+    check_options, check_prefix, check_search, option_tokens,
 };
 use crate::config::EngineConfig;
 use crate::engine::draft_model::Assistant;
@@ -27,7 +27,7 @@ use crate::metrics::meters::Meters;
 use crate::metrics::stats::Stats;
 use crate::model::Model;
 use crate::request::law;
-use crate::request::{LawChoice, OnBudget, Request, Speculation};
+use crate::request::{OnBudget, Request, Speculation};
 use crate::sequence::Sequence;
 use crate::sequence::job::{Job, Sink};
 use crate::speculation::policy::CountedTime;
@@ -245,14 +245,15 @@ impl Engine {
     /// The queue is full, or the request is wrong in a way that is seen at once.
     pub fn submit_checked(&self, mut request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check_shape(&request)?;
-        if sinks.len() != request.samples {
+        let answers = request.task.answers();
+        if sinks.len() != answers {
             return Err(Refusal::Invalid {
-                name: "samples",
-                value: request.samples.to_string(),
+                name: "answers",
+                value: answers.to_string(),
                 expected: "as many as there are sinks",
             });
         }
-        if request.search.is_some() {
+        if request.task.search().is_some() {
             // A search asks for rows, and looks at every token that is drawn.
             request.speculation = Speculation::none();
         }
@@ -264,13 +265,12 @@ impl Engine {
             limit: queue.limit(),
         };
         let branches = law::branches(&request);
-        let place = queue.take(&request.owner, branches).map_err(busy)?;
+        let place = queue.take(&request.limits.owner, branches).map_err(busy)?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let limits = &self.shared.limits;
         let driver = driver(&request, limits.option_tokens, &limits.vocabulary);
         let job = Job::new(driver, sinks);
-        let samples = request.samples;
-        let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
+                let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
         let ticket = |answer| Ticket {
             id,
             answer,
@@ -278,7 +278,7 @@ impl Engine {
             commands: self.commands.clone(),
             cancels: true,
         };
-        let tickets = (0..samples).map(ticket).collect();
+        let tickets = (0..answers).map(ticket).collect();
         self.commands
             .send(Command::Submit(sequence, job))
             .map_err(|_| Refusal::Stopped)?;
@@ -293,11 +293,11 @@ impl Engine {
     /// The request does not fit this engine or its own budget.
     pub fn check(&self, request: &Request) -> Result<(), Refusal> {
         self.check_shape(request)?;
-        if let Some(grammar) = &request.grammar {
-            check_prefix(&request.healed, grammar)?;
+        if let Some(grammar) = &request.constraints.grammar {
+            check_prefix(&request.prompt.healed, grammar)?;
         }
-        match &request.grammar {
-            Some(grammar) if request.on_budget != OnBudget::Cut && request.options.is_none() => {
+        match &request.constraints.grammar {
+            Some(grammar) if request.limits.on_budget != OnBudget::Cut && request.task.options().is_none() => {
                 check_budget(request, grammar)
             }
             _ => Ok(()),
@@ -310,25 +310,24 @@ impl Engine {
         if !self.shared.alive.load(Ordering::Acquire) {
             return Err(Refusal::Stopped);
         }
-        if request.prompt.is_empty() {
+        if request.prompt.tokens.is_empty() {
             return Err(Refusal::EmptyPrompt);
         }
-        if request.max_tokens == 0 {
+        if request.limits.max_tokens == 0 {
             return Err(Refusal::Invalid {
                 name: "max_tokens",
                 value: "0".to_string(),
                 expected: "at least 1",
             });
         }
-        check_samples(request, limits.max_branches)?;
+        check_combination(request)?;
+        check_answers(request, limits.max_branches)?;
         check_law(request, limits.max_branches)?;
-        check_lossy(request)?;
         check_options(request, (&limits.vocabulary, limits.vocab_size))?;
-        check_monitors(request)?;
         check_healed(request)?;
         check_company(request, limits.variance)?;
         check_search(request, limits.max_branches, &limits.vocabulary)?;
-        let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
+        let (prompt, max_tokens, limit) = (request.prompt.tokens.len(), request.limits.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
                 prompt,
@@ -337,24 +336,15 @@ impl Engine {
             });
         }
         law::warper(request)?;
-        let cuts = request.on_budget != OnBudget::Complete;
-        if cuts && request.grammar.is_some() && (request.law != LawChoice::Local || request.search.is_some())
-        {
-            return Err(Refusal::Invalid {
-                name: "on_budget",
-                value: format!("{:?}", request.on_budget),
-                expected: "Complete for searches and under any law but the local one: these are about whole texts",
-            });
-        }
         let len = limits.vocab_size;
-        if let Some(place) = request.prompt.iter().position(|&token| token as usize >= len) {
+        if let Some(place) = request.prompt.tokens.iter().position(|&token| token as usize >= len) {
             return Err(Refusal::UnknownToken {
                 place,
-                token: request.prompt[place],
+                token: request.prompt.tokens[place],
                 len,
             });
         }
-        match &request.grammar {
+        match &request.constraints.grammar {
             // Equal vocabularies would do, but a comparison of all tokens for each request would not.
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
                 Err(Refusal::OtherVocabulary)

@@ -1,6 +1,7 @@
 //! What can go wrong, by the moment at which it is noticed: before a request is taken ([`Refusal`]), while it
 //! runs ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
 
+use crate::request::Conflict;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -294,6 +295,9 @@ pub enum Refusal {
         /// What is accepted.
         expected: &'static str,
     },
+    /// Settings of the request cannot be honoured together.
+    #[error("{}: {}", .0.field, .0.reason)]
+    Conflict(Conflict),
     /// The text may depend on other requests, which the request did not want.
     #[error("batch_invariant cannot be promised: {because}")]
     DependsOnOthers {

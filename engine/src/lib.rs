@@ -49,7 +49,9 @@ pub use lexiform::Mask;
 pub use lexiform::{Grammar, State};
 pub use lexiform_law::draft::Tokenise;
 pub use lexiform_law::draft::Union;
-pub use lexiform_law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling, TypicalAcceptance};
+pub use lexiform_law::{
+    Cuts, Fallback, Law, LawTag, Mirostat, MirostatVersion, Resampling, TokenProposal, TypicalAcceptance,
+};
 pub use metrics::histogram::Histogram;
 pub use metrics::meters::{Meters, Times};
 pub use metrics::stats::Stats;
@@ -59,9 +61,9 @@ pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    Candidate, Candidates, Diagnostics, Drafted, Event, Fate, Finish, LawChoice, LogprobsOf, OnBudget,
-    Origin, Outcome, Particle, Proposing, Request, Sampling, Search, Speculation, Steered, Verification,
-    Watched,
+    Candidate, Candidates, Conflict, Constraints, Diagnostics, Draw, Drafted, Event, Fate, Feature, Finish,
+    LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request, RequestLimits,
+    Sampling, Search, Speculation, Steered, Task, Verification, Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

@@ -122,7 +122,7 @@ impl Columns {
 /// rank and its place alone, and nobody wants to know more of the row: then the row can stay where it was
 /// computed.
 pub(crate) fn can_stay(sequence: &Sequence) -> bool {
-    let asks_nothing = match (sequence.request.logprobs, sequence.request.logprobs_of) {
+    let asks_nothing = match (sequence.request.reporting.logprobs, sequence.request.reporting.logprobs_of) {
         (None, _) => true,
         // What is told of the token is what the model thinks of it.
         (Some(0), LogprobsOf::Model) => sequence.warper.is_identity(),
@@ -130,7 +130,7 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     };
     let is_sampled = |draft: &Draft| draft.proposal.is_sampled();
     asks_nothing
-        && sequence.request.candidates.is_none()
+        && sequence.request.reporting.candidates.is_none()
         && !law::wants_entropy(&sequence.request)
         && sequence.doing == Doing::Drawing
         && sequence.warper.by_rank().is_some()
@@ -167,7 +167,7 @@ fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     };
     let Ok(verified) = down(&nodes, step);
     let own = |drawn: &Drawn| Own {
-        logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
+        logprob: sequence.request.reporting.logprobs.map(|_| drawn.log_probability as f32),
         ..Own::default()
     };
     Drawing {
@@ -189,7 +189,7 @@ fn draw_from(
         let path = path(&sequence.drafts, node).into_iter();
         path.map(|node| sequence.drafts[node].token).collect()
     };
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
     let warper = &sequence.warper;
     let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
     let row = |node: Option<NodeId>| {
@@ -241,12 +241,12 @@ fn draw_from(
         let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
         let ceiling = || sequence.walk.ceiling_at(position + number as u32);
         if let (LogprobsOf::Allowed, Some(count @ 1..)) =
-            (sequence.request.logprobs_of, sequence.request.logprobs)
+            (sequence.request.reporting.logprobs_of, sequence.request.reporting.logprobs)
         {
             let drawn_from = warped(sequence, row, &drafted(node))?;
             own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
         }
-        if let Some(count) = sequence.request.candidates {
+        if let Some(count) = sequence.request.reporting.candidates {
             let drawn_from = warped(sequence, row, &drafted(node))?;
             let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
             let mut found = found.map_err(not_a_law)?;
@@ -299,7 +299,7 @@ pub(crate) fn rank(
     row: &Read<'_>,
     bounds: Option<&Bounds>,
 ) -> Result<Vec<Ranked>, EngineError> {
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,
@@ -384,7 +384,7 @@ fn warped<'r>(
     row: &'r [f32],
     draft: &[u32],
 ) -> Result<Distribution<'r>, EngineError> {
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,
@@ -404,10 +404,10 @@ fn top(part: &Portion<'_>, count: u8) -> Vec<(u32, f32)> {
 }
 
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
-    let Some(wanted) = sequence.request.logprobs else {
+    let Some(wanted) = sequence.request.reporting.logprobs else {
         return Ok(Own::default());
     };
-    let count = match sequence.request.logprobs_of {
+    let count = match sequence.request.reporting.logprobs_of {
         LogprobsOf::Model => wanted,
         LogprobsOf::Allowed => 0,
     };
@@ -436,7 +436,7 @@ fn not_a_law(error: RowError) -> EngineError {
 /// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left
 /// nothing that is allowed: then its weight would be 0, and the attempts have brought nothing.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
-    let is_particle = law::proposing(&sequence.request).is_some();
+    let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {
         LawError::Exhausted { attempts } => *attempts,
         _ if sequence.trie.is_none() || is_particle => {

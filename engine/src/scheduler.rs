@@ -109,7 +109,7 @@ impl Scheduler {
         let indices = (0..self.running.len()).filter(|&index| among(index));
         indices.min_by_key(|&index| {
             let sequence = &self.running[index];
-            (!sequence.is_idle(), sequence.request.priority, Reverse(index))
+            (!sequence.is_idle(), sequence.request.limits.priority, Reverse(index))
         })
     }
 
@@ -120,18 +120,18 @@ impl Scheduler {
     }
 
     fn owner_of(&self, index: usize) -> &Owner {
-        &self.running[index].request.owner
+        &self.running[index].request.limits.owner
     }
 
     fn blocks_of(&self, owner: &Owner) -> usize {
-        let theirs = self.running.iter().filter(|it| it.request.owner == *owner);
+        let theirs = self.running.iter().filter(|it| it.request.limits.owner == *owner);
         theirs.map(|sequence| sequence.table.blocks().len()).sum()
     }
 
     /// A request that has branches here and did not end by its deadline, and the time that it had.
     pub(crate) fn late(&mut self) -> Option<(u64, Duration)> {
         let open = self.all().filter(|sequence| !sequence.closed);
-        let deadline = |it: &mut Sequence| Some((it.request.deadline?, it.job, it.moments));
+        let deadline = |it: &mut Sequence| Some((it.request.limits.deadline?, it.job, it.moments));
         let (deadline, job, moments) = open.filter_map(deadline).min_by_key(|&(deadline, ..)| deadline)?;
         (deadline <= Instant::now()).then(|| (job, moments.until(deadline)))
     }

@@ -173,9 +173,9 @@ impl Sequence {
             job,
             branch: 0,
             doing: Doing::Waiting,
-            tokens: Arc::new(request.prompt.clone()),
-            state: request.grammar.as_ref().map(Grammar::start),
-            read: request.prompt.len(),
+            tokens: Arc::new(request.prompt.tokens.clone()),
+            state: request.constraints.grammar.as_ref().map(Grammar::start),
+            read: request.prompt.tokens.len(),
             unchanged: 0,
             reach: 0,
             record: Record::default(),
@@ -315,12 +315,12 @@ impl Sequence {
 
     /// Whether a drawn token waits for its grammar to read it.
     pub(crate) fn has_unread(&self) -> bool {
-        self.request.grammar.is_some() && self.read < self.tokens.len()
+        self.request.constraints.grammar.is_some() && self.read < self.tokens.len()
     }
 
     /// Tokens generated so far.
     pub(crate) fn generated(&self) -> &[u32] {
-        &self.tokens[self.request.prompt.len()..]
+        &self.tokens[self.request.prompt.tokens.len()..]
     }
 
     /// Which of the seed's sequences of random numbers it draws from.
@@ -330,14 +330,14 @@ impl Sequence {
 
     /// Tokens that may still be generated.
     pub(crate) fn remaining(&self) -> usize {
-        self.request.max_tokens.saturating_sub(self.generated().len())
+        self.request.limits.max_tokens.saturating_sub(self.generated().len())
     }
 
     /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where
     /// the masks do not count them.
     pub(crate) fn budget(&self) -> Option<usize> {
         let left = self.remaining() + usize::from(self.ends_early());
-        let counts = self.request.on_budget == OnBudget::Complete && self.request.options.is_none();
+        let counts = self.request.limits.on_budget == OnBudget::Complete && self.request.task.options().is_none();
         counts.then_some(left)
     }
 
@@ -401,7 +401,7 @@ impl Sequence {
             self.replay.forget();
         }
         if let Some((grammar, state)) = reading.grammar {
-            self.request.grammar = Some(grammar);
+            self.request.constraints.grammar = Some(grammar);
             self.state = Some(state);
         }
         (self.read, self.is_due) = (self.tokens.len(), false);
@@ -420,10 +420,10 @@ impl Sequence {
             self.given.clear();
         }
         if self.remaining() == 0 {
-            match self.request.on_budget {
+            match self.request.limits.on_budget {
                 OnBudget::Complete | OnBudget::Cut => self.finish(Finish::Length),
                 OnBudget::Fail => self.fail(EngineError::OutOfTokens {
-                    max_tokens: self.request.max_tokens,
+                    max_tokens: self.request.limits.max_tokens,
                 }),
             }
         }
@@ -447,7 +447,7 @@ impl Sequence {
         if self.place.is_none() || self.errand.is_some() {
             return;
         }
-        if let Some((grammar, state)) = self.request.grammar.as_mut().zip(self.state.as_mut()) {
+        if let Some((grammar, state)) = self.request.constraints.grammar.as_mut().zip(self.state.as_mut()) {
             grammar.compact(std::slice::from_mut(state));
         }
     }
@@ -464,7 +464,7 @@ impl Sequence {
 
     /// The tokens as the prompt and the answer.
     pub(crate) fn text(&self) -> Text<'_> {
-        let (prompt, answer) = self.tokens.split_at(self.request.prompt.len());
+        let (prompt, answer) = self.tokens.split_at(self.request.prompt.tokens.len());
         Text { prompt, answer }
     }
 
@@ -479,14 +479,14 @@ impl Sequence {
 
     /// Forgets all but the first `to` tokens of the answer. The grammar reads those again.
     pub(crate) fn truncate(&mut self, to: usize) {
-        let prompt = self.request.prompt.len();
+        let prompt = self.request.prompt.tokens.len();
         if let Some(mut lookup) = self.lookup.take() {
             Arc::make_mut(&mut lookup).rewind(self.text(), prompt + to);
             self.lookup = Some(lookup);
         }
         Arc::make_mut(&mut self.tokens).truncate(prompt + to);
         self.unchanged = self.unchanged.min(prompt + to);
-        self.state = self.request.grammar.as_ref().map(Grammar::start);
+        self.state = self.request.constraints.grammar.as_ref().map(Grammar::start);
         (self.read, self.is_due, self.masks, self.errand) = (prompt, true, None, None);
         self.drafts.clear();
         self.watch.forget();

@@ -96,7 +96,7 @@ proptest! {
         (expert, amateur, mask, temperature) in pairs(), alpha in 0.01f32..1.0,
     ) {
         let contrast = Contrast::beyond(alpha, 0.5);
-        let global = Law::Global { attempts: 1, fallback: Fallback::Fail };
+        let global = Law::Global { max_attempts: 1, fallback: Fallback::Fail, share_attempts: false };
         let contrastive = contrastive(contrast, temperature, global);
         let row = contrastive.row(&expert, &amateur, History::default()).expect("the logits are finite");
         let (law, edge) = definition(contrast, temperature, (&expert, &amateur), Allowed::All);

@@ -281,7 +281,7 @@ proptest! {
     fn filters_before_the_mask_are_of_the_row((logits, mask, temperature) in rows(), warping in filters()) {
         let slow = Slow::new(&logits, Allowed::All, temperature).warped(&warping);
         prop_assume!(slow.edge > EDGE);
-        let global = Law::Global { attempts: 1, fallback: Fallback::Fail };
+        let global = Law::Global { max_attempts: 1, fallback: Fallback::Fail, share_attempts: false };
         let warper = Warper::new(Warping { temperature, ..warping }, global).expect("in range");
         let row = warper.row(&logits, History::default()).expect("the logits are finite");
         let shares = slow.shares(logits.len());

@@ -163,7 +163,11 @@ impl Sampler {
         };
         let law = match trie {
             None => Law::Local,
-            Some(_) => Law::Global { attempts, fallback },
+            Some(_) => Law::Global {
+                max_attempts: attempts,
+                fallback,
+                share_attempts: false,
+            },
         };
         let warping = Warping {
             temperature,

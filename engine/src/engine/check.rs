@@ -5,84 +5,58 @@ use crate::config::{EngineConfig, Lookahead};
 use crate::error::{EngineError, Refusal};
 use crate::grammar::outlook::MOST_DRAFTED;
 use crate::request::law;
-use crate::request::{LawChoice, Proposing, Request, Search};
+use crate::request::{Feature, Method, OnBudget, Request, Search, Task, Weigh, conflicts};
 use crate::speculation::window::{MOST_COLUMNS, MOST_LENGTH};
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::Law;
 
-/// Whether a request may have so many texts under way.
-pub(super) fn check_samples(request: &Request, limit: usize) -> Result<(), Refusal> {
-    let most = request.best_of.unwrap_or(request.samples);
-    let invalid = |name, value: usize, expected| Refusal::Invalid {
-        name,
-        value: value.to_string(),
-        expected,
+/// Refuses settings that cannot be honoured together, by the first rule of the table that they break.
+pub(super) fn check_combination(request: &Request) -> Result<(), Refusal> {
+    let features = [
+        (law::has_best_of(request), Feature::BestOf),
+        (!request.constraints.monitors.is_empty(), Feature::Monitors),
+        (request.sampling.mirostat.is_some(), Feature::Mirostat),
+        (request.limits.on_budget != OnBudget::Complete, Feature::Cut),
+        (!request.prompt.healed.is_empty(), Feature::Healed),
+    ];
+    let features: Vec<Feature> = features
+        .into_iter()
+        .filter_map(|(is_there, feature)| is_there.then_some(feature))
+        .collect();
+    let (method, name) = match &request.task {
+        Task::Draw(_) => {
+            let law = law::drawn(request).unwrap_or_default();
+            (law.into(), format!("law: {}", law.name()))
+        }
+        task => (Method::from(task), "a search".to_owned()),
     };
-    if request.samples == 0 || request.samples > limit {
-        return Err(invalid(
-            "samples",
-            request.samples,
-            "from 1 to the engine's max_branches",
-        ));
+    match conflicts(method, &name, &features).into_iter().next() {
+        Some(conflict) => Err(Refusal::Conflict(conflict)),
+        None => Ok(()),
     }
-    if most < request.samples || most > limit {
-        return Err(invalid(
-            "best_of",
-            most,
-            "from samples to the engine's max_branches",
-        ));
-    }
-    let chooses = !matches!(
-        request.law,
-        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. }
-    );
-    if chooses && request.best_of.is_some() {
-        return Err(invalid(
-            "best_of",
-            most,
-            "absent: the law chooses among texts itself",
-        ));
-    }
-    if request.search.is_some() && request.best_of.is_some() {
-        return Err(invalid(
-            "best_of",
-            most,
-            "absent: the search chooses among texts itself",
-        ));
-    }
-    Ok(())
 }
 
-/// The most phrases of a search, and the most tokens of one.
-const PHRASES: usize = 16;
-const PHRASE_TOKENS: usize = 64;
-/// The most tokens that a search looks ahead.
-const LOOK_AHEAD: usize = 16;
-/// The most trials of a token.
-const TRIALS: usize = 32;
+/// Whether a request may have so many texts under way.
+pub(super) fn check_answers(request: &Request, limit: usize) -> Result<(), Refusal> {
+    let answers = request.task.answers();
+    let is_right = (1..=limit).contains(&answers);
+    unless(is_right, "answers", &answers, "from 1 to the engine's max_branches")?;
+    let Task::Draw(draw) = &request.task else {
+        return Ok(());
+    };
+    let most = draw.best_of.unwrap_or(answers);
+    let is_right = (answers..=limit).contains(&most);
+    unless(is_right, "best_of", &most, "from the number of answers to the engine's max_branches")
+}
 
 /// Whether the numbers of a search are numbers that it can have, and its texts no more than may be under way.
 pub(super) fn check_search(request: &Request, limit: usize, vocabulary: &Vocabulary) -> Result<(), Refusal> {
-    let Some(search) = &request.search else {
+    let Task::Search { search, answers } = &request.task else {
         return Ok(());
     };
-    if request.law != LawChoice::Local {
-        return unless(
-            false,
-            "search",
-            &"present",
-            "absent under any law but the local one",
-        );
-    }
-    if !request.monitors.is_empty() {
-        let expected = "absent with a search, which looks at the masks of all constraints";
-        return unless(false, "monitors", &"there", expected);
-    }
-    if request.options.is_some() {
-        return unless(false, "search", &"present", "absent where options are weighed");
-    }
     if let Some(width) = search.width() {
         let expected = "at least the number of answers, and few enough for the engine's max_branches";
-        let is_right = width >= request.samples && search.branches(request.samples) <= limit;
+        let is_right = width >= *answers && search.branches(*answers) <= limit;
         unless(is_right, "search.width", &width, expected)?;
     }
     if let Some(penalty) = search.length_penalty() {
@@ -92,9 +66,9 @@ pub(super) fn check_search(request: &Request, limit: usize, vocabulary: &Vocabul
     check_parameters(search, vocabulary)?;
     match *search {
         Search::Cntp { trials, .. } => {
-            let is_right = (1..=TRIALS).contains(&trials) && search.branches(request.samples) <= limit;
+            let is_right = (1..=Search::MOST_TRIALS).contains(&trials) && search.branches(*answers) <= limit;
             let expected =
-                "from 1 to 32, and times the number of answers no more than the engine's max_branches";
+                "from 1 to 16, and times the number of answers no more than the engine's max_branches";
             unless(is_right, "search.trials", &trials, expected)
         }
         _ => Ok(()),
@@ -147,7 +121,7 @@ fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refu
             let is_right = (0.0..=100.0).contains(&weight);
             unless(is_right, "search.distance_weight", &weight, "from 0 to 100")?;
             unless(
-                look_ahead <= LOOK_AHEAD,
+                look_ahead <= Search::MOST_LOOK_AHEAD,
                 "search.look_ahead",
                 &look_ahead,
                 "from 0 to 16",
@@ -183,8 +157,8 @@ fn check_phrases(phrases: &[Vec<u32>], vocabulary: &Vocabulary) -> Result<(), Re
         (token as usize) < vocabulary.len() && is_text(token) && !vocabulary.bytes(token).is_empty()
     };
     let is_phrase =
-        |phrase: &Vec<u32>| (1..=PHRASE_TOKENS).contains(&phrase.len()) && phrase.iter().all(writes);
-    let is_right = (1..=PHRASES).contains(&phrases.len()) && phrases.iter().all(is_phrase);
+        |phrase: &Vec<u32>| (1..=Search::MOST_PHRASE_TOKENS).contains(&phrase.len()) && phrase.iter().all(writes);
+    let is_right = (1..=Search::MOST_PHRASES).contains(&phrases.len()) && phrases.iter().all(is_phrase);
     let expected = "from 1 to 16 phrases, each of 1 to 64 tokens that write something";
     unless(is_right, "search.must_contain", &phrases.len(), expected)
 }
@@ -209,73 +183,41 @@ fn unless(
 /// Whether the numbers that a law has are numbers that it can have, and its texts no more than may be under
 /// way.
 pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> {
-    let invalid = |name, value: &dyn ToString, expected| {
-        let value = value.to_string();
-        Err(Refusal::Invalid {
-            name,
-            value,
-            expected,
-        })
+    let Task::Draw(draw) = &request.task else {
+        return Ok(());
     };
-    let texts = request.samples..=limit;
-    match request.law {
-        LawChoice::Global { max_attempts: 0, .. } | LawChoice::Aprad { max_errors: 0, .. } => {
-            invalid("max_attempts", &0, "at least 1")
-        }
-        LawChoice::Aprad { exponent: 17.., .. } => invalid("aprad_exponent", &"above 16", "from 0 to 16"),
-        LawChoice::Smc { threshold, .. } if !(threshold > 0.0 && threshold <= 1.0) => {
-            invalid("ess_threshold", &threshold, "above 0 and at most 1")
-        }
-        LawChoice::Smc { particles, .. }
-        | LawChoice::Sir {
-            candidates: particles,
+    let texts = draw.answers..=limit;
+    match draw.law {
+        Law::Global {
+            max_attempts: attempts,
             ..
-        } if !texts.contains(&particles) => {
-            let expected = "at least the number of answers, and at most the engine's max_branches";
-            invalid("particles", &particles, expected)
+        } => unless(attempts > 0, "max_attempts", &attempts, "at least 1"),
+        Law::Aprad { exponent, max_errors } => {
+            unless(max_errors > 0, "max_attempts", &max_errors, "at least 1")?;
+            let is_right = exponent <= Law::MOST_EXPONENT;
+            unless(is_right, "aprad_exponent", &exponent, "from 0 to 16")
         }
-        LawChoice::Mcmc { steps: 0, .. } => invalid("steps", &0, "at least 1"),
-        LawChoice::Mcmc { .. } if request.samples >= limit => {
+        Law::Smc {
+            particles, threshold, ..
+        } => {
+            let is_right = threshold > 0.0 && threshold <= 1.0;
+            unless(is_right, "ess_threshold", &threshold, "above 0 and at most 1")?;
+            unless(texts.contains(&particles), "particles", &particles, PARTICLES)
+        }
+        Law::Sir { candidates, .. } => {
+            unless(texts.contains(&candidates), "particles", &candidates, PARTICLES)
+        }
+        Law::Mcmc { steps, .. } => {
+            unless(steps > 0, "steps", &steps, "at least 1")?;
             let expected = "below the engine's max_branches: the prompt takes a branch of its own";
-            invalid("samples", &request.samples, expected)
+            unless(draw.answers < limit, "answers", &draw.answers, expected)
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the law of a request can be given up for speed: that of tokens drawn from masked rows, of a text
-/// that is told as it is.
-pub(super) fn check_lossy(request: &Request) -> Result<(), Refusal> {
-    if request.lossy.is_none() {
-        return Ok(());
-    }
-    let others = [
-        (
-            request.law != LawChoice::Local,
-            "absent under any law but the local one",
-        ),
-        (
-            request.search.is_some(),
-            "absent with a search, which verifies no drafts",
-        ),
-        (
-            !request.monitors.is_empty(),
-            "absent with monitors: what is typical is known where all allowed tokens are",
-        ),
-        (
-            request.options.is_some(),
-            "absent where options are weighed, and nothing is drawn",
-        ),
-        (
-            request.best_of.is_some(),
-            "absent with best_of, which compares samples of one law",
-        ),
-    ];
-    let meant = others.into_iter().find(|(is_there, _)| *is_there);
-    meant.map_or(Ok(()), |(_, expected)| {
-        unless(false, "lossy", &"present", expected)
-    })
-}
+/// How many particles there may be.
+const PARTICLES: &str = "at least the number of answers, and at most the engine's max_branches";
 
 /// The most numbers in the rows of a pass that weighs options: 128 MiB of them.
 const OPTION_LOGITS: usize = 1 << 25;
@@ -287,92 +229,35 @@ pub(super) fn option_tokens(config: &EngineConfig, vocab_size: usize) -> usize {
     most.saturating_sub(1).max(1)
 }
 
-/// Whether options can be weighed as the request wants them: nothing is drawn, so all that is about several
-/// texts, or about what was drawn, means nothing there.
+/// Whether options can be weighed: they are of the model's tokens, and there are enough tokens for them.
 pub(super) fn check_options(
     request: &Request,
     (vocabulary, vocab_size): (&Vocabulary, usize),
 ) -> Result<(), Refusal> {
-    let Some(options) = &request.options else {
-        return match request.likeliest_options {
-            Some(count) => Err(Refusal::Invalid {
-                name: "likeliest_options",
-                value: count.to_string(),
-                expected: "absent without options",
-            }),
-            None => Ok(()),
-        };
-    };
-    let invalid = |name, value: String, expected| {
-        Err(Refusal::Invalid {
-            name,
-            value,
-            expected,
-        })
-    };
-    if request.law != LawChoice::Local {
-        let value = format!("{:?}", request.law);
-        return invalid("law", value, "the local one where options are weighed");
-    }
-    if request.samples != 1 || request.best_of.is_some() {
-        let value = request.best_of.unwrap_or(request.samples).to_string();
-        return invalid("samples", value, "1 where options are weighed, without best_of");
-    }
-    if request.sampling.mirostat.is_some() {
-        return invalid("mirostat_mode", "on".to_owned(), "off where options are weighed");
-    }
-    if request.likeliest_options == Some(0) {
-        return invalid("likeliest_options", "0".to_owned(), "at least 1");
-    }
-    if request.likeliest_options.is_some() && options.ends().iter().any(|ends| ends.len() > 1) {
-        let expected = "absent where options have several token sequences";
-        return invalid("likeliest_options", "set".to_owned(), expected);
-    }
-    let least = options.longest() + usize::from(request.weigh_end);
-    if request.max_tokens < least {
-        let value = request.max_tokens.to_string();
-        return invalid(
-            "max_tokens",
-            value,
-            "as many as the longest option has, with its end",
-        );
-    }
-    let ends = |token: &u32| vocabulary.is_eos(*token) || request.stop_tokens.contains(token);
-    let unknown = |token: &u32| *token as usize >= vocab_size;
-    if let Some(token) = options.each_token().find(|token| ends(token) || unknown(token)) {
-        let expected = "of tokens that the model has and that do not end the text";
-        return invalid("options", format!("one with token {token}"), expected);
-    }
-    Ok(())
-}
-
-/// Whether the law of a request can be drawn from by asking, if it has monitors.
-pub(super) fn check_monitors(request: &Request) -> Result<(), Refusal> {
-    let invalid = |name, value: &str, expected| {
-        let value = value.to_owned();
-        Err(Refusal::Invalid {
-            name,
-            value,
-            expected,
-        })
-    };
-    let is_asked = match request.law {
-        LawChoice::Local => true,
-        LawChoice::Smc { proposal, .. } | LawChoice::Sir { proposal, .. } => proposal != Proposing::Twisted,
-        _ => false,
-    };
-    if request.monitors.is_empty() {
+    let Task::Weigh(Weigh { options, likeliest }) = &request.task else {
         return Ok(());
+    };
+    if let Some(count) = likeliest {
+        unless(*count > 0, "likeliest", count, "at least 1")?;
+        let is_single = options.ends().iter().all(|ends| ends.len() <= 1);
+        let expected = "absent where options have several token sequences";
+        unless(is_single, "likeliest", count, expected)?;
     }
-    if !is_asked {
-        let expected = "absent: the law needs the masks of all constraints";
-        return invalid("monitors", "there", expected);
+    let least = options.longest() + usize::from(request.reporting.weigh_end);
+    let max_tokens = request.limits.max_tokens;
+    let expected = "as many as the longest option has, with its end";
+    unless(max_tokens >= least, "max_tokens", &max_tokens, expected)?;
+    let stops = &request.constraints.stop_tokens;
+    let ends = |token: &u32| vocabulary.is_eos(*token) || stops.contains(token);
+    let unknown = |token: &u32| *token as usize >= vocab_size;
+    match options.each_token().find(|token| ends(token) || unknown(token)) {
+        Some(token) => Err(Refusal::Invalid {
+            name: "options",
+            value: format!("one with token {token}"),
+            expected: "of tokens that the model has and that do not end the text",
+        }),
+        None => Ok(()),
     }
-    if request.sampling.mirostat.is_some() {
-        let expected = "off with monitors: the surprise of a token depends on all that are allowed";
-        return invalid("mirostat_mode", "on", expected);
-    }
-    Ok(())
 }
 
 /// Whether the text of a request depends on nothing but itself, if that was asked for; `variance` is why rows
@@ -387,25 +272,9 @@ pub(super) fn check_company(request: &Request, variance: Option<&'static str>) -
 
 /// Whether what was removed from a prompt can come back. What the grammar says about it is looked at apart.
 pub(super) fn check_healed(request: &Request) -> Result<(), Refusal> {
-    let expected = |is_there: bool, name, expected| unless(!is_there, name, &"there", expected);
-    if request.healed.is_empty() {
-        return Ok(());
-    }
-    expected(
-        !request.monitors.is_empty(),
-        "monitors",
-        "absent where healed has bytes: a monitor reads the answer from its first byte",
-    )?;
-    expected(
-        request.options.is_some(),
-        "options",
-        "absent where healed has bytes: options are weighed behind a whole prompt",
-    )?;
-    expected(
-        request.grammar.is_none(),
-        "healed",
-        "empty without a grammar that begins with its bytes",
-    )
+    let comes_back = request.prompt.healed.is_empty() || request.constraints.grammar.is_some();
+    let expected = "empty without a grammar that begins with its bytes";
+    unless(comes_back, "healed", &"there", expected)
 }
 
 /// Whether the texts of a grammar begin with what was removed from the prompt.
@@ -417,7 +286,7 @@ pub(super) fn check_prefix(healed: &[u8], grammar: &Grammar) -> Result<(), Refus
 
 /// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
 pub(super) fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
-    let max_tokens = request.max_tokens;
+    let max_tokens = request.limits.max_tokens;
     let unasked = usize::from(law::ends_unasked(request));
     if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
         return Ok(());

@@ -11,67 +11,63 @@ use crate::error::{EngineError, MonitorProblem};
 use crate::request::driver::{
     BestOf, Branch, Chains, Driver, News, Order, Orders, Plan, Population, Ranking, Report, Samples,
 };
-use crate::request::{Event, Finish, LawChoice, Outcome, Request, law, searches};
+use crate::request::{Event, Finish, Outcome, Request, Task, law, searches};
 use crate::sampling::asking::monitor_error;
 use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
 use crate::sequence::{Doing, Ending, Sequence};
 use lexiform::vocab::Vocabulary;
-use lexiform_law::{Resampling, Seeded};
+use lexiform_law::{Law, Resampling, Seeded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// News that have not been told yet: of which request, of which of its branches, and what.
 type Untold = VecDeque<(u64, Branch, News)>;
 
-/// The driver that a request asks for, in an engine that weighs so many tokens of options in a pass.
+/// The driver of a request, in an engine that weighs at most `most_options` tokens of options in a pass.
 pub(crate) fn driver(
     request: &Request,
     most_options: usize,
     vocabulary: &Arc<Vocabulary>,
 ) -> Box<dyn Driver> {
-    if let Some(options) = &request.options {
-        let (with_ends, likeliest) = (request.weigh_end, request.likeliest_options);
-        return Box::new(Ranking::new(options.clone(), most_options, with_ends, likeliest));
-    }
+    let draw = match &request.task {
+        Task::Draw(draw) => draw,
+        Task::Search { search, answers } => {
+            return searches::driver(search, (*answers, request.limits.max_tokens), vocabulary);
+        }
+        Task::Weigh(weigh) => {
+            let with_ends = request.reporting.weigh_end;
+            let options = weigh.options.clone();
+            return Box::new(Ranking::new(options, most_options, with_ends, weigh.likeliest));
+        }
+    };
     let chooser = |stream: usize| {
         let first = request.sampling.stream;
         Seeded::new(request.sampling.seed, first.wrapping_add(stream as u32))
     };
-    let answers = request.samples;
-    if let Some(search) = &request.search {
-        return searches::driver(search, (answers, request.max_tokens), vocabulary);
-    }
-    match law::choice(request) {
-        LawChoice::Smc {
+    let answers = draw.answers;
+    let population = |particles, threshold, resampling| {
+        let plan = Plan {
+            particles,
+            threshold,
+            resampling,
+        };
+        Box::new(Population::new(plan, answers, chooser(0)))
+    };
+    match law::drawn(request).unwrap_or_default() {
+        Law::Smc {
             particles,
             threshold,
             resampling,
             ..
-        } => {
-            let plan = Plan {
-                particles,
-                threshold,
-                resampling,
-            };
-            Box::new(Population::new(plan, answers, chooser(0)))
-        }
-        LawChoice::Sir { candidates, .. } => {
-            let plan = Plan {
-                particles: candidates,
-                threshold: 0.0,
-                resampling: Resampling::default(),
-            };
-            Box::new(Population::new(plan, answers, chooser(0)))
-        }
-        LawChoice::Mcmc { steps, cuts } => Box::new(Chains::new(steps, cuts, (0..answers).map(chooser))),
-        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. } => {
-            match request.best_of {
-                Some(candidates) => Box::new(BestOf::new(answers, candidates)),
-                None => Box::new(Samples::new(answers)),
-            }
-        }
+        } => population(particles, threshold, resampling),
+        Law::Sir { candidates, .. } => population(candidates, 0.0, Resampling::default()),
+        Law::Mcmc { steps, cuts } => Box::new(Chains::new(steps, cuts, (0..answers).map(chooser))),
+        _ => match draw.best_of {
+            Some(candidates) => Box::new(BestOf::new(answers, candidates)),
+            None => Box::new(Samples::new(answers)),
+        },
     }
 }
 
@@ -309,10 +305,10 @@ impl Core {
     /// Fails the branches whose monitors take too long.
     pub(crate) fn end_watched(&mut self) {
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.is_watched()) {
-            let allowed = sequence.request.monitor_time;
+            let allowed = sequence.request.constraints.monitor_time;
             if let Some(number) = sequence.watch.slow(allowed) {
                 let problem = MonitorProblem::Slow { allowed };
-                let error = monitor_error(&sequence.request.monitors, Some(number), problem);
+                let error = monitor_error(&sequence.request.constraints.monitors, Some(number), problem);
                 sequence.watch.forget();
                 sequence.errand = None;
                 sequence.fail(error);

@@ -136,7 +136,7 @@ impl Errands {
             awaited: sequence.parole == 0,
             _alive: alive,
         });
-        let owner = sequence.request.owner.clone();
+        let owner = sequence.request.limits.owner.clone();
         // Also of one on parole: where it is slow again, its thread is relieved, and where it is not, it does
         // not wait for those that are.
         self.pool.start(owner, Length::Short, Box::new(work));
@@ -145,7 +145,7 @@ impl Errands {
     /// Drops sequences that are done: the last who uses a large grammar takes a while to free it.
     pub(crate) fn forget(&self, done: Vec<Sequence>) {
         for sequence in done {
-            let owner = sequence.request.owner.clone();
+            let owner = sequence.request.limits.owner.clone();
             self.pool
                 .start(owner, Length::Short, Box::new(move || drop(sequence)));
         }

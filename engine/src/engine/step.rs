@@ -171,8 +171,8 @@ impl Core {
     /// Takes a new request in: its first branch, and all else.
     pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
         self.stats.requests += job.answers() as u64;
-        self.stats.prompt_tokens += sequence.request.prompt.len() as u64;
-        if let (Some(taught), Some(grammar)) = (teaches(&sequence.request), &sequence.request.grammar) {
+        self.stats.prompt_tokens += sequence.request.prompt.tokens.len() as u64;
+        if let (Some(taught), Some(grammar)) = (teaches(&sequence.request), &sequence.request.constraints.grammar) {
             let trie = match taught {
                 Taught::Requests => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 Taught::Own => tries::new(&sequence.request, &self.vocabulary),
@@ -180,7 +180,7 @@ impl Core {
             sequence.walk = learning_walk(&sequence.request, trie.clone());
             sequence.trie = Some(trie);
         }
-        sequence.store = self.stores.of(&sequence.request.owner);
+        sequence.store = self.stores.of(&sequence.request.limits.owner);
         sequence.window = window::begin(self.config.lookahead, &sequence.request);
         sequence.siblings = self.stores.of_samples(&sequence.request);
         sequence.id = self.next_sequence;
@@ -248,7 +248,7 @@ impl Core {
         // After one that takes longer, the others may too: all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
-            match (sequence.request.grammar.is_some(), sequence.parole) {
+            match (sequence.request.constraints.grammar.is_some(), sequence.parole) {
                 (false, _) => self.errands.read_now(sequence),
                 (true, 0) if is_brief && self.errands.read_briefly(sequence, &mut is_brief) => (),
                 (true, 1..) if sequence.is_masked() => self.errands.start(sequence, Goal::All),

@@ -38,13 +38,13 @@ const LOOKUP: PromptLookup = PromptLookup {
 /// Where the prompt and the reference of a request have which tokens, if its drafts are looked up. Takes the
 /// reference out.
 pub(crate) fn lookup(request: &mut Request) -> Option<Lookup> {
-    let reference = std::mem::take(&mut request.reference);
+    let reference = std::mem::take(&mut request.prompt.reference);
     let how = PromptLookup {
         branches: request.speculation.branches,
         ..LOOKUP
     };
     let looks = request.speculation.lookup && request.speculation.max_draft > 0;
-    looks.then(|| Lookup::new(how, &request.prompt, reference))
+    looks.then(|| Lookup::new(how, &request.prompt.tokens, reference))
 }
 
 /// A tokenizer that drafters share.

@@ -14,26 +14,28 @@ use lexiform::vocab::Vocabulary;
 
 impl Request {
     /// Heals the prompt ([`Vocabulary::heal`]): removes the tokens at its end that a longer token could have
-    /// stood for, and keeps what they write in [`healed`](Self::healed), which it returns. Where this is not
-    /// empty, [`grammar`](Self::grammar) has to begin with it; `Source::Any` is the grammar of free text.
+    /// stood for, and keeps what they write in [`Prompt::healed`](super::Prompt::healed), which it returns. Where this is not
+    /// empty, [the grammar](super::Constraints::grammar) has to begin with it; `Source::Any` is the grammar of free text.
     ///
     /// The first token stays in any case, since a model predicts nothing from nothing. A prompt that was
     /// healed is left as it is.
     pub fn heal(&mut self, vocabulary: &Vocabulary) -> &[u8] {
-        if let (Some((_, rest)), true) = (self.prompt.split_first(), self.healed.is_empty()) {
+        let prompt = &mut self.prompt;
+        if let (Some((_, rest)), true) = (prompt.tokens.split_first(), prompt.healed.is_empty()) {
             let healed = vocabulary.heal(rest);
-            self.prompt.truncate(1 + healed.kept);
-            self.healed = healed.removed;
+            prompt.tokens.truncate(1 + healed.kept);
+            prompt.healed = healed.removed;
         }
-        &self.healed
+        &prompt.healed
     }
 
     /// How many of the removed bytes are left to be spelled after these tokens of the answer. O(removed
     /// bytes).
     pub(crate) fn unspelled(&self, answer: &[u32], vocabulary: &Vocabulary) -> usize {
+        let healed = self.prompt.healed.len();
         // Each of these tokens writes a byte at least.
-        let spelling = answer.iter().take(self.healed.len());
+        let spelling = answer.iter().take(healed);
         let spelled: usize = spelling.map(|&token| vocabulary.bytes(token).len()).sum();
-        self.healed.len().saturating_sub(spelled)
+        healed.saturating_sub(spelled)
     }
 }

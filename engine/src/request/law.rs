@@ -1,10 +1,10 @@
-//! The law that a request asks for: how its rows are warped, which law draws from them, and when its text may
-//! end.
+//! The law that a request asks for: how its rows are warped, which law draws from them, and when its
+//! text may end.
 
 use crate::error::Refusal;
-use crate::request::{LawChoice, Proposing, Request, Sampling, Search, Speculation, Verification};
+use crate::request::{Request, Sampling, Search, Speculation, Task, Verification};
 use lexiform::vocab::Vocabulary;
-use lexiform_law::{Aprad, Law, LawError, Trie, Walk, Warper, Warping};
+use lexiform_law::{Aprad, Law, LawError, TokenProposal, Trie, Walk, Warper, Warping};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes and edges of one trie: about 10 MB.
@@ -70,57 +70,67 @@ fn refusal(error: &LawError, temperature: f32) -> Refusal {
     }
 }
 
-/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the
-/// model's own.
-pub(crate) fn choice(request: &Request) -> LawChoice {
-    match request.grammar {
-        Some(_) => request.law,
-        None => LawChoice::Local,
+/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws about whole
+/// texts are the model's own. `None` where nothing is drawn from a law.
+pub(crate) fn drawn(request: &Request) -> Option<Law> {
+    let Task::Draw(draw) = &request.task else {
+        return None;
+    };
+    match request.constraints.grammar {
+        None if !draw.law.is_local() => Some(Law::Local),
+        _ => Some(draw.law),
     }
+}
+
+/// Whether the best of several candidates is wanted.
+pub(crate) fn has_best_of(request: &Request) -> bool {
+    matches!(&request.task, Task::Draw(draw) if draw.best_of.is_some())
 }
 
 /// How many texts a request has under way at most.
 pub(crate) fn branches(request: &Request) -> usize {
-    let texts = request.best_of.unwrap_or(request.samples);
-    match &request.search {
-        Some(search) => search.branches(texts),
-        None => choice(request).branches(texts),
+    match &request.task {
+        Task::Weigh(_) => 1,
+        Task::Search { search, answers } => search.branches(*answers),
+        Task::Draw(draw) => match drawn(request) {
+            Some(Law::Smc { particles, .. }) => particles,
+            Some(Law::Sir { candidates, .. }) => candidates,
+            Some(Law::Mcmc { .. }) => draw.answers + 1,
+            _ => draw.best_of.unwrap_or(draw.answers),
+        },
     }
 }
 
-/// The law that settles where filters cut. All laws but the local one are about the model after the filters,
-/// and so are searches but for the one that draws.
+/// The law that settles where filters cut: before the mask for searches that rank, which are about the model
+/// after the filters.
 fn order(request: &Request) -> Law {
-    match choice(request) {
-        LawChoice::Local if request.search.is_none() || wants_entropy(request) => Law::Local,
-        // Of the laws that cut before the mask, the one without parameters.
-        _ => Law::Adaptive,
+    match &request.task {
+        // Of the laws that cut before the mask, the one whose parameter means nothing here.
+        Task::Search { search, .. } if !search.draws() => Law::Asap {
+            share_attempts: false,
+        },
+        _ => drawn(request).unwrap_or_default(),
     }
 }
 
-/// How the particles of a request go on; `None` where there are none.
-pub(crate) fn proposing(request: &Request) -> Option<Proposing> {
-    match choice(request) {
-        LawChoice::Smc { proposal, .. } | LawChoice::Sir { proposal, .. } => Some(proposal),
-        _ => None,
-    }
+/// How the particles of a request are extended by a token; `None` where there are none.
+pub(crate) fn proposal(request: &Request) -> Option<TokenProposal> {
+    drawn(request).and_then(Law::proposal)
 }
 
 /// Whom the texts of a request teach, through a trie; `None` where they teach nobody.
 pub(crate) fn teaches(request: &Request) -> Option<Taught> {
-    match (choice(request), proposing(request)) {
-        (LawChoice::Global { .. } | LawChoice::Asap, _) if request.share_attempts => Some(Taught::Requests),
-        (LawChoice::Global { .. } | LawChoice::Asap, _) | (_, Some(Proposing::Twisted)) => Some(Taught::Own),
-        _ => None,
+    match drawn(request)? {
+        law @ (Law::Global { .. } | Law::Asap { .. }) => Some(match law.shares_attempts() {
+            true => Taught::Requests,
+            false => Taught::Own,
+        }),
+        law => (law.proposal() == Some(TokenProposal::Twisted)).then_some(Taught::Own),
     }
 }
 
 /// Why the text of a seed may depend on what else is computed, though no row does; `None` if it does not.
 pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
-    let is_drawn_alone = matches!(
-        choice(request),
-        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. }
-    );
     let drafts = &request.speculation;
     let teaching = teaches(request).is_some() && *drafts != Speculation::none();
     if drafts.verification == Verification::Residual && (drafts.model || teaching) {
@@ -128,7 +138,7 @@ pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
             "which random number decides about a token depends on whether it was drafted; see verification",
         );
     }
-    if !is_drawn_alone || request.search.is_some() {
+    if request.task.search().is_some() || drawn(request).is_some_and(Law::chooses) {
         return Some(
             "it is promised for texts that are drawn one by one, not for searches, smc, sir and mcmc",
         );
@@ -153,46 +163,49 @@ pub(crate) enum Taught {
 
 /// The walk of each branch of a request whose texts teach a trie.
 pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
-    match choice(request) {
-        LawChoice::Global {
+    match drawn(request) {
+        Some(Law::Global {
             max_attempts,
             fallback,
-        } => Walk::global(trie, u32::try_from(max_attempts).unwrap_or(u32::MAX), fallback),
-        LawChoice::Asap => Walk::adaptive(trie),
+            ..
+        }) => Walk::global(trie, max_attempts, fallback),
+        Some(Law::Asap { .. }) => Walk::adaptive(trie),
         _ => Walk::twisted(trie),
     }
 }
 
 /// Whether the driver of a request looks at how sure its rows were.
 pub(crate) fn wants_entropy(request: &Request) -> bool {
-    matches!(request.search, Some(Search::Cntp { .. }))
+    request.task.search().is_some_and(Search::draws)
 }
 
 /// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's
 /// tokens.
 pub(crate) fn ends_unasked(request: &Request) -> bool {
-    !request.weigh_end
-        && request.monitors.is_empty()
-        && choice(request) == LawChoice::Local
-        && (request.search.is_none() || wants_entropy(request))
+    let is_drawn_by_token = match &request.task {
+        Task::Draw(_) => drawn(request).is_some_and(Law::is_local),
+        Task::Search { search, .. } => search.draws(),
+        Task::Weigh(_) => true,
+    };
+    is_drawn_by_token && !request.reporting.weigh_end && request.constraints.monitors.is_empty()
 }
 
 /// The walk of a request whose texts teach nobody.
 pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
     let mut ends = vocabulary.eos().to_vec();
-    if let LawChoice::Aprad { exponent, max_errors } = choice(request) {
-        let errors = u32::try_from(max_errors).unwrap_or(u32::MAX);
-        return Walk::aligned(Aprad::new(exponent, CAPACITY), errors, &ends);
+    if let Some(Law::Aprad { exponent, max_errors }) = drawn(request) {
+        return Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &ends);
     }
-    match &request.grammar {
+    let constraints = &request.constraints;
+    match &constraints.grammar {
         Some(_) => (),
-        None if request.ignore_eos => ends.clear(),
-        None => ends.extend(&request.stop_tokens),
+        None if constraints.ignore_eos => ends.clear(),
+        None => ends.extend(&constraints.stop_tokens),
     }
-    let is_constrained = request.grammar.is_some() || !request.monitors.is_empty();
+    let is_constrained = constraints.grammar.is_some() || !constraints.monitors.is_empty();
     let walk = Walk::local(warper, is_constrained, &ends);
-    match request.lossy {
-        Some(accepts) => walk.lossy(accepts),
-        None => walk,
+    match drawn(request) {
+        Some(Law::Lossy(accepts)) => walk.lossy(accepts),
+        _ => walk,
     }
 }

@@ -76,7 +76,7 @@ pub enum Search {
     /// continuations are drawn, and the likeliest is kept. What is drawn is left to chance, so temperature
     /// and seed matter.
     Cntp {
-        /// The most continuations that are tried; from 1 to 32.
+        /// The most continuations that are tried; from 1 to 16.
         trials: usize,
         /// The entropy in nats up to which there is one; at least 0.
         low_entropy: f64,
@@ -88,6 +88,15 @@ pub enum Search {
 }
 
 impl Search {
+    /// The most phrases of [`Search::DynamicBeam`].
+    pub const MOST_PHRASES: usize = 16;
+    /// The most tokens of a phrase.
+    pub const MOST_PHRASE_TOKENS: usize = 64;
+    /// The most tokens that [`Search::AStarEsque`] looks ahead.
+    pub const MOST_LOOK_AHEAD: usize = 16;
+    /// The most trials of [`Search::Cntp`].
+    pub const MOST_TRIALS: usize = 16;
+
     /// How many texts one request for so many answers has under way at most, the prompt's own branch
     /// included.
     pub(crate) fn branches(&self, answers: usize) -> usize {
@@ -105,6 +114,11 @@ impl Search {
 }
 
 impl Search {
+    /// Returns `true` if its answers are drawn, and `false` if texts are ranked.
+    pub fn draws(&self) -> bool {
+        matches!(self, Search::Cntp { .. })
+    }
+
     /// Prefixes that are followed at a time, where the search bounds them.
     pub(crate) fn width(&self) -> Option<usize> {
         match *self {

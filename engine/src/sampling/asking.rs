@@ -82,7 +82,7 @@ impl Asking {
         let drafts = sequence.drafts.iter().enumerate();
         let after = drafts.map(|(node, draft)| (draft.state, budget(Some(node))));
         Asking {
-            grammar: sequence.request.grammar.clone().filter(|_| sequence.is_asked()),
+            grammar: sequence.request.constraints.grammar.clone().filter(|_| sequence.is_asked()),
             places: [(sequence.state, budget(None))]
                 .into_iter()
                 .chain(after)

@@ -49,11 +49,11 @@ impl Inquiry {
             walk: sequence.walk.fork(),
             chooser: Seeded::new(sequence.request.sampling.seed, sequence.stream()),
             tokens: sequence.tokens.clone(),
-            prompt: sequence.request.prompt.len(),
+            prompt: sequence.request.prompt.tokens.len(),
             drafts: sequence.drafts.clone(),
             asking: Asking::of(sequence, width),
-            watched: sequence.request.monitors.clone(),
-            product: product(&sequence.request.monitors, &turn),
+            watched: sequence.request.constraints.monitors.clone(),
+            product: product(&sequence.request.constraints.monitors, &turn),
             joint: sequence.watch.take_joint(),
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     sequence.teaches().next().filter(|_| turn.is_of(sequence.id))?;
     let drafted = sequence.drafts.iter().map(|draft| draft.state);
     let states = std::iter::once(sequence.state).chain(drafted);
-    let grammar = sequence.request.grammar.as_ref();
+    let grammar = sequence.request.constraints.grammar.as_ref();
     let key = |state| grammar.zip(state).map(|(grammar, state)| grammar.key(state));
     Some(Before {
         states: states.map(key).collect(),
@@ -76,7 +76,7 @@ pub(crate) fn teach(
     (accepted, left): (&[NodeId], Option<&[u32]>),
 ) {
     let tokens = left.unwrap_or(&sequence.tokens);
-    let (prompt, answer) = tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = tokens.split_at(sequence.request.prompt.tokens.len());
     let Some((answer, drawn)) = answer.split_at_checked(before.answer) else {
         return;
     };

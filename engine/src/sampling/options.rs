@@ -21,10 +21,10 @@ pub(super) fn weigh(
     rows: &[Read<'_>],
     masks: Option<&[Bounds]>,
 ) -> Result<Vec<Weight>, RowError> {
-    let Some(options) = &sequence.request.options else {
+    let Some(options) = sequence.request.task.options() else {
         return Ok(Vec::new());
     };
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
     let mut weights = Vec::new();
     for (number, node) in fed(sequence, options).into_iter().enumerate() {
         let above = path(&sequence.drafts, number.checked_sub(1)).into_iter();
@@ -48,7 +48,7 @@ pub(super) fn weigh(
         };
         let child = |child| place.weight(Of::Node(child), &[options.token(child)]);
         weights.extend(options.children(node).map(child));
-        if sequence.request.weigh_end && options.is_end(node) {
+        if sequence.request.reporting.weigh_end && options.is_end(node) {
             weights.push(place.weight(Of::End(node), sequence.walk.ends()));
         }
     }

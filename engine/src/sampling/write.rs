@@ -226,7 +226,7 @@ impl Writer<'_> {
             });
         };
         if ranked.is_steered {
-            let is_last = place + 1 >= sequence.request.max_tokens;
+            let is_last = place + 1 >= sequence.request.limits.max_tokens;
             let narrowing = match step {
                 Step::End(_) if is_last => Narrowing::Ended,
                 _ => Narrowing::Aside,
@@ -234,7 +234,7 @@ impl Writer<'_> {
             sequence.steering.note(place, narrowing);
         }
         let own = Own {
-            logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
+            logprob: sequence.request.reporting.logprobs.map(|_| drawn.log_probability as f32),
             ..Own::default()
         };
         self.append(sequence, drawn, own, None, matches!(step, Step::End(_)));

@@ -15,8 +15,8 @@ use std::time::Instant;
 type Rank = (Reverse<i32>, bool, Option<Instant>);
 
 fn rank(sequence: &Sequence) -> Rank {
-    let deadline = sequence.request.deadline;
-    (Reverse(sequence.request.priority), deadline.is_none(), deadline)
+    let deadline = sequence.request.limits.deadline;
+    (Reverse(sequence.request.limits.priority), deadline.is_none(), deadline)
 }
 
 impl Scheduler {
@@ -24,7 +24,7 @@ impl Scheduler {
     pub(crate) fn admit(&mut self, blocks: &mut Blocks, config: &EngineConfig) {
         let owners = self.running.iter().chain(&self.waiting);
         self.share
-            .keep(owners.map(|sequence| sequence.request.owner.clone()));
+            .keep(owners.map(|sequence| sequence.request.limits.owner.clone()));
         // Those that decode wait for nobody's prompt, and nobody waits until they are done.
         let prompts = self
             .running
@@ -41,7 +41,7 @@ impl Scheduler {
                 return self.waiting.push_front(sequence);
             }
             let has_place = self.running.len() < config.max_running || self.set_aside(blocks);
-            let admitted = if has_place || self.make_way(&sequence.request.owner, blocks) {
+            let admitted = if has_place || self.make_way(&sequence.request.limits.owner, blocks) {
                 self.admit_one(sequence, blocks)
             } else {
                 self.waiting.push_front(sequence);
@@ -57,13 +57,13 @@ impl Scheduler {
     /// Whether a sequence may wait until the prompts that run are read: its owner has others running, and
     /// none that it goes before.
     fn can_wait(&self, sequence: &Sequence) -> bool {
-        let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
+        let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let mut theirs = self
             .running
             .iter()
-            .filter(|it| it.request.owner == *owner)
+            .filter(|it| it.request.limits.owner == *owner)
             .peekable();
-        theirs.peek().is_some() && theirs.all(|it| it.request.priority >= priority)
+        theirs.peek().is_some() && theirs.all(|it| it.request.limits.priority >= priority)
     }
 
     /// The waiting sequence whose turn it is: the first of the owner whose turn it is. One whose driver has
@@ -71,22 +71,22 @@ impl Scheduler {
     fn next_in_line(&self) -> Option<usize> {
         let mut places: HashMap<&Owner, usize> = HashMap::new();
         for sequence in &self.running {
-            *places.entry(&sequence.request.owner).or_default() += 1;
+            *places.entry(&sequence.request.limits.owner).or_default() += 1;
         }
         let turn = |&index: &usize| {
-            let owner = &self.waiting[index].request.owner;
+            let owner = &self.waiting[index].request.limits.owner;
             let places = places.get(owner).copied().unwrap_or_default();
             (places, self.share.of(owner), index)
         };
         let in_line = || (0..self.waiting.len()).filter(|&index| !self.waiting[index].is_idle());
         let next = in_line().min_by_key(turn)?;
-        let owner = &self.waiting[next].request.owner;
-        let theirs = in_line().filter(|&index| self.waiting[index].request.owner == *owner);
+        let owner = &self.waiting[next].request.limits.owner;
+        let theirs = in_line().filter(|&index| self.waiting[index].request.limits.owner == *owner);
         theirs.min_by_key(|&index| (rank(&self.waiting[index]), index))
     }
 
     fn running_of(&self, owner: &Owner) -> usize {
-        let theirs = |sequence: &&Sequence| sequence.request.owner == *owner;
+        let theirs = |sequence: &&Sequence| sequence.request.limits.owner == *owner;
         self.running.iter().filter(theirs).count()
     }
 
@@ -133,15 +133,15 @@ impl Scheduler {
     fn overtaking(&self) -> Option<(usize, usize)> {
         let mut least: HashMap<&Owner, usize> = HashMap::new();
         for (index, sequence) in self.running.iter().enumerate() {
-            let least = least.entry(&sequence.request.owner).or_insert(index);
-            if sequence.request.priority <= self.running[*least].request.priority {
+            let least = least.entry(&sequence.request.limits.owner).or_insert(index);
+            if sequence.request.limits.priority <= self.running[*least].request.limits.priority {
                 *least = index;
             }
         }
         let overtakes = |index: usize| {
             let Self { waiting, running, .. } = self;
-            let victim = *least.get(&waiting[index].request.owner)?;
-            let is_before = waiting[index].request.priority > running[victim].request.priority;
+            let victim = *least.get(&waiting[index].request.limits.owner)?;
+            let is_before = waiting[index].request.limits.priority > running[victim].request.limits.priority;
             is_before.then_some((index, victim))
         };
         let in_line = (0..self.waiting.len()).filter(|&index| !self.waiting[index].is_idle());
@@ -187,7 +187,7 @@ impl Scheduler {
     /// two from taking turns. Of the same owner a lower priority gives way to a higher one. Before all of
     /// these goes one that waits for its driver, which may wait for this one.
     fn in_the_way_of(&self, sequence: &Sequence, needed: usize) -> Option<usize> {
-        let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
+        let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);
         let held = |index: usize| self.blocks_of(self.owner_of(index));
         let holds = |index: usize| !self.running[index].table.blocks().is_empty();
@@ -199,7 +199,7 @@ impl Scheduler {
         let other = most.and_then(|most| {
             self.least_urgent(|index| self.owner_of(index) == self.owner_of(most) && holds(index))
         });
-        let is_lower = |index: usize| self.running[index].request.priority < priority;
+        let is_lower = |index: usize| self.running[index].request.limits.priority < priority;
         other.or_else(|| {
             self.least_urgent(|index| self.owner_of(index) == owner && is_lower(index) && holds(index))
         })

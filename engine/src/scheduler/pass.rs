@@ -156,7 +156,7 @@ impl Scheduler {
             *before += 1;
             let sat_out = self.passes - last_pass(index);
             let turn = before.saturating_sub(sat_out / PASSES_OF_A_TURN);
-            (Reverse(self.running[index].request.priority), turn)
+            (Reverse(self.running[index].request.limits.priority), turn)
         };
         let turns = indices.iter().copied().map(turn);
         let mut turns: Vec<_> = turns.zip(indices.iter().copied()).collect();
@@ -208,7 +208,7 @@ impl Scheduler {
             sequence.last_pass = self.passes;
             let drafts = work.rows.saturating_sub(1);
             sequence.feeds_drafts(drafts);
-            self.share.serve(&sequence.request.owner, work.feed + drafts);
+            self.share.serve(&sequence.request.limits.owner, work.feed + drafts);
         }
     }
 
@@ -319,7 +319,7 @@ impl Scheduler {
             return Vec::new();
         }
         let served = |bet: &Bet| {
-            let owner = &self.running[plan.works[bet.of].index].request.owner;
+            let owner = &self.running[plan.works[bet.of].index].request.limits.owner;
             self.share.of(owner)
         };
         // Stable, and the chances of one sequence fall, so that its first drafts are the first.
@@ -431,7 +431,7 @@ mod tests {
             sequence.drafts = drafts.iter().enumerate().map(draft).collect();
             scheduler.running.push(sequence);
         }
-        let owners = scheduler.running.iter().map(|it| it.request.owner.clone());
+        let owners = scheduler.running.iter().map(|it| it.request.limits.owner.clone());
         let mut share = std::mem::take(&mut scheduler.share);
         share.keep(owners);
         scheduler.share = share;

@@ -1,23 +1,24 @@
 //! How a sequence finds out what is allowed: by masks of its grammar, or by asking.
 
 use super::Sequence;
-use crate::request::Proposing;
+
 use crate::request::law;
+use lexiform_law::TokenProposal;
 
 impl Sequence {
     /// Whether tokens are drawn from masks of its grammar.
     pub(crate) fn is_masked(&self) -> bool {
-        self.request.grammar.is_some() && !self.is_asked()
+        self.request.constraints.grammar.is_some() && !self.is_asked()
     }
 
     /// Whether its grammar is asked about tokens, in place of masks.
     pub(crate) fn is_asked(&self) -> bool {
-        law::proposing(&self.request) == Some(Proposing::Asked)
+        law::proposal(&self.request) == Some(TokenProposal::Asked)
     }
 
     /// Whether it has monitors, which are asked before it draws.
     pub(crate) fn is_watched(&self) -> bool {
-        !self.request.monitors.is_empty()
+        !self.request.constraints.monitors.is_empty()
     }
 
     /// Whether it cannot draw before its monitors have answered.

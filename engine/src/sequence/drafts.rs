@@ -76,7 +76,7 @@ impl Sequence {
 
     /// The options that are to be fed below the text, as drafts: the token of each, and the draft before it.
     pub(super) fn tree(&self) -> Option<Vec<(u32, Option<NodeId>)>> {
-        let options = self.request.options.as_ref()?;
+        let options = self.request.task.options()?;
         let ((root, nodes), true) = (&self.piece, self.doing == Doing::Weighing) else {
             return None;
         };
@@ -114,10 +114,10 @@ impl Sequence {
 
     /// What kind of place its text stands at.
     fn class(&mut self) -> StateClass {
-        let Some((grammar, state)) = self.request.grammar.as_ref().zip(self.state) else {
+        let Some((grammar, state)) = self.request.constraints.grammar.as_ref().zip(self.state) else {
             return StateClass::Text;
         };
-        let answer = &self.tokens[self.request.prompt.len()..];
+        let answer = &self.tokens[self.request.prompt.tokens.len()..];
         let reader = self.record.standing.follow(answer, grammar.vocabulary());
         // The mask is needed for the pass in any case; one that takes long is waited for elsewhere.
         reader.class(None, || lexiform::briefly(BRIEF, || grammar.mask(state).count()))
@@ -142,14 +142,14 @@ impl Sequence {
     /// What its grammar's work needs to know; stores offer what is at least this likely.
     pub(crate) fn outlook(&self, finder: Finder, least: f32) -> Outlook {
         Outlook {
-            grammar: self.request.grammar.clone().zip(self.state),
+            grammar: self.request.constraints.grammar.clone().zip(self.state),
             renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
             read: self.read,
             tokens: self.tokens.clone(),
             lookup: self.lookup.clone().filter(|_| self.rests.looks_up()),
             stores: self.drafted_from().cloned().collect(),
             least,
-            prompt: self.request.prompt.len(),
+            prompt: self.request.prompt.tokens.len(),
             remaining: self.remaining(),
             budget: self.budget(),
             ends_early: self.ends_early() && self.given.is_empty() && self.doing != Doing::Weighing,

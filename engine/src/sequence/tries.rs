@@ -27,8 +27,8 @@ struct Key {
 
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
-        self.max_tokens == request.max_tokens
-            && self.prompt == request.prompt
+        self.max_tokens == request.limits.max_tokens
+            && self.prompt == request.prompt.tokens
             && self.sampling == seedless(&request.sampling)
             && self.grammar.ptr_eq(grammar)
     }
@@ -62,12 +62,12 @@ impl Tries {
             .and_then(|place| self.recent.remove(place))
             .unwrap_or_else(|| {
                 let key = Key {
-                    prompt: request.prompt.clone(),
+                    prompt: request.prompt.tokens.clone(),
                     sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),
-                    max_tokens: request.max_tokens,
+                    max_tokens: request.limits.max_tokens,
                 };
-                let longest = u32::try_from(request.max_tokens).unwrap_or(u32::MAX);
+                let longest = u32::try_from(request.limits.max_tokens).unwrap_or(u32::MAX);
                 (
                     key,
                     Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY))),
@@ -93,6 +93,6 @@ impl Tries {
 
 /// A trie that has learned nothing yet.
 pub(crate) fn new(request: &Request, vocabulary: &Vocabulary) -> SharedTrie {
-    let longest = u32::try_from(request.max_tokens).unwrap_or(u32::MAX);
+    let longest = u32::try_from(request.limits.max_tokens).unwrap_or(u32::MAX);
     Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY)))
 }

@@ -516,7 +516,7 @@ impl Stores {
     /// A store for the samples of one request, which is gone with the last of them; `None` where there is one
     /// alone, and for the branches of a search, which differ by what they were told to be.
     pub(crate) fn of_samples(&self, request: &Request) -> Option<Arc<Store>> {
-        let is_wanted = request.speculation.siblings && request.search.is_none();
+        let is_wanted = request.speculation.siblings && request.task.search().is_none();
         (is_wanted && law::branches(request) > 1).then(|| {
             let consensus = Box::new(Consensus::new(OF_SAMPLES));
             Arc::new(self.store(consensus, None))

@@ -18,7 +18,7 @@ pub(crate) fn begin(how: Option<Lookahead>, request: &Request) -> Option<JacobiW
     let is_wanted = request.speculation.learned && request.speculation.max_draft > 0;
     let Lookahead { columns, length } = how.filter(|_| is_wanted)?;
     let text = Text {
-        prompt: &request.prompt,
+        prompt: &request.prompt.tokens,
         answer: &[],
     };
     JacobiWindow::new(columns, length, text)

@@ -1,42 +1,6 @@
-//! The choice of a law, and the tag that a sample carries.
+//! The tag that a sample carries, and the reasons why a law cannot be sampled from.
 
 use std::fmt;
-
-/// Which law to sample from under a constraint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Law {
-    /// Mask each row, draw, go on. One pass; favours prefixes whose continuations the model finds unlikely.
-    #[default]
-    Local,
-    /// The model conditioned on the whole constraint, by attempts that may fail and learn from it. Tokens are
-    /// certain only when an attempt is accepted.
-    Global {
-        /// How many attempts to make at most; counted in attempts, because a limit in tokens or seconds would
-        /// favour short answers.
-        attempts: u32,
-        /// What to do when they have all failed.
-        fallback: Fallback,
-    },
-    /// The local law corrected by what texts before this one have taught; nears the global law as they grow
-    /// in number.
-    Adaptive,
-}
-
-/// What happens when no attempt at the global law was accepted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fallback {
-    /// An error.
-    #[default]
-    Fail,
-    /// One local sample, tagged `global-weighted` and weighted.
-    Weighted,
-    /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the
-    /// limit of many steps.
-    Chain {
-        /// How many texts are proposed after the first.
-        steps: u32,
-    },
-}
 
 /// The law that a sample was drawn from; the table is in the documentation of [`law`](crate::law).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -142,7 +142,7 @@ impl Warper {
     /// (local).
     pub fn new(warping: Warping, law: Law) -> Result<Self, LawError> {
         check(&warping)?;
-        let before_mask = law != Law::Local;
+        let before_mask = law.cuts_before_mask();
         if before_mask && warping.temperature == 0.0 {
             return Err(LawError::GreedyGlobal);
         }

@@ -186,7 +186,7 @@ impl OtherTokens {
             None => sequence.state,
             Some(last) => last.state,
         };
-        let at = match (&sequence.request.grammar, state) {
+        let at = match (&sequence.request.constraints.grammar, state) {
             (Some(grammar), Some(state)) => Some((grammar.clone(), state)),
             (Some(_), None) => return None,
             (None, _) => None,
@@ -225,7 +225,7 @@ impl OtherTokens {
                 outlook.extend_along(tokens.into_iter().map(drafted), &vocabulary)?;
                 Ok(outlook.drafts.split_off(first))
             };
-            (sequence.request.owner.clone(), work)
+            (sequence.request.limits.owner.clone(), work)
         };
         // Without a grammar there is nothing that could take long.
         let (slow, quick): (Vec<&Writing>, Vec<&Writing>) = written.partition(|writing| writing.at.is_some());

@@ -166,7 +166,7 @@ impl TokenDrafter {
         }
         let is_svip = self.is_svip;
         let drawn = crew::each(tasks, threads, |(sequence, row, active)| {
-            let allowed = match (&active.bounds, &sequence.request.grammar) {
+            let allowed = match (&active.bounds, &sequence.request.constraints.grammar) {
                 (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
                 (None, None) => Allowed::All,
                 (None, Some(_)) => return None,
@@ -222,10 +222,10 @@ fn read(
             let drafts = outlook.drafts.split_off(first);
             Ok(Extended { drafts, next })
         };
-        (sequences[drawn.index].request.owner.clone(), work)
+        (sequences[drawn.index].request.limits.owner.clone(), work)
     };
     // Without a grammar there is nothing that could take long.
-    let has_grammar = |drawn: &&Drawn| sequences[drawn.index].request.grammar.is_some();
+    let has_grammar = |drawn: &&Drawn| sequences[drawn.index].request.constraints.grammar.is_some();
     let (slow, quick): (Vec<&Drawn>, Vec<&Drawn>) = drawn.iter().partition(has_grammar);
     let mut found: Vec<_> = quick.iter().map(|drawn| work(drawn).1().ok()).collect();
     found.extend(errands.together(slow.iter().map(|drawn| work(drawn)).collect(), grace));
@@ -260,7 +260,7 @@ fn draw(
     is_svip: bool,
 ) -> Option<Drawn> {
     let drafted = drafted(sequence, active.tip);
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,

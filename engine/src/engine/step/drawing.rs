@@ -318,7 +318,7 @@ impl Task<'_> {
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let sequence = &*self.sequence;
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
         (0..self.rows.len()).filter_map(move |number| {
             let node = number.checked_sub(1);
             let draft = node.map(|node| &sequence.drafts[node]);

@@ -146,6 +146,6 @@ fn common(left: &[u32], text: &[u32]) -> usize {
 
 /// How many tokens of its prompt a sequence was fed.
 fn prompt_part(sequence: &Sequence, work: &Work) -> u64 {
-    let end = (sequence.computed + work.feed).min(sequence.request.prompt.len());
+    let end = (sequence.computed + work.feed).min(sequence.request.prompt.tokens.len());
     end.saturating_sub(sequence.computed) as u64
 }

@@ -1,0 +1,74 @@
+//! The settings that warp the model's distribution, and the seed.
+
+use lexiform_law::Mirostat;
+
+/// How the model's probabilities are warped before the law sees them. Defaults to greedy decoding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0 takes the most likely allowed token; 1 is the model's own law.
+    pub temperature: f32,
+    /// Keeps the smallest set of tokens with at least this probability; 1 keeps all.
+    pub top_p: f32,
+    /// Keeps this many most likely tokens.
+    pub top_k: Option<u32>,
+    /// Keeps tokens with at least this fraction of the most likely token's probability; 0 keeps all.
+    pub min_p: f32,
+    /// Keeps the smallest set of tokens of nearly the expected surprise with at least this probability; 1
+    /// keeps all.
+    pub typical_p: f32,
+    /// Keeps tokens whose logits are at most this many standard deviations below the largest.
+    pub top_n_sigma: Option<f32>,
+    /// Keeps tokens with at least this probability; 0 keeps all.
+    pub epsilon_cutoff: f32,
+    /// The same, with a bound that falls where the entropy is large; 0 keeps all.
+    pub eta_cutoff: f32,
+    /// Steers the surprise of the answer. Under the local law only.
+    pub mirostat: Option<Mirostat>,
+    /// The source of all chance: the same request with the same seed gives the same tokens.
+    pub seed: u64,
+    /// Which of the sequences of random numbers that a seed has is that of the first sample; the others
+    /// follow. Requests with one seed that are to be independent take numbers that do not overlap.
+    pub stream: u32,
+    /// Divides the positive logits of the tokens of the prompt and the answer so far, and multiplies the
+    /// negative ones; 1 changes nothing.
+    pub repetition_penalty: f32,
+    /// Subtracted from the logit of every token that the answer already contains.
+    pub presence_penalty: f32,
+    /// Subtracted from a token's logit once for every time the answer contains it.
+    pub frequency_penalty: f32,
+    /// Added to the logits of single tokens.
+    pub logit_bias: Vec<(u32, f32)>,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling {
+            temperature: 0.0,
+            top_p: 1.0,
+            top_k: None,
+            min_p: 0.0,
+            typical_p: 1.0,
+            top_n_sigma: None,
+            epsilon_cutoff: 0.0,
+            eta_cutoff: 0.0,
+            mirostat: None,
+            seed: 0,
+            stream: 0,
+            repetition_penalty: 1.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: Vec::new(),
+        }
+    }
+}
+
+impl Sampling {
+    /// Draws from the model's own law with this seed.
+    pub fn seeded(seed: u64) -> Self {
+        Sampling {
+            temperature: 1.0,
+            seed,
+            ..Sampling::default()
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The table of what goes with what: the settings of requests that not every task can have.
+//!
+//! A [`Method`] is a row: what a task comes to as far as the table asks. A [`Feature`] is a column: a setting
+//! that some methods cannot honour, or that excludes another setting. Each rule names the field to blame and the
+//! reason. The engine refuses a request by its first conflict, a service reports all of them at once under the
+//! names of its own fields, and the pages about laws and the OpenAPI document print what [`support`] says; tests
+//! hold them to it.
+//!
+//! Settings that a task has no place for are not in the table: they cannot be written down ([`Task`]).
+
+use super::search::Search;
+use super::task::Task;
+use lexiform_law::{Law, TokenProposal};
+
+/// A way to an answer, as far as other settings of a request depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// [`Law::Local`].
+    Local,
+    /// [`Law::Lossy`].
+    Lossy,
+    /// [`Law::Global`].
+    Global,
+    /// [`Law::Asap`].
+    Asap,
+    /// [`Law::Aprad`].
+    Aprad,
+    /// [`Law::Smc`] and [`Law::Sir`], with any proposal but the twisted one.
+    Weighted,
+    /// [`Law::Smc`] and [`Law::Sir`] with [`TokenProposal::Twisted`].
+    Twisted,
+    /// [`Law::Mcmc`].
+    Mcmc,
+    /// A search that ranks texts.
+    Search,
+    /// [`Search::Cntp`], which draws.
+    Cntp,
+    /// Given texts are weighed.
+    Weigh,
+}
+
+impl Method {
+    /// All methods, in the order of the table.
+    pub const ALL: [Method; 11] = [
+        Method::Local,
+        Method::Lossy,
+        Method::Global,
+        Method::Asap,
+        Method::Aprad,
+        Method::Weighted,
+        Method::Twisted,
+        Method::Mcmc,
+        Method::Search,
+        Method::Cntp,
+        Method::Weigh,
+    ];
+
+    /// What a request writes to choose it, in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Local => "`law: local`",
+            Method::Lossy => "`lossy`",
+            Method::Global => "`law: global`",
+            Method::Asap => "`law: asap`",
+            Method::Aprad => "`law: aprad`",
+            Method::Weighted => "`law: smc`, `law: sir`",
+            Method::Twisted => "the same with `proposal: twisted`",
+            Method::Mcmc => "`law: mcmc`",
+            Method::Search => "`search`, `use_beam_search`",
+            Method::Cntp => "`search: cntp`",
+            Method::Weigh => "`/v1/decisions`",
+        }
+    }
+}
+
+impl From<Law> for Method {
+    fn from(law: Law) -> Self {
+        match law {
+            Law::Lossy(_) => Method::Lossy,
+            Law::Global { .. } => Method::Global,
+            Law::Asap { .. } => Method::Asap,
+            Law::Aprad { .. } => Method::Aprad,
+            Law::Smc { proposal, .. } | Law::Sir { proposal, .. } => match proposal {
+                TokenProposal::Twisted => Method::Twisted,
+                TokenProposal::Masked | TokenProposal::Asked => Method::Weighted,
+            },
+            Law::Mcmc { .. } => Method::Mcmc,
+            // The law that all others are compared with.
+            _ => Method::Local,
+        }
+    }
+}
+
+impl From<&Search> for Method {
+    fn from(search: &Search) -> Self {
+        match search.draws() {
+            true => Method::Cntp,
+            false => Method::Search,
+        }
+    }
+}
+
+impl From<&Task> for Method {
+    fn from(task: &Task) -> Self {
+        match task {
+            Task::Draw(draw) => draw.law.into(),
+            Task::Search { search, .. } => search.into(),
+            Task::Weigh(_) => Method::Weigh,
+        }
+    }
+}
+
+/// A setting of a request that some methods cannot honour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// The best of several candidates is wanted.
+    BestOf,
+    /// Monitors are asked about tokens.
+    Monitors,
+    /// Mirostat steers the surprise of the text.
+    Mirostat,
+    /// An answer may be cut, or fail, where its tokens are few.
+    Cut,
+    /// The prompt was healed.
+    Healed,
+    /// The weights of answers are wanted, which services report on request.
+    Weights,
+    /// Nothing may be drafted.
+    Undrafted,
+}
+
+impl Feature {
+    /// All features, in the order of the table.
+    pub const ALL: [Feature; 7] = [
+        Feature::BestOf,
+        Feature::Monitors,
+        Feature::Mirostat,
+        Feature::Cut,
+        Feature::Healed,
+        Feature::Weights,
+        Feature::Undrafted,
+    ];
+
+    /// The field that asks for it, as services name it.
+    pub fn field(self) -> &'static str {
+        match self {
+            Feature::BestOf => "best_of",
+            Feature::Monitors => "monitors",
+            Feature::Mirostat => "mirostat_mode",
+            Feature::Cut => "on_budget",
+            Feature::Healed => "token_healing",
+            Feature::Weights => "weights",
+            Feature::Undrafted => "draft",
+        }
+    }
+}
+
+/// What a feature does not go with.
+enum Beside {
+    Methods(&'static [Method]),
+    Feature(Feature),
+}
+
+/// A feature that does not go with something.
+struct Rule {
+    feature: Feature,
+    beside: Beside,
+    /// The field to blame.
+    field: &'static str,
+    /// The reason, in which `{method}` is what the request writes to choose the method.
+    reason: &'static str,
+}
+
+/// The laws about whole texts.
+const WHOLE: [Method; 6] = [
+    Method::Global,
+    Method::Asap,
+    Method::Aprad,
+    Method::Weighted,
+    Method::Twisted,
+    Method::Mcmc,
+];
+
+const TABLE: &[Rule] = &[
+    Rule {
+        feature: Feature::Cut,
+        beside: Beside::Methods(&[
+            WHOLE[0],
+            WHOLE[1],
+            WHOLE[2],
+            WHOLE[3],
+            WHOLE[4],
+            WHOLE[5],
+            Method::Search,
+            Method::Cntp,
+        ]),
+        field: "on_budget",
+        reason: "{method} is about whole texts that fit into max_tokens; the only possible value is complete",
+    },
+    Rule {
+        feature: Feature::BestOf,
+        beside: Beside::Methods(&[
+            Method::Weighted,
+            Method::Twisted,
+            Method::Mcmc,
+            Method::Search,
+            Method::Cntp,
+        ]),
+        field: "best_of",
+        reason: "{method} chooses among texts itself",
+    },
+    Rule {
+        feature: Feature::Mirostat,
+        beside: Beside::Methods(&WHOLE),
+        field: "mirostat_mode",
+        reason: "requires law: local",
+    },
+    Rule {
+        feature: Feature::Mirostat,
+        beside: Beside::Methods(&[Method::Search]),
+        field: "mirostat_mode",
+        reason: "a search draws nothing whose surprise could be steered",
+    },
+    Rule {
+        feature: Feature::Mirostat,
+        beside: Beside::Methods(&[Method::Weigh]),
+        field: "mirostat_mode",
+        reason: "where options are weighed nothing is drawn whose surprise could be steered",
+    },
+    Rule {
+        feature: Feature::Monitors,
+        beside: Beside::Methods(&[Method::Lossy]),
+        field: "lossy",
+        reason: "cannot be combined with monitors",
+    },
+    Rule {
+        feature: Feature::BestOf,
+        beside: Beside::Methods(&[Method::Lossy]),
+        field: "lossy",
+        reason: "cannot be combined with best_of, which compares samples of one law",
+    },
+    Rule {
+        feature: Feature::Weights,
+        beside: Beside::Methods(&[Method::Lossy]),
+        field: "lossy",
+        reason: "cannot be combined with weights: a text without a law has none",
+    },
+    Rule {
+        feature: Feature::Undrafted,
+        beside: Beside::Methods(&[Method::Lossy]),
+        field: "lossy",
+        reason: "requires drafts, which draft: false switches off",
+    },
+    Rule {
+        feature: Feature::Monitors,
+        beside: Beside::Methods(&[
+            Method::Global,
+            Method::Asap,
+            Method::Aprad,
+            Method::Twisted,
+            Method::Mcmc,
+        ]),
+        field: "monitors",
+        reason: "{method} needs the tokens that all constraints together allow; the possible laws are local, \
+                 and smc and sir without proposal: twisted",
+    },
+    Rule {
+        feature: Feature::Monitors,
+        beside: Beside::Methods(&[Method::Search, Method::Cntp]),
+        field: "monitors",
+        reason: "cannot be combined with {method}",
+    },
+    Rule {
+        feature: Feature::Monitors,
+        beside: Beside::Methods(&[Method::Weigh]),
+        field: "monitors",
+        reason: "cannot be combined with options, of which nothing is drawn",
+    },
+    Rule {
+        feature: Feature::Mirostat,
+        beside: Beside::Feature(Feature::Monitors),
+        field: "mirostat_mode",
+        reason: "cannot be combined with monitors",
+    },
+    Rule {
+        feature: Feature::Healed,
+        beside: Beside::Feature(Feature::Monitors),
+        field: "monitors",
+        reason: "cannot be combined with a healed prompt: a monitor reads the answer from its first byte",
+    },
+    Rule {
+        feature: Feature::Healed,
+        beside: Beside::Methods(&[Method::Weigh]),
+        field: "options",
+        reason: "cannot be combined with a healed prompt: options are weighed after a whole one",
+    },
+];
+
+/// Two settings of a request that cannot be honoured together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field to blame.
+    pub field: &'static str,
+    /// The reason, as a sentence about the field without its name.
+    pub reason: String,
+}
+
+/// Returns all conflicts of a method, called `name` in messages, with these features, and of these features among
+/// each other.
+pub fn conflicts(method: Method, name: &str, features: &[Feature]) -> Vec<Conflict> {
+    let is_broken = |rule: &&Rule| {
+        features.contains(&rule.feature)
+            && match &rule.beside {
+                Beside::Methods(methods) => methods.contains(&method),
+                Beside::Feature(other) => features.contains(other),
+            }
+    };
+    let conflict = |rule: &Rule| Conflict {
+        field: rule.field,
+        reason: rule.reason.replace("{method}", name),
+    };
+    TABLE.iter().filter(is_broken).map(conflict).collect()
+}
+
+/// Returns `true` if a method can have a feature.
+pub fn support(method: Method, feature: Feature) -> bool {
+    conflicts(method, "", &[feature]).is_empty()
+}
