@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example acceptance -- --temperature 1
-//! cargo run --release -p lexiform-engine --example acceptance -- --schema benches/engine/throughput.schema.json
+//! cargo run --release -p lexiform-engine --example acceptance -- --schema
+//! benches/engine/throughput.schema.json
 //! ```
 //!
 //! Writes answers with one token drafted a pass, verified by the residual rule and by drawing once, and
@@ -105,22 +106,20 @@ fn open(folder: &str) -> Result<LoadedModel, Box<dyn Error>> {
 
 impl Setting {
     fn request(&self, number: usize, verification: Verification) -> Request {
-        Request {
-            grammar: self.grammar.clone(),
-            ignore_eos: self.grammar.is_none(),
-            on_budget: OnBudget::Cut,
-            sampling: Sampling {
+        Request::new(self.prompts[number].clone(), self.tokens)
+            .grammar(self.grammar.clone())
+            .sampling(Sampling {
                 seed: number as u64,
                 ..self.sampling.clone()
-            },
-            speculation: Speculation {
+            })
+            .speculation(Speculation {
                 model: true,
                 max_draft: 1,
                 verification,
                 ..Speculation::none()
-            },
-            ..Request::new(self.prompts[number].clone(), self.tokens)
-        }
+            })
+            .on_budget(OnBudget::Cut)
+            .ignore_eos(self.grammar.is_none())
     }
 
     /// Writes all answers.

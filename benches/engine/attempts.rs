@@ -1,7 +1,8 @@
 //! What attempts at the global law cost as they learn: attempts and rows for each sample of one prompt.
 //!
 //! ```sh
-//! cargo run --release -p lexiform-engine --example attempts -- --grammar FILE.ebnf --prompt FILE --samples 100 --tokens 64
+//! cargo run --release -p lexiform-engine --example attempts -- --grammar FILE.ebnf --prompt FILE --samples
+//! 100 --tokens 64
 //! ```
 //!
 //! The samples of one request share a trie, so later ones need fewer attempts. `--alone` asks for each sample
@@ -12,7 +13,7 @@
 use lexiform::vocab::Tokenizer;
 use lexiform::{Compiler, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Fallback, LawChoice, LoadOptions, ModelFiles, OnBudget, Request, Sampling,
+    Draw, Engine, EngineConfig, Event, Fallback, Law, LoadOptions, ModelFiles, OnBudget, Request, Sampling,
     Sink, load,
 };
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 
 /// The most attempts of one sample.
-const ATTEMPTS: usize = 1 << 20;
+const ATTEMPTS: u32 = 1 << 20;
 
 struct Options(HashMap<String, String>);
 
@@ -76,7 +77,7 @@ fn answers(engine: &Engine, requests: Vec<Request>) -> Result<Answers, Box<dyn E
             let sender = sender.clone();
             Box::new(move |event| sender.send(event).is_ok())
         };
-        let ticket = engine.submit_all(request.clone(), (0..request.samples).map(sink).collect())?;
+        let ticket = engine.submit_all(request.clone(), (0..request.task.answers()).map(sink).collect())?;
         drop(sender);
         for event in events {
             match event {
@@ -108,16 +109,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..EngineConfig::default()
     };
     let engine = Engine::start(model.model, None, vocabulary, config)?;
-    let request = |seed: usize, samples: usize| Request {
-        grammar: Some(grammar.clone()),
-        on_budget: OnBudget::Complete,
-        law: LawChoice::Global {
-            max_attempts: ATTEMPTS,
-            fallback: Fallback::Fail,
-        },
-        samples,
-        sampling: Sampling::seeded(seed as u64),
-        ..Request::new(prompt.clone(), tokens)
+    let request = |seed: usize, samples: usize| {
+        Request::new(prompt.clone(), tokens)
+            .task(Draw {
+                law: Law::Global {
+                    share_attempts: false,
+                    max_attempts: ATTEMPTS,
+                    fallback: Fallback::Fail,
+                },
+                answers: samples,
+                ..Draw::default()
+            })
+            .grammar(Some(grammar.clone()))
+            .sampling(Sampling::seeded(seed as u64))
+            .on_budget(OnBudget::Complete)
     };
     let requests = match options.0.contains_key("alone") {
         true => (0..samples).map(|seed| request(seed, 1)).collect(),

@@ -12,7 +12,7 @@
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Fallback, LawChoice, OnBudget, Request, Sampling, ScriptedModel, Sink,
+    Engine, EngineConfig, Event, Fallback, Law, OnBudget, Request, Sampling, ScriptedModel, Sink,
 };
 use std::error::Error;
 use std::sync::Arc;
@@ -72,16 +72,15 @@ fn run(threads: usize) -> Result<f64, Box<dyn Error>> {
     for seed in 0..REQUESTS {
         let sender = sender.clone();
         let sink: Sink = Box::new(move |event| sender.send(event).is_ok());
-        let request = Request {
-            grammar: Some(grammar.clone()),
-            on_budget: OnBudget::Complete,
-            law: LawChoice::Global {
+        let request = Request::new(vec![seed as u32], 8)
+            .task(Law::Global {
+                share_attempts: false,
                 max_attempts: 30,
                 fallback: Fallback::Fail,
-            },
-            sampling: Sampling::seeded(seed),
-            ..Request::new(vec![seed as u32], 8)
-        };
+            })
+            .grammar(Some(grammar.clone()))
+            .sampling(Sampling::seeded(seed))
+            .on_budget(OnBudget::Complete);
         tickets.push(engine.submit(request, sink)?);
     }
     drop(sender);

@@ -11,7 +11,8 @@
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
-    Engine, EngineConfig, Event, LoadOptions, ModelFiles, Options, Request, Sampling, Ticket, Weighed, load,
+    Engine, EngineConfig, Event, LoadOptions, ModelFiles, Options, Reporting, Request, Sampling, Ticket,
+    Weigh, Weighed, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
@@ -102,13 +103,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::start(model.model, None, vocabulary, config)?;
     let request = |sequences: &[Vec<u32>]| -> Result<Request, Box<dyn Error>> {
         let options = Options::canonical(sequences)?;
-        Ok(Request {
-            max_tokens: options.longest() + 1,
-            options: Some(Arc::new(options)),
-            sampling: Sampling::seeded(0),
-            weigh_end: true,
-            ..Request::new(prompt.clone(), 1)
-        })
+        Ok(Request::new(prompt.clone(), options.longest() + 1)
+            .task(Weigh {
+                options: Arc::new(options),
+                likeliest: None,
+            })
+            .sampling(Sampling::seeded(0))
+            .reporting(Reporting {
+                weigh_end: true,
+                ..Reporting::default()
+            }))
     };
     wait(submit(&engine, request(&sequences[..1])?)?)?;
     let before = engine.stats().steps;

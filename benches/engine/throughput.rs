@@ -31,7 +31,7 @@
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Device, Drafting, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, LawChoice, LoadOptions,
+    Device, Drafting, Draw, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, Law, LoadOptions,
     LoadedModel, ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, WeightFormat, load,
 };
 use std::collections::HashMap;
@@ -123,30 +123,31 @@ struct Run {
     temperature: f32,
     top_p: f32,
     samples: usize,
-    law: LawChoice,
+    law: Law,
     grammar: Option<Grammar>,
 }
 
 impl Run {
     fn request(&self, prompt: &[u32], seed: u64) -> Request {
-        Request {
-            ignore_eos: self.grammar.is_none(),
-            grammar: self.grammar.clone(),
-            on_budget: match self.law {
-                LawChoice::Local => OnBudget::Cut,
-                _ => OnBudget::Complete,
-            },
-            law: self.law,
-            samples: self.samples,
-            speculation: self.speculation,
-            sampling: Sampling {
+        Request::new(prompt.to_vec(), self.tokens)
+            .task(Draw {
+                law: self.law,
+                answers: self.samples,
+                ..Draw::default()
+            })
+            .grammar(self.grammar.clone())
+            .sampling(Sampling {
                 temperature: self.temperature,
                 top_p: self.top_p,
                 seed,
                 ..Sampling::default()
-            },
-            ..Request::new(prompt.to_vec(), self.tokens)
-        }
+            })
+            .speculation(self.speculation)
+            .on_budget(match self.law {
+                Law::Local => OnBudget::Cut,
+                _ => OnBudget::Complete,
+            })
+            .ignore_eos(self.grammar.is_none())
     }
 
     /// Generates for all prompts at once; the tokens of each answer, the attempts of all, and when the last
@@ -277,11 +278,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         top_p: options.get("top-p", 1.0)?,
         samples: options.get("samples", 1)?,
         law: match options.has("global") {
-            true => LawChoice::Global {
+            true => Law::Global {
+                share_attempts: false,
                 max_attempts: 1 << 20,
                 fallback: Fallback::Fail,
             },
-            false => LawChoice::Local,
+            false => Law::Local,
         },
         grammar: grammar(&options, &vocabulary)?,
     };

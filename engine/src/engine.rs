@@ -270,7 +270,7 @@ impl Engine {
         let limits = &self.shared.limits;
         let driver = driver(&request, limits.option_tokens, &limits.vocabulary);
         let job = Job::new(driver, sinks);
-                let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
+        let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
         let ticket = |answer| Ticket {
             id,
             answer,
@@ -297,7 +297,9 @@ impl Engine {
             check_prefix(&request.prompt.healed, grammar)?;
         }
         match &request.constraints.grammar {
-            Some(grammar) if request.limits.on_budget != OnBudget::Cut && request.task.options().is_none() => {
+            Some(grammar)
+                if request.limits.on_budget != OnBudget::Cut && request.task.options().is_none() =>
+            {
                 check_budget(request, grammar)
             }
             _ => Ok(()),
@@ -327,7 +329,11 @@ impl Engine {
         check_healed(request)?;
         check_company(request, limits.variance)?;
         check_search(request, limits.max_branches, &limits.vocabulary)?;
-        let (prompt, max_tokens, limit) = (request.prompt.tokens.len(), request.limits.max_tokens, limits.max_context);
+        let (prompt, max_tokens, limit) = (
+            request.prompt.tokens.len(),
+            request.limits.max_tokens,
+            limits.max_context,
+        );
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
                 prompt,
@@ -337,7 +343,12 @@ impl Engine {
         }
         law::warper(request)?;
         let len = limits.vocab_size;
-        if let Some(place) = request.prompt.tokens.iter().position(|&token| token as usize >= len) {
+        if let Some(place) = request
+            .prompt
+            .tokens
+            .iter()
+            .position(|&token| token as usize >= len)
+        {
             return Err(Refusal::UnknownToken {
                 place,
                 token: request.prompt.tokens[place],

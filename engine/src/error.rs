@@ -68,7 +68,7 @@ pub enum EngineError {
     /// The request did not end by its deadline.
     #[error("the request did not end by its deadline, {} s after it was submitted", allowed.as_secs_f64())]
     Late {
-        /// The time from its submission to [`Request::deadline`](crate::Request::deadline).
+        /// The time from its submission to [`AnswerLimits::deadline`](crate::AnswerLimits::deadline).
         allowed: Duration,
     },
     /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with
@@ -151,7 +151,8 @@ pub enum MonitorProblem {
     /// It takes too long.
     #[error("did not answer within {} s", allowed.as_secs_f64())]
     Slow {
-        /// The time for the tokens of one pass, [`Request::monitor_time`](crate::Request::monitor_time).
+        /// The time for the tokens of one pass,
+        /// [`Constraints::monitor_time`](crate::Constraints::monitor_time).
         allowed: Duration,
     },
     /// It allows none of the tokens that the grammar and the other monitors allow.
@@ -307,6 +308,21 @@ pub enum Refusal {
     /// The engine was stopped, or died.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+impl Refusal {
+    /// The field of the request that is to blame, where there is one.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Refusal::EmptyPrompt | Refusal::UnknownToken { .. } => Some("prompt"),
+            Refusal::TooLong { .. } | Refusal::TooFew { .. } => Some("max_tokens"),
+            Refusal::OtherVocabulary => Some("grammar"),
+            Refusal::Invalid { name, .. } => Some(name),
+            Refusal::Conflict(conflict) => Some(conflict.field),
+            Refusal::DependsOnOthers { .. } => Some("batch_invariant"),
+            Refusal::Busy { .. } | Refusal::Stopped => None,
+        }
+    }
 }
 
 fn shortest(least: Option<usize>) -> String {

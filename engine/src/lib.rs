@@ -61,8 +61,8 @@ pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    Candidate, Candidates, Conflict, Constraints, Diagnostics, Draw, Drafted, Event, Fate, Feature, Finish,
-    LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request, RequestLimits,
+    AnswerLimits, Candidate, Candidates, Conflict, Constraints, Diagnostics, Drafted, Draw, Event, Fate,
+    Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request,
     Sampling, Search, Speculation, Steered, Task, Verification, Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;

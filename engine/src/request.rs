@@ -63,14 +63,14 @@ pub struct Request {
     /// What the answers obey, and what ends them.
     pub constraints: Constraints,
     /// How much the answers may take, and whose turn the request is.
-    pub limits: RequestLimits,
+    pub limits: AnswerLimits,
     /// What is done: texts are drawn, searched for, or weighed.
     pub task: Task,
     /// How the model's distribution is warped, and the seed.
     pub sampling: Sampling,
     /// What is drafted ahead. Never changes the law of the answer, only the time it takes, but under
-    /// [`Law::Lossy`](lexiform_law::Law::Lossy); [`Speculation::verification`] says whether the text of a seed
-    /// stays the same, too.
+    /// [`Law::Lossy`](lexiform_law::Law::Lossy); [`Speculation::verification`] says whether the text of a
+    /// seed stays the same, too.
     pub speculation: Speculation,
     /// What is reported about the tokens of the answers.
     pub reporting: Reporting,
@@ -87,8 +87,8 @@ pub struct Prompt {
     pub tokens: Vec<u32>,
     /// The bytes that were removed from the end of the prompt, so that the model spells them anew
     /// ([`Request::heal`]): the [`grammar`](Constraints::grammar) begins with these bytes, and
-    /// [`Event::Token::bytes`] reports what comes after them. Tokens that write nothing else are reported with no
-    /// bytes, and count. Not with [`monitors`](Constraints::monitors) or [`Task::Weigh`].
+    /// [`Event::Token::bytes`] reports what comes after them. Tokens that write nothing else are reported
+    /// with no bytes, and count. Not with [`monitors`](Constraints::monitors) or [`Task::Weigh`].
     pub healed: Vec<u8>,
     /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too.
     /// Empty for none.
@@ -101,8 +101,8 @@ pub struct Constraints {
     /// The language of the answers; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
     /// What the text must obey beside the grammar, asked about token by token: the law is that of the model
-    /// inside all of them. Under a filter that cuts masked rows, the tokens drawn from are those that it keeps
-    /// of what has not been refused yet.
+    /// inside all of them. Under a filter that cuts masked rows, the tokens drawn from are those that it
+    /// keeps of what has not been refused yet.
     pub monitors: Vec<Watched>,
     /// How long all monitors may take for the tokens of one pass before the request fails.
     pub monitor_time: Duration,
@@ -127,12 +127,12 @@ impl Default for Constraints {
 
 /// How much the answers of a request may take, and whose turn the request is.
 #[derive(Clone, Debug)]
-pub struct RequestLimits {
+pub struct AnswerLimits {
     /// The most tokens to generate, the end token included.
     ///
     /// With a grammar this is part of the constraint, unless [`on_budget`](Self::on_budget) says otherwise:
-    /// the answer is complete within this number of tokens, and a number below the shortest answer is refused.
-    /// All laws are about the texts of the grammar that are short enough.
+    /// the answer is complete within this number of tokens, and a number below the shortest answer is
+    /// refused. All laws are about the texts of the grammar that are short enough.
     pub max_tokens: usize,
     /// What becomes of an answer that `max_tokens` are too few for.
     pub on_budget: OnBudget,
@@ -141,8 +141,9 @@ pub struct RequestLimits {
     /// Which of the requests of one owner goes first: the one with the higher priority, also in the place of
     /// one that runs. The requests of others are not affected.
     pub priority: i32,
-    /// When the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has ended by then.
-    /// Of the requests of one owner with one priority the one with the earlier deadline is admitted first.
+    /// When the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has ended by
+    /// then. Of the requests of one owner with one priority the one with the earlier deadline is admitted
+    /// first.
     pub deadline: Option<Instant>,
 }
 
@@ -173,7 +174,7 @@ impl Request {
                 ..Prompt::default()
             },
             constraints: Constraints::default(),
-            limits: RequestLimits {
+            limits: AnswerLimits {
                 max_tokens,
                 on_budget: OnBudget::Complete,
                 owner: None,
@@ -216,6 +217,12 @@ impl Request {
         Request { speculation, ..self }
     }
 
+    /// Sets the most tokens of an answer.
+    pub fn max_tokens(mut self, max_tokens: usize) -> Self {
+        self.limits.max_tokens = max_tokens;
+        self
+    }
+
     /// Sets what becomes of an answer that its tokens are too few for.
     pub fn on_budget(mut self, on_budget: OnBudget) -> Self {
         self.limits.on_budget = on_budget;
@@ -232,6 +239,44 @@ impl Request {
     pub fn priority(mut self, priority: i32) -> Self {
         self.limits.priority = priority;
         self
+    }
+
+    /// Sets when the request ends, unless it has ended by then.
+    pub fn deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
+        self.limits.deadline = deadline.into();
+        self
+    }
+
+    /// Sets how long all monitors may take for the tokens of one pass.
+    pub fn monitor_time(mut self, time: Duration) -> Self {
+        self.constraints.monitor_time = time;
+        self
+    }
+
+    /// Sets the tokens that end an answer without a grammar.
+    pub fn stop_tokens(mut self, tokens: Vec<u32>) -> Self {
+        self.constraints.stop_tokens = tokens;
+        self
+    }
+
+    /// Sets whether an answer without a grammar continues past end tokens.
+    pub fn ignore_eos(mut self, ignores: bool) -> Self {
+        self.constraints.ignore_eos = ignores;
+        self
+    }
+
+    /// Sets text that the answer is likely to repeat.
+    pub fn reference(mut self, tokens: Vec<u32>) -> Self {
+        self.prompt.reference = tokens;
+        self
+    }
+
+    /// Sets whether the request is refused where its text may depend on other requests.
+    pub fn batch_invariant(self, batch_invariant: bool) -> Self {
+        Request {
+            batch_invariant,
+            ..self
+        }
     }
 
     /// Sets what is reported about the tokens.

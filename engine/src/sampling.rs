@@ -122,7 +122,10 @@ impl Columns {
 /// rank and its place alone, and nobody wants to know more of the row: then the row can stay where it was
 /// computed.
 pub(crate) fn can_stay(sequence: &Sequence) -> bool {
-    let asks_nothing = match (sequence.request.reporting.logprobs, sequence.request.reporting.logprobs_of) {
+    let asks_nothing = match (
+        sequence.request.reporting.logprobs,
+        sequence.request.reporting.logprobs_of,
+    ) {
         (None, _) => true,
         // What is told of the token is what the model thinks of it.
         (Some(0), LogprobsOf::Model) => sequence.warper.is_identity(),
@@ -167,7 +170,11 @@ fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     };
     let Ok(verified) = down(&nodes, step);
     let own = |drawn: &Drawn| Own {
-        logprob: sequence.request.reporting.logprobs.map(|_| drawn.log_probability as f32),
+        logprob: sequence
+            .request
+            .reporting
+            .logprobs
+            .map(|_| drawn.log_probability as f32),
         ..Own::default()
     };
     Drawing {
@@ -240,9 +247,10 @@ fn draw_from(
         own.push(self::own(sequence, drawn, row)?);
         let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
         let ceiling = || sequence.walk.ceiling_at(position + number as u32);
-        if let (LogprobsOf::Allowed, Some(count @ 1..)) =
-            (sequence.request.reporting.logprobs_of, sequence.request.reporting.logprobs)
-        {
+        if let (LogprobsOf::Allowed, Some(count @ 1..)) = (
+            sequence.request.reporting.logprobs_of,
+            sequence.request.reporting.logprobs,
+        ) {
             let drawn_from = warped(sequence, row, &drafted(node))?;
             own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
         }

@@ -109,7 +109,11 @@ impl Scheduler {
         let indices = (0..self.running.len()).filter(|&index| among(index));
         indices.min_by_key(|&index| {
             let sequence = &self.running[index];
-            (!sequence.is_idle(), sequence.request.limits.priority, Reverse(index))
+            (
+                !sequence.is_idle(),
+                sequence.request.limits.priority,
+                Reverse(index),
+            )
         })
     }
 

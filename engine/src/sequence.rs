@@ -330,14 +330,18 @@ impl Sequence {
 
     /// Tokens that may still be generated.
     pub(crate) fn remaining(&self) -> usize {
-        self.request.limits.max_tokens.saturating_sub(self.generated().len())
+        self.request
+            .limits
+            .max_tokens
+            .saturating_sub(self.generated().len())
     }
 
     /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where
     /// the masks do not count them.
     pub(crate) fn budget(&self) -> Option<usize> {
         let left = self.remaining() + usize::from(self.ends_early());
-        let counts = self.request.limits.on_budget == OnBudget::Complete && self.request.task.options().is_none();
+        let counts =
+            self.request.limits.on_budget == OnBudget::Complete && self.request.task.options().is_none();
         counts.then_some(left)
     }
 

@@ -40,13 +40,23 @@ pub(super) fn check_combination(request: &Request) -> Result<(), Refusal> {
 pub(super) fn check_answers(request: &Request, limit: usize) -> Result<(), Refusal> {
     let answers = request.task.answers();
     let is_right = (1..=limit).contains(&answers);
-    unless(is_right, "answers", &answers, "from 1 to the engine's max_branches")?;
+    unless(
+        is_right,
+        "answers",
+        &answers,
+        "from 1 to the engine's max_branches",
+    )?;
     let Task::Draw(draw) = &request.task else {
         return Ok(());
     };
     let most = draw.best_of.unwrap_or(answers);
     let is_right = (answers..=limit).contains(&most);
-    unless(is_right, "best_of", &most, "from the number of answers to the engine's max_branches")
+    unless(
+        is_right,
+        "best_of",
+        &most,
+        "from the number of answers to the engine's max_branches",
+    )
 }
 
 /// Whether the numbers of a search are numbers that it can have, and its texts no more than may be under way.
@@ -156,8 +166,9 @@ fn check_phrases(phrases: &[Vec<u32>], vocabulary: &Vocabulary) -> Result<(), Re
     let writes = |&token: &u32| {
         (token as usize) < vocabulary.len() && is_text(token) && !vocabulary.bytes(token).is_empty()
     };
-    let is_phrase =
-        |phrase: &Vec<u32>| (1..=Search::MOST_PHRASE_TOKENS).contains(&phrase.len()) && phrase.iter().all(writes);
+    let is_phrase = |phrase: &Vec<u32>| {
+        (1..=Search::MOST_PHRASE_TOKENS).contains(&phrase.len()) && phrase.iter().all(writes)
+    };
     let is_right = (1..=Search::MOST_PHRASES).contains(&phrases.len()) && phrases.iter().all(is_phrase);
     let expected = "from 1 to 16 phrases, each of 1 to 64 tokens that write something";
     unless(is_right, "search.must_contain", &phrases.len(), expected)

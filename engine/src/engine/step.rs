@@ -172,7 +172,9 @@ impl Core {
     pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
         self.stats.requests += job.answers() as u64;
         self.stats.prompt_tokens += sequence.request.prompt.tokens.len() as u64;
-        if let (Some(taught), Some(grammar)) = (teaches(&sequence.request), &sequence.request.constraints.grammar) {
+        if let (Some(taught), Some(grammar)) =
+            (teaches(&sequence.request), &sequence.request.constraints.grammar)
+        {
             let trie = match taught {
                 Taught::Requests => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 Taught::Own => tries::new(&sequence.request, &self.vocabulary),

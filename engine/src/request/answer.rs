@@ -14,10 +14,11 @@ pub enum Event {
         /// The token.
         token: u32,
         /// What it writes; empty for special tokens. Where the prompt was healed, without the bytes of
-        /// [`Request::healed`].
+        /// [`Prompt::healed`](super::Prompt::healed).
         bytes: Vec<u8>,
         /// `ln` of the probability that the model itself gave the token, before temperature, filters and
-        /// mask; for those who asked by [`Request::logprobs`], because it takes a look at the whole row.
+        /// mask; for those who asked by [`Reporting::logprobs`](super::Reporting::logprobs), because it takes
+        /// a look at the whole row.
         logprob: Option<f32>,
         /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at
         /// temperature 1).
@@ -25,9 +26,11 @@ pub enum Event {
         /// `ln` of the probability of the token among those that are allowed here: under the warped law,
         /// after filters and mask (at temperature 0: as at temperature 1, and nothing is cut).
         log_share: f32,
-        /// The most likely tokens under [`Request::logprobs_of`], if asked for.
+        /// The most likely tokens under [`Reporting::logprobs_of`](super::Reporting::logprobs_of), if asked
+        /// for.
         top: Vec<(u32, f32)>,
-        /// What else might have come at this position, for those who asked by [`Request::candidates`].
+        /// What else might have come at this position, for those who asked by
+        /// [`Reporting::candidates`](super::Reporting::candidates).
         candidates: Option<Candidates>,
         /// How the token came about.
         origin: Origin,
@@ -116,8 +119,8 @@ pub struct Outcome {
     /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these
     /// cut before the mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not
     /// the model's own, which [`Event::Token::logprob`] tells, and lacks the end where nobody asked for its
-    /// probability ([`Request::weigh_end`]). The table of numbers in [`lexiform_law`] says what it is under
-    /// which law.
+    /// probability ([`Reporting::weigh_end`](super::Reporting::weigh_end)). The table of numbers in
+    /// [`lexiform_law`] says what it is under which law.
     pub log_probability: f64,
     /// The log importance weight of the answer with respect to the global law, as the table of numbers in
     /// [`lexiform_law`] has it for each law. For a local sample the sum over positions of `ln` of the mass on
@@ -125,38 +128,40 @@ pub struct Outcome {
     /// and is not to be mixed with weights of answers of other laws.
     ///
     /// `None` where there is none that leads to that law: for greedy answers and the best of several, for
-    /// answers whose end was not weighed ([`Request::weigh_end`]), and for those that were cut.
+    /// answers whose end was not weighed ([`Reporting::weigh_end`](super::Reporting::weigh_end)), and for
+    /// those that were cut.
     pub log_weight: Option<f64>,
     /// Tokens of the prompt, without those that healing removed.
     pub prompt_tokens: usize,
     /// Those of them whose keys and values were already cached.
     pub cached_tokens: usize,
-    /// Tokens generated, the end token included when one was drawn. Those that spell [`Request::healed`]
-    /// count, too.
+    /// Tokens generated, the end token included when one was drawn. Those that spell
+    /// [`Prompt::healed`](super::Prompt::healed) count, too.
     pub completion_tokens: usize,
     /// Tokens drafted.
     pub drafted: usize,
     /// Drafted tokens confirmed.
     pub accepted: usize,
-    /// Of those the tokens that were copied from [`Request::reference`].
+    /// Of those the tokens that were copied from [`Prompt::reference`](super::Prompt::reference).
     pub accepted_predictions: usize,
     /// Tokens that were drafted from there and not confirmed. What was not drafted counts neither way.
     pub rejected_predictions: usize,
-    /// Attempts of the global law; under [`LawChoice::Aprad`] one more than the times the text went back; 1
-    /// otherwise.
+    /// Attempts of the global law; under [`Law::Aprad`](lexiform_law::Law::Aprad) one more than the times the
+    /// text went back; 1 otherwise.
     pub attempts: usize,
     /// How long it took.
     pub times: Times,
-    /// How [`Request::max_tokens`] narrowed what the grammar allows, if it did.
+    /// How [`AnswerLimits::max_tokens`](super::AnswerLimits::max_tokens) narrowed what the grammar allows, if
+    /// it did.
     pub steered: Option<Steered>,
     /// What a law that draws several texts for an answer says of them.
     pub diagnostics: Option<Diagnostics>,
-    /// How likely each of [`Request::options`] is, in their order; of [`Request::likeliest_options`] those,
-    /// the likeliest first. The tokens of such an answer are those of the tree of options whose probability
-    /// was found out.
+    /// How likely each of [`Task::Weigh`](super::Task::Weigh) is, in their order; of
+    /// [`Request::likeliest_options`] those, the likeliest first. The tokens of such an answer are those of
+    /// the tree of options whose probability was found out.
     pub options: Option<Vec<Weighed>>,
-    /// The texts of [`LawChoice::Smc`] and [`LawChoice::Sir`] at the end, by one of which the answer was
-    /// drawn; empty otherwise.
+    /// The texts of [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir) at the end,
+    /// by one of which the answer was drawn; empty otherwise.
     pub particles: Vec<Particle>,
 }
 
@@ -173,8 +178,8 @@ pub struct Particle {
 /// How near an answer is to its law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Diagnostics {
-    /// Of [`LawChoice::Smc`] and [`LawChoice::Sir`], whose [`Outcome::log_weight`] is the log of the estimate
-    /// of `Z`.
+    /// Of [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir), whose
+    /// [`Outcome::log_weight`] is the log of the estimate of `Z`.
     Particles {
         /// How many there were.
         particles: usize,
@@ -183,14 +188,14 @@ pub enum Diagnostics {
         /// How often they were resampled.
         resampled: usize,
     },
-    /// Of [`LawChoice::Mcmc`], and of [`Fallback::Chain`].
+    /// Of [`Law::Mcmc`](lexiform_law::Law::Mcmc), and of [`Fallback::Chain`](lexiform_law::Fallback::Chain).
     Chain {
         /// Texts proposed after the first.
         steps: usize,
         /// Those of them that were accepted.
         moves: usize,
     },
-    /// Of [`Request::search`].
+    /// Of [`Task::Search`](super::Task::Search).
     Search {
         /// Prefixes followed at a time, where the search bounds them.
         width: Option<usize>,

@@ -287,8 +287,8 @@ pub struct Weighed {
     /// Its number.
     pub option: usize,
     /// `ln P` of the option after the prompt under the warped model, before the mask; with
-    /// [`Request::weigh_end`](super::Request::weigh_end) that the text ends there, too. Minus infinity where
-    /// the grammar does not allow the option: what lies behind a token that it forbids is not computed.
+    /// [`Reporting::weigh_end`](super::Reporting::weigh_end) that the text ends there, too. Minus infinity
+    /// where the grammar does not allow the option: what lies behind a token that it forbids is not computed.
     pub log_probability: f64,
     /// `ln` of its probability under the local law: of each token among those that may be drawn in its place.
     /// Without a grammar and filters this is the same.

@@ -6,7 +6,7 @@ pub struct Speculation {
     /// Text that the grammar leaves no choice about.
     pub forced: bool,
     /// What followed the last few tokens when they occurred before, in the prompt, the answer or
-    /// [`Request::reference`](super::Request::reference).
+    /// [`Prompt::reference`](super::Prompt::reference).
     pub lookup: bool,
     /// What came in earlier answers to the same owner, as the engine has learned it
     /// ([`EngineConfig::draft_stores`](crate::EngineConfig::draft_stores)). This request teaches them whether
@@ -45,7 +45,7 @@ pub enum Verification {
     /// sampling of RSD, [Jeon et al. 2024](https://arxiv.org/abs/2402.14160)).
     ///
     /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by
-    /// drawing once. Under the global law and that of [`LawChoice::Asap`](super::LawChoice::Asap) the rows of
+    /// drawing once. Under the global law and that of [`Law::Asap`](lexiform_law::Law::Asap) the rows of
     /// all drafts teach what attempts would have to fail to find out, except for what a draft model drew: an
     /// answer takes fewer attempts, and its text depends on what was drafted.
     #[default]

@@ -46,8 +46,9 @@ impl Default for Draw {
     }
 }
 
-/// Texts that are weighed. The answer of such a request is the list [`Outcome::options`](super::Outcome::options);
-/// [`RequestLimits::max_tokens`](super::RequestLimits::max_tokens) must be enough for the longest text.
+/// Texts that are weighed. The answer of such a request is the list
+/// [`Outcome::options`](super::Outcome::options);
+/// [`AnswerLimits::max_tokens`](super::AnswerLimits::max_tokens) must be enough for the longest text.
 #[derive(Clone, Debug)]
 pub struct Weigh {
     /// The texts.

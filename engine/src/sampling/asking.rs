@@ -3,7 +3,7 @@
 //! ```text
 //!   row ─ draw ─► token ─ allowed? ─┬─ yes ─► the token, and a weight
 //!             ▲                     └─ no ── not this one again ─┐
-//!             └──────────────────────────────────────────────────┘   after PATIENCE of them masks say what is left
+//! └──────────────────────────────────────────────────┘ after PATIENCE of them masks say what is left
 //! ```
 //!
 //! The drawing is [`lexiform_law::asked`]; here are the answers. A draft is verified by drawing once at each
@@ -82,7 +82,12 @@ impl Asking {
         let drafts = sequence.drafts.iter().enumerate();
         let after = drafts.map(|(node, draft)| (draft.state, budget(Some(node))));
         Asking {
-            grammar: sequence.request.constraints.grammar.clone().filter(|_| sequence.is_asked()),
+            grammar: sequence
+                .request
+                .constraints
+                .grammar
+                .clone()
+                .filter(|_| sequence.is_asked()),
             places: [(sequence.state, budget(None))]
                 .into_iter()
                 .chain(after)

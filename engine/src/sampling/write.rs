@@ -234,7 +234,11 @@ impl Writer<'_> {
             sequence.steering.note(place, narrowing);
         }
         let own = Own {
-            logprob: sequence.request.reporting.logprobs.map(|_| drawn.log_probability as f32),
+            logprob: sequence
+                .request
+                .reporting
+                .logprobs
+                .map(|_| drawn.log_probability as f32),
             ..Own::default()
         };
         self.append(sequence, drawn, own, None, matches!(step, Step::End(_)));

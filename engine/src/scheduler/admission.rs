@@ -16,7 +16,11 @@ type Rank = (Reverse<i32>, bool, Option<Instant>);
 
 fn rank(sequence: &Sequence) -> Rank {
     let deadline = sequence.request.limits.deadline;
-    (Reverse(sequence.request.limits.priority), deadline.is_none(), deadline)
+    (
+        Reverse(sequence.request.limits.priority),
+        deadline.is_none(),
+        deadline,
+    )
 }
 
 impl Scheduler {

@@ -208,7 +208,8 @@ impl Scheduler {
             sequence.last_pass = self.passes;
             let drafts = work.rows.saturating_sub(1);
             sequence.feeds_drafts(drafts);
-            self.share.serve(&sequence.request.limits.owner, work.feed + drafts);
+            self.share
+                .serve(&sequence.request.limits.owner, work.feed + drafts);
         }
     }
 
@@ -418,10 +419,7 @@ mod tests {
         let vocabulary = vocabulary.expect("two tokens");
         let mut scheduler = Scheduler::new(Policy::new(Drafting::Always));
         for (job, (owner, accepted, drafts)) in (0..).zip(sequences) {
-            let request = Request {
-                owner: Some((*owner).into()),
-                ..Request::new(vec![0], 99)
-            };
+            let request = Request::new(vec![0], 99).owner(Some((*owner).into()));
             let warper = law::warper(&request).expect("it is plain");
             let walk = law::local_walk(&request, &warper, &vocabulary);
             let place = Arc::new(Room::new(99)).take(&None, 1).expect("an empty room");

@@ -32,7 +32,9 @@ impl Sequence {
             accepted: self.accepted,
             accepted_predictions: self.accepted_predictions,
             rejected_predictions: self.predictions - self.accepted_predictions,
-            steered: self.steering.told(self.text_tokens(), self.request.limits.max_tokens),
+            steered: self
+                .steering
+                .told(self.text_tokens(), self.request.limits.max_tokens),
             times: self.moments.times(),
             attempts: self.walk.failed_attempts() as usize + 1,
             diagnostics: self.walk.moves().map(|(steps, moves)| Diagnostics::Chain {

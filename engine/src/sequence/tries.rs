@@ -1,8 +1,8 @@
 //! What the global law's attempts have learned, kept for the next request of the same kind.
 //!
 //! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine).
-//! Requests that agree in all of them and ask for it ([`Request::share_attempts`]) share it, whatever their
-//! seeds: the later ones need fewer attempts.
+//! Requests that agree in all of them and ask for it ([`Law::Global`](lexiform_law::Law::Global)) share it,
+//! whatever their seeds: the later ones need fewer attempts.
 
 use crate::Grammar;
 use crate::request::law::CAPACITY;

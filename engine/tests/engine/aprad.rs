@@ -2,7 +2,7 @@
 
 use crate::laws::{agrees, engine, request, script, shares};
 use crate::rig::generate;
-use lexiform_engine::{EngineConfig, EngineError, LawChoice, LawTag, Refusal, Request, Speculation};
+use lexiform_engine::{EngineConfig, EngineError, Law, LawTag, Refusal, Speculation};
 use lexiform_law::{Aprad, Every, Table, law_of};
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn aligned(exponent: u32) -> BTreeMap<String, f64> {
 fn going_back_from_errors_has_the_law_of_its_sampler() {
     let engine = engine(EngineConfig::default());
     for exponent in [0, 1, 3] {
-        let law = LawChoice::Aprad {
+        let law = Law::Aprad {
             exponent,
             max_errors: 1000,
         };
@@ -49,10 +49,7 @@ fn going_back_from_errors_has_the_law_of_its_sampler() {
             &expected,
             count,
         );
-        let drafted = |seed| Request {
-            speculation: Speculation::all(),
-            ..request(law, seed)
-        };
+        let drafted = |seed| request(law, seed).speculation(Speculation::all());
         agrees(&shares(&engine, drafted, count), &expected, count);
         let outcomes = (0..50).map(|seed| generate(&engine, request(law, seed)).outcome().clone());
         let back = outcomes.filter(|outcome| {
@@ -71,7 +68,7 @@ fn going_back_from_errors_has_the_law_of_its_sampler() {
 #[test]
 fn going_back_is_bounded() {
     let engine = engine(EngineConfig::default());
-    let law = |exponent, max_errors| LawChoice::Aprad { exponent, max_errors };
+    let law = |exponent, max_errors| Law::Aprad { exponent, max_errors };
     let failed = (0..50).filter(|&seed| {
         let heard = generate(&engine, request(law(1, 1), seed));
         matches!(

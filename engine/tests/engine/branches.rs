@@ -2,11 +2,11 @@
 
 use crate::counted::Gate;
 use crate::rig::{
-    EOS, Heard, PATIENCE, PHRASE, WIDTH, cycle_script, drafting, engine, generate, global, grammar, letters,
-    start, vocabulary, wait_until, wordy_script,
+    EOS, Heard, PATIENCE, PHRASE, Redraw, WIDTH, cycle_script, drafting, engine, generate, global, grammar,
+    letters, start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink,
+    Draw, Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink,
     Speculation, Ticket,
 };
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use std::time::Duration;
 type Heards = Vec<(Receiver<Event>, Ticket)>;
 
 fn submit(engine: &Engine, request: Request) -> Heards {
-    let pairs = (0..request.samples).map(|_| channel());
+    let pairs = (0..request.task.answers()).map(|_| channel());
     let (senders, receivers): (Vec<_>, Vec<_>) = pairs.unzip();
     let sink = |sender: std::sync::mpsc::Sender<Event>| -> Sink {
         Box::new(move |event| sender.send(event).is_ok())
@@ -44,11 +44,12 @@ pub(crate) fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
 }
 
 fn request(prompt: usize, samples: usize, seed: u64) -> Request {
-    Request {
-        samples,
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("abc ").repeat(prompt)[..prompt].to_vec(), 12)
-    }
+    Request::new(letters("abc ").repeat(prompt)[..prompt].to_vec(), 12)
+        .task(Draw {
+            answers: samples,
+            ..Draw::default()
+        })
+        .sampling(Sampling::seeded(seed))
 }
 
 /// Sample `number` of the request, asked for alone.
@@ -57,11 +58,7 @@ fn alone(engine: &Engine, request: &Request, number: usize) -> Heard {
         stream: number as u32,
         ..request.sampling.clone()
     };
-    let request = Request {
-        samples: 1,
-        sampling,
-        ..request.clone()
-    };
+    let request = request.clone().answers(1).sampling(sampling);
     generate(engine, request)
 }
 
@@ -82,15 +79,18 @@ fn samples_draft_from_what_their_siblings_wrote() {
         ..drafting()
     };
     let engine = start(script, config);
-    let request = |siblings: bool| Request {
-        samples: 8,
-        sampling: Sampling::seeded(3),
-        speculation: Speculation {
-            siblings,
-            max_draft: 16,
-            ..Speculation::none()
-        },
-        ..Request::new(letters("x"), 40)
+    let request = |siblings: bool| {
+        Request::new(letters("x"), 40)
+            .task(Draw {
+                answers: 8,
+                ..Draw::default()
+            })
+            .sampling(Sampling::seeded(3))
+            .speculation(Speculation {
+                siblings,
+                max_draft: 16,
+                ..Speculation::none()
+            })
     };
     let run = |siblings: bool| {
         let before = wait_until(&engine, |stats| stats.running == 0 && stats.blocks_used == 0);
@@ -124,10 +124,7 @@ fn samples_draft_from_what_their_siblings_wrote() {
     // The next request begins from nothing.
     let (_, again) = run(true);
     assert_eq!(again, fewer);
-    let alone = Request {
-        samples: 1,
-        ..request(true)
-    };
+    let alone = request(true).answers(1);
     assert_eq!(answers(&engine, alone)[0].outcome().drafted, 0);
 }
 
@@ -191,10 +188,7 @@ fn samples_that_find_no_place_wait() {
 
 #[test]
 fn who_leaves_takes_only_its_own_sample_away() {
-    let request = Request {
-        max_tokens: 250,
-        ..request(40, 6, 1)
-    };
+    let request = request(40, 6, 1).max_tokens(250);
     let whole: Vec<String> = {
         let engine = engine(cycle_script);
         (0..6)
@@ -259,10 +253,7 @@ fn the_best_of_many_are_those_that_the_model_likes_best() {
             .collect();
         let mut best = candidates.clone();
         best.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let request = Request {
-            best_of: Some(7),
-            ..request(6, 2, seed)
-        };
+        let request = request(6, 2, seed).best_of(Some(7));
         let heard = answers(&engine, request);
         for (heard, (_, text)) in heard.iter().zip(&best) {
             assert_eq!(&heard.text(), text, "{seed} {best:?} {:?}", heard.outcome());
@@ -278,10 +269,7 @@ fn cancelled_best_answers_leave_nothing_behind() {
         std::thread::sleep(Duration::from_millis(1));
         wordy_script(prefix)
     });
-    let request = Request {
-        best_of: Some(5),
-        ..request(20, 2, 3)
-    };
+    let request = request(20, 2, 3).best_of(Some(5));
     let mut running = submit(&engine, request);
     wait_until(&engine, |stats| stats.generated > 3);
     let (first, ticket) = running.remove(0);
@@ -303,18 +291,15 @@ fn what_makes_no_sense_is_refused() {
     let engine = start(wordy_script, config);
     let refused = |samples: usize, best_of, sinks: usize| {
         let sinks = (0..sinks).map(|_| -> Sink { Box::new(|_| true) }).collect();
-        let request = Request {
-            best_of,
-            ..request(3, samples, 0)
-        };
+        let request = request(3, samples, 0).best_of(best_of);
         match engine.submit_all(request, sinks) {
             Err(Refusal::Invalid { name, .. }) => name,
             other => panic!("{:?}", other.map(|tickets| tickets.len())),
         }
     };
-    assert_eq!(refused(0, None, 0), "samples");
-    assert_eq!(refused(9, None, 9), "samples");
-    assert_eq!(refused(2, None, 3), "samples");
+    assert_eq!(refused(0, None, 0), "answers");
+    assert_eq!(refused(9, None, 9), "answers");
+    assert_eq!(refused(2, None, 3), "answers");
     assert_eq!(refused(2, Some(1), 2), "best_of");
     assert_eq!(refused(2, Some(9), 2), "best_of");
 }
@@ -323,10 +308,10 @@ fn what_makes_no_sense_is_refused() {
 #[test]
 fn samples_of_the_global_law_share_what_their_attempts_learn() {
     let engine = engine(wordy_script);
-    let request = |samples| Request {
-        grammar: Some(grammar("[ab]{0,3}c|zz")),
-        law: global(1000),
-        ..request(4, samples, 11)
+    let request = |samples| {
+        request(4, samples, 11)
+            .law(global(1000))
+            .grammar(Some(grammar("[ab]{0,3}c|zz")))
     };
     let attempts = |heard: &[Heard]| heard.iter().map(|heard| heard.outcome().attempts).sum::<usize>();
     let together = answers(&engine, request(100));
@@ -356,13 +341,7 @@ fn equal_prompts_in_one_pass_are_computed_once() {
     });
     let engine = Engine::start(Box::new(model), None, vocabulary(), EngineConfig::default()).unwrap();
     // One that runs meanwhile, so that the others are all there when they are admitted.
-    let first = submit(
-        &engine,
-        Request {
-            max_tokens: 400,
-            ..Request::new(letters(PHRASE), 400)
-        },
-    );
+    let first = submit(&engine, Request::new(letters(PHRASE), 400).max_tokens(400));
     let running: Vec<Heards> = (0..8)
         .map(|seed| submit(&engine, request(320, 1, seed)))
         .collect();

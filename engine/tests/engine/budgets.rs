@@ -1,10 +1,10 @@
 //! Answers for which the tokens are few: steered and saying so, cut, or failed.
 
-use crate::rig::{Heard, engine, generate, global, grammar, letters, wordy_script};
+use crate::rig::{Heard, Redraw, engine, generate, global, grammar, letters, wordy_script};
 use lexiform::Grammar;
 use lexiform_engine::{
-    Candidate, Engine, EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Request, Sampling,
-    Speculation, Steered,
+    Candidate, Engine, EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Reporting, Request,
+    Sampling, Speculation, Steered,
 };
 use std::collections::BTreeSet;
 
@@ -12,12 +12,10 @@ use std::collections::BTreeSet;
 const PATTERN: &str = "x(a|bcd|e{5}f)*(yy|z)";
 
 fn request(pattern: &str, max_tokens: usize, on_budget: OnBudget, seed: u64) -> Request {
-    Request {
-        grammar: Some(grammar(pattern)),
-        sampling: Sampling::seeded(seed),
-        on_budget,
-        ..Request::new(letters("go "), max_tokens)
-    }
+    Request::new(letters("go "), max_tokens)
+        .grammar(Some(grammar(pattern)))
+        .sampling(Sampling::seeded(seed))
+        .on_budget(on_budget)
 }
 
 /// What the tokens left did to an answer, found the slow way: by asking about each token, and about going on
@@ -62,10 +60,8 @@ fn an_answer_says_from_where_its_tokens_steered_it() {
     let mut seen = [0; 3];
     for max_tokens in 2..24 {
         for seed in 0..6 {
-            let request = |speculation| Request {
-                speculation,
-                ..request(PATTERN, max_tokens, OnBudget::Complete, seed)
-            };
+            let request =
+                |speculation| request(PATTERN, max_tokens, OnBudget::Complete, seed).speculation(speculation);
             let heard = generate(&engine, request(Speculation::none()));
             let steered = heard.outcome().steered;
             let expected = narrowed(&whole, &heard, max_tokens);
@@ -88,10 +84,7 @@ fn an_end_that_only_the_tokens_left_force_is_steered() {
             .collect()
     });
     let generate = |pattern, max_tokens| {
-        let request = Request {
-            sampling: Sampling::default(),
-            ..request(pattern, max_tokens, OnBudget::Complete, 0)
-        };
+        let request = request(pattern, max_tokens, OnBudget::Complete, 0).sampling(Sampling::default());
         let heard = generate(&engine, request);
         assert_eq!(
             (heard.text().as_str(), heard.outcome().finish),
@@ -123,10 +116,7 @@ fn a_cut_answer_is_the_beginning_of_the_whole_one() {
         );
         for max_tokens in 1..12 {
             for speculation in [Speculation::none(), Speculation::all()] {
-                let request = Request {
-                    speculation,
-                    ..request(PATTERN, max_tokens, OnBudget::Cut, seed)
-                };
+                let request = request(PATTERN, max_tokens, OnBudget::Cut, seed).speculation(speculation);
                 let heard = generate(&engine, request);
                 let fits = free.tokens().len() <= max_tokens;
                 let length = max_tokens.min(free.tokens().len());
@@ -162,10 +152,7 @@ fn an_answer_that_must_not_be_cut_fails_instead() {
         }
     }
     assert!(failed > 10, "{failed}");
-    let request = Request {
-        on_budget: OnBudget::Fail,
-        ..Request::new(letters("go "), 4)
-    };
+    let request = Request::new(letters("go "), 4).on_budget(OnBudget::Fail);
     assert_eq!(
         generate(&engine, request).failure(),
         Some(&EngineError::OutOfTokens { max_tokens: 4 })
@@ -183,15 +170,12 @@ fn what_cannot_be_kept_is_refused() {
         assert_eq!(refusal, Some(Refusal::TooFew { max_tokens: 5, least }));
     }
     for on_budget in [OnBudget::Cut, OnBudget::Fail] {
-        let global = Request {
-            law: global(9),
-            ..request("a{9}", 20, on_budget, 0)
-        };
+        let global = request("a{9}", 20, on_budget, 0).law(global(9));
         let name = match submit(global) {
-            Some(Refusal::Invalid { name, .. }) => name,
-            other => panic!("{other:?}"),
+            Some(refusal) => refusal.field(),
+            None => None,
         };
-        assert_eq!(name, "on_budget");
+        assert_eq!(name, Some("on_budget"));
     }
 }
 
@@ -200,16 +184,17 @@ fn what_cannot_be_kept_is_refused() {
 fn log_probabilities_are_of_the_model_or_of_what_is_allowed() {
     let engine = engine(wordy_script);
     let events = |logprobs_of, temperature, pattern: &str| {
-        let request = Request {
-            sampling: Sampling {
+        let request = request(pattern, 60, OnBudget::Complete, 5)
+            .sampling(Sampling {
                 temperature,
                 ..Sampling::seeded(5)
-            },
-            logprobs: Some(20),
-            logprobs_of,
-            speculation: Speculation::all(),
-            ..request(pattern, 60, OnBudget::Complete, 5)
-        };
+            })
+            .speculation(Speculation::all())
+            .reporting(Reporting {
+                logprobs: Some(20),
+                logprobs_of,
+                ..Reporting::default()
+            });
         generate(&engine, request).tokens_without_origin()
     };
     for temperature in [0.0, 0.7, 1.0] {
@@ -244,15 +229,13 @@ fn log_probabilities_are_of_the_model_or_of_what_is_allowed() {
 /// The tokens of an answer of the wordy model at this temperature within this many tokens, asked for in some
 /// way.
 fn told(engine: &Engine, (temperature, max_tokens): (f32, usize), asked: Request) -> Vec<Event> {
-    let request = Request {
-        sampling: Sampling {
+    let request = asked
+        .grammar(Some(grammar("[a-e]{4}(ab|cd)*z")))
+        .sampling(Sampling {
             temperature,
             ..Sampling::seeded(5)
-        },
-        grammar: Some(grammar("[a-e]{4}(ab|cd)*z")),
-        max_tokens,
-        ..asked
-    };
+        })
+        .max_tokens(max_tokens);
     generate(engine, request).tokens_without_origin()
 }
 
@@ -265,11 +248,11 @@ fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
     let mut steered = 0;
     for settings in [(0.0, 60), (0.7, 60), (0.0, 5), (0.7, 5), (1.0, 5)] {
         let tops = |logprobs, logprobs_of| {
-            let asked = Request {
+            let asked = plain().reporting(Reporting {
                 logprobs: Some(logprobs),
                 logprobs_of,
-                ..plain()
-            };
+                ..Reporting::default()
+            });
             told(&engine, settings, asked)
                 .into_iter()
                 .map(|event| match event {
@@ -277,10 +260,10 @@ fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
                     other => panic!("{other:?}"),
                 })
         };
-        let asked = Request {
+        let asked = plain().reporting(Reporting {
             candidates: Some(4),
-            ..plain()
-        };
+            ..Reporting::default()
+        });
         let events = told(&engine, settings, asked);
         let tops = tops(4, LogprobsOf::Model).zip(tops(255, LogprobsOf::Allowed));
         assert!(events.len() > 1);

@@ -2,7 +2,9 @@
 
 use crate::rig::{Heard, wait_until};
 use crate::searches::{END, EXACT, answers, engine, found, request, vocabulary};
-use lexiform_engine::{Diagnostics, Engine, EngineConfig, LawTag, Request, Sampling, ScriptedModel, Search};
+use lexiform_engine::{
+    Diagnostics, Engine, EngineConfig, LawTag, Reporting, Sampling, ScriptedModel, Search, Task,
+};
 use std::collections::BTreeMap;
 
 pub(crate) fn cautious(trials: usize, low_entropy: f64, high_entropy: f64) -> Search {
@@ -14,13 +16,17 @@ pub(crate) fn cautious(trials: usize, low_entropy: f64, high_entropy: f64) -> Se
     }
 }
 
-fn drawn(engine: &Engine, search: Option<Search>, seed: u64) -> Heard {
-    let request = Request {
-        sampling: Sampling::seeded(seed),
-        search,
-        weigh_end: true,
-        ..request(EXACT, "[a-d]{4,8}", 9, 1)
-    };
+fn drawn(engine: &Engine, search: impl Into<Option<Search>>, seed: u64) -> Heard {
+    let request = request(EXACT, "[a-d]{4,8}", 9, 1)
+        .task(match search.into() {
+            Some(search) => Task::Search { search, answers: 1 },
+            None => Task::default(),
+        })
+        .sampling(Sampling::seeded(seed))
+        .reporting(Reporting {
+            weigh_end: true,
+            ..Reporting::default()
+        });
     answers(engine, request).remove(0)
 }
 
@@ -82,10 +88,7 @@ fn the_likeliest_of_two_trials_is_kept() {
         let engine = Engine::start(Box::new(model), None, vocabulary(), EngineConfig::default()).unwrap();
         let count = 2_000;
         let unlikely = (0..count).filter(|&seed| {
-            let request = Request {
-                sampling: Sampling::seeded(seed),
-                ..request(cautious(2, 0.0, 0.5), pattern, 3, 1)
-            };
+            let request = request(cautious(2, 0.0, 0.5), pattern, 3, 1).sampling(Sampling::seeded(seed));
             answers(&engine, request)[0].tokens() == rare
         });
         let (found, expected) = (unlikely.count() as f64 / count as f64, 0.09);
@@ -99,11 +102,9 @@ fn the_likeliest_of_two_trials_is_kept() {
 fn cautious_answers_are_whole_and_several() {
     let engine = engine(1, EngineConfig::default());
     for seed in 0..20 {
-        let request = Request {
-            sampling: Sampling::seeded(seed),
-            ..request(cautious(4, 0.2, 1.0), "(ab|cd|a|d){2,9}", 16, 3)
-        };
-        let grammar = request.grammar.clone().unwrap();
+        let request =
+            request(cautious(4, 0.2, 1.0), "(ab|cd|a|d){2,9}", 16, 3).sampling(Sampling::seeded(seed));
+        let grammar = request.constraints.grammar.clone().unwrap();
         for heard in answers(&engine, request) {
             let step = |state, token: &u32| grammar.step(state, *token).expect("a text of the grammar");
             let end = heard.tokens().iter().fold(grammar.start(), step);
@@ -112,10 +113,8 @@ fn cautious_answers_are_whole_and_several() {
     }
     wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
     for seed in 0..10 {
-        let request = Request {
-            sampling: Sampling::seeded(seed),
-            ..request(cautious(4, 0.0, 0.0), "[a-d]{100,200}", 300, 1)
-        };
+        let request =
+            request(cautious(4, 0.0, 0.0), "[a-d]{100,200}", 300, 1).sampling(Sampling::seeded(seed));
         crate::rig::listen(&engine, request).cancel();
     }
     wait_until(&engine, |stats| {

@@ -1,11 +1,11 @@
 //! Whether what a request gets depends on who else is served: the demo model, alone and in company.
 
-use crate::rig::listen;
+use crate::rig::{Redraw, listen};
 use crate::torch::{FAMILIES, folder};
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
     Dtype, Engine, EngineConfig, Event, Feed, Finish, LoadOptions, LoadedModel, Model, ModelFiles, Refusal,
-    Request, Sampling, Search, Speculation, WeightFormat, load,
+    Reporting, Request, Sampling, Search, Speculation, Task, WeightFormat, load,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -36,11 +36,14 @@ fn demo(options: &LoadOptions) -> (Engine, Tokenizer) {
 
 /// The tokens of an answer among so many others, each with the model's own log-probability.
 fn asked(engine: &Engine, tokenizer: &Tokenizer, others: u64) -> Vec<(u32, f32)> {
-    let request = |text: &str, seed, tokens| Request {
-        ignore_eos: true,
-        logprobs: Some(0),
-        sampling: Sampling::seeded(seed),
-        ..Request::new(tokenizer.encode(text).unwrap(), tokens)
+    let request = |text: &str, seed, tokens| {
+        Request::new(tokenizer.encode(text).unwrap(), tokens)
+            .sampling(Sampling::seeded(seed))
+            .ignore_eos(true)
+            .reporting(Reporting {
+                logprobs: Some(0),
+                ..Reporting::default()
+            })
     };
     let others: Vec<_> = (0..others)
         .map(|number| {
@@ -217,41 +220,23 @@ fn company_is_refused_by_name_where_it_matters() {
     })
     .0;
     assert!(usual.variance().is_some() && invariant.variance().is_none());
-    let plain = Request {
-        batch_invariant: true,
-        ..Request::new(vec![5], 4)
-    };
+    let plain = Request::new(vec![5], 4).batch_invariant(true);
     let because = |engine: &Engine, request: &Request| match engine.check(request) {
         Ok(()) => None,
         Err(Refusal::DependsOnOthers { because }) => Some(because),
         Err(other) => panic!("{other}"),
     };
     assert_eq!(because(&usual, &plain), usual.variance());
-    assert_eq!(
-        because(
-            &usual,
-            &Request {
-                batch_invariant: false,
-                ..plain.clone()
-            }
-        ),
-        None
-    );
+    assert_eq!(because(&usual, &plain.clone().batch_invariant(false)), None);
     assert_eq!(because(&invariant, &plain), None);
-    let several = Request {
-        samples: 3,
-        ..plain.clone()
-    };
+    let several = plain.clone().answers(3);
     assert_eq!(because(&invariant, &several), None);
-    let guessing = Request {
-        speculation: Speculation::all(),
-        ..plain.clone()
-    };
+    let guessing = plain.clone().speculation(Speculation::all());
     assert!(because(&invariant, &guessing).is_some_and(|because| because.contains("drafted")));
-    let search = Some(Search::KBest {
+    let search = Search::KBest {
         max_rows: 64,
         max_frontier: 64,
-    });
-    let searching = Request { search, ..plain };
+    };
+    let searching = plain.task(Task::Search { search, answers: 1 });
     assert!(because(&invariant, &searching).is_some_and(|because| because.contains("searches")));
 }

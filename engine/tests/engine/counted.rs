@@ -110,12 +110,10 @@ impl Counted {
     /// Submits a request that has no end of its own; how many tokens it has been told.
     pub(crate) fn endless(&self, owner: &str, prompt: usize, tokens: usize) -> Arc<AtomicU64> {
         let prompt: String = owner.chars().chain("abc ".chars().cycle()).take(prompt).collect();
-        let request = Request {
-            owner: Some(owner.into()),
-            ignore_eos: true,
-            sampling: Sampling::seeded(7),
-            ..Request::new(letters(&prompt), tokens)
-        };
+        let request = Request::new(letters(&prompt), tokens)
+            .sampling(Sampling::seeded(7))
+            .owner(Some(owner.into()))
+            .ignore_eos(true);
         self.submit(request)
     }
 

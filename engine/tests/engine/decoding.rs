@@ -4,8 +4,8 @@
 use crate::rig::{self, Heard, PHRASE, engine, generate, letters, listen, start, text_of, wait_until};
 use crate::rig::{EOS, cycle_script, phrase_script, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Finish, LawTag, Lookahead, Origin, Refusal, Request, Sampling,
-    ScriptedModel, Speculation,
+    Engine, EngineConfig, EngineError, Event, Finish, LawTag, Lookahead, Origin, Refusal, Reporting, Request,
+    Sampling, ScriptedModel, Speculation,
 };
 use std::sync::Arc;
 
@@ -34,10 +34,7 @@ fn max_tokens_ends_the_text() {
 
 #[test]
 fn requests_join_and_leave_without_changing_each_other() {
-    let request = |seed| Request {
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("ab"), 30)
-    };
+    let request = |seed| Request::new(letters("ab"), 30).sampling(Sampling::seeded(seed));
     let alone: Vec<String> = (0..12)
         .map(|seed| generate(&engine(wordy_script), request(seed)).text())
         .collect();
@@ -64,10 +61,7 @@ fn long_prompts_are_fed_in_pieces() {
         max_step_tokens: 7,
         ..EngineConfig::default()
     };
-    let request = Request {
-        sampling: Sampling::seeded(3),
-        ..Request::new(prompt, 20)
-    };
+    let request = Request::new(prompt, 20).sampling(Sampling::seeded(3));
     let whole = generate(&engine(wordy_script), request.clone()).text();
     assert_eq!(generate(&start(wordy_script, small), request).text(), whole);
 }
@@ -87,10 +81,7 @@ fn a_shared_beginning_is_computed_once() {
 
 #[test]
 fn a_full_cache_preempts_without_changing_any_text() {
-    let request = |seed| Request {
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("ab"), 40)
-    };
+    let request = |seed| Request::new(letters("ab"), 40).sampling(Sampling::seeded(seed));
     let roomy = engine(wordy_script);
     let expected: Vec<String> = (0..6)
         .map(|seed| generate(&roomy, request(seed)).text())
@@ -117,11 +108,14 @@ fn a_full_cache_preempts_without_changing_any_text() {
 
 #[test]
 fn lookup_drafts_save_passes_and_change_nothing() {
-    let request = |speculation| Request {
-        speculation,
-        sampling: Sampling::seeded(5),
-        logprobs: Some(3),
-        ..Request::new(letters("abc abc abc "), 60)
+    let request = |speculation| {
+        Request::new(letters("abc abc abc "), 60)
+            .sampling(Sampling::seeded(5))
+            .speculation(speculation)
+            .reporting(Reporting {
+                logprobs: Some(3),
+                ..Reporting::default()
+            })
     };
     let (plain, drafting) = (engine(cycle_script), engine(cycle_script));
     let without = generate(&plain, request(Speculation::none()));
@@ -143,10 +137,7 @@ fn a_client_that_leaves_frees_its_blocks() {
         left -= 1;
         left > 0
     };
-    let request = Request {
-        ignore_eos: true,
-        ..Request::new(letters("ab"), 5000)
-    };
+    let request = Request::new(letters("ab"), 5000).ignore_eos(true);
     let ticket = engine.submit(request, Box::new(sink)).unwrap();
     let stats = wait_until(&engine, |stats| stats.requests == 1 && stats.running == 0);
     assert_eq!((stats.blocks_used, stats.failed), (0, 1));
@@ -156,10 +147,7 @@ fn a_client_that_leaves_frees_its_blocks() {
 #[test]
 fn dropping_the_ticket_cancels() {
     let engine = engine(wordy_script);
-    let request = Request {
-        ignore_eos: true,
-        ..Request::new(letters("ab"), 5000)
-    };
+    let request = Request::new(letters("ab"), 5000).ignore_eos(true);
     let listener = listen(&engine, request);
     wait_until(&engine, |stats| stats.generated > 10);
     let heard = listener.cancel();
@@ -176,10 +164,7 @@ fn a_waiting_request_can_be_cancelled() {
             ..EngineConfig::default()
         },
     );
-    let endless = Request {
-        ignore_eos: true,
-        ..Request::new(letters("ab"), 5000)
-    };
+    let endless = Request::new(letters("ab"), 5000).ignore_eos(true);
     let running = listen(&engine, endless.clone());
     wait_until(&engine, |stats| stats.running == 1);
     let waiting = listen(&engine, endless);
@@ -199,10 +184,7 @@ fn a_full_queue_refuses() {
             ..EngineConfig::default()
         },
     );
-    let endless = Request {
-        ignore_eos: true,
-        ..Request::new(letters("ab"), 5000)
-    };
+    let endless = Request::new(letters("ab"), 5000).ignore_eos(true);
     let running = listen(&engine, endless.clone());
     wait_until(&engine, |stats| stats.running == 1);
     let waiting = [listen(&engine, endless.clone()), listen(&engine, endless.clone())];
@@ -281,10 +263,7 @@ fn nonsense_is_refused_by_name() {
             },
         ),
     ] {
-        let refusal = refuse(Request {
-            sampling,
-            ..Request::new(vec![1], 4)
-        });
+        let refusal = refuse(Request::new(vec![1], 4).sampling(sampling));
         assert!(
             matches!(refusal, Refusal::Invalid { name: found, .. } if found == name),
             "{refusal}"
@@ -357,10 +336,7 @@ fn stop_tokens_end_the_text_and_are_not_reported() {
     let stop_tokens = letters("k");
     let heard = generate(
         &engine,
-        Request {
-            stop_tokens,
-            ..Request::new(letters("the "), 40)
-        },
+        Request::new(letters("the "), 40).stop_tokens(stop_tokens),
     );
     assert_eq!(
         (heard.text().as_str(), heard.outcome().finish),
@@ -375,16 +351,7 @@ fn penalties_and_bias_change_the_choice() {
             .map(|token| if token == 1 { 1.0 } else { 0.0 })
             .collect()
     });
-    let choose = |sampling| {
-        generate(
-            &engine,
-            Request {
-                sampling,
-                ..Request::new(letters("z"), 3)
-            },
-        )
-        .tokens()
-    };
+    let choose = |sampling| generate(&engine, Request::new(letters("z"), 3).sampling(sampling)).tokens();
     assert_eq!(choose(Sampling::default()), [1, 1, 1]);
     let frequency = Sampling {
         frequency_penalty: 0.6,
@@ -421,21 +388,15 @@ fn tokens_that_were_there_before_are_less_likely_under_a_repetition_penalty() {
             repetition_penalty,
             ..Sampling::default()
         };
-        let request = Request {
-            sampling,
-            ..Request::new(vec![there], 3)
-        };
+        let request = Request::new(vec![there], 3).sampling(sampling);
         generate(&engine, request).tokens()
     };
     assert_eq!(choose(1.0), [there; 3]);
     assert_eq!(choose(4.0), [1, 2, there]);
-    let refused = Request {
-        sampling: Sampling {
-            repetition_penalty: 0.0,
-            ..Sampling::default()
-        },
-        ..Request::new(vec![there], 3)
-    };
+    let refused = Request::new(vec![there], 3).sampling(Sampling {
+        repetition_penalty: 0.0,
+        ..Sampling::default()
+    });
     let refusal = engine.check(&refused).err();
     assert_eq!(engine.submit(refused, Box::new(|_| true)).err(), refusal);
     assert!(
@@ -496,11 +457,12 @@ fn logprobs_are_the_models_own() {
     };
     let heard: Heard = generate(
         &engine,
-        Request {
-            sampling,
-            logprobs: Some(2),
-            ..Request::new(letters("the "), 3)
-        },
+        Request::new(letters("the "), 3)
+            .sampling(sampling)
+            .reporting(Reporting {
+                logprobs: Some(2),
+                ..Reporting::default()
+            }),
     );
     for event in &heard.events[..3] {
         let Event::Token {
@@ -531,10 +493,7 @@ fn a_stopped_engine_has_let_go_of_its_model() {
         cycle_script(prefix)
     };
     let engine = start(script, EngineConfig::default());
-    let request = || Request {
-        ignore_eos: true,
-        ..Request::new(letters("ab"), 10_000)
-    };
+    let request = || Request::new(letters("ab"), 10_000).ignore_eos(true);
     let listener = listen(&engine, request());
     wait_until(&engine, |stats| stats.generated > 3);
     engine.stop();

@@ -6,8 +6,8 @@ use crate::rig::{
     start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    DraftStores, Engine, EngineConfig, EngineError, Feed, Flight, Learner, Model, Origin, Request, Sampling,
-    ScriptedModel, SlotMoves, Speculation, Stats, Verification, Worked,
+    DraftStores, Draw, Engine, EngineConfig, EngineError, Feed, Flight, Learner, Model, Origin, Reporting,
+    Request, Sampling, ScriptedModel, SlotMoves, Speculation, Stats, Verification, Worked,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,19 +89,22 @@ fn no_source_changes_the_answer() {
     for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
         for seed in 0..4 {
             for temperature in [0.0, 0.3, 1.0] {
-                let request = |speculation| Request {
-                    grammar: pattern.map(grammar),
-                    sampling: Sampling {
-                        temperature,
-                        top_p: 0.9,
-                        frequency_penalty: 0.1,
-                        repetition_penalty: 1.1,
-                        ..Sampling::seeded(seed)
-                    },
-                    speculation,
-                    logprobs: Some(2),
-                    weigh_end: seed == 1,
-                    ..Request::new(letters("the the "), 30)
+                let request = |speculation| {
+                    Request::new(letters("the the "), 30)
+                        .grammar(pattern.map(grammar))
+                        .sampling(Sampling {
+                            temperature,
+                            top_p: 0.9,
+                            frequency_penalty: 0.1,
+                            repetition_penalty: 1.1,
+                            ..Sampling::seeded(seed)
+                        })
+                        .speculation(speculation)
+                        .reporting(Reporting {
+                            logprobs: Some(2),
+                            weigh_end: seed == 1,
+                            ..Reporting::default()
+                        })
                 };
                 let without = generate(&plain, request(Speculation::none()));
                 for source in sources() {
@@ -120,14 +123,14 @@ fn no_source_changes_the_answer() {
 fn forced_text_is_written_in_few_passes() {
     let engine = engine(wordy_script);
     let pattern = "the quick [0-9] the quick [0-9] the quick";
-    let request = |speculation| Request {
-        grammar: Some(grammar(pattern)),
-        sampling: Sampling {
-            temperature: 0.1,
-            ..Sampling::seeded(2)
-        },
-        speculation,
-        ..Request::new(letters("x"), 60)
+    let request = |speculation| {
+        Request::new(letters("x"), 60)
+            .grammar(Some(grammar(pattern)))
+            .sampling(Sampling {
+                temperature: 0.1,
+                ..Sampling::seeded(2)
+            })
+            .speculation(speculation)
     };
     let passes = |engine: &Engine, done| {
         wait_until(engine, |stats| stats.requests == done && stats.running == 0).steps
@@ -150,16 +153,14 @@ fn forced_text_is_written_in_few_passes() {
 #[test]
 fn a_draft_model_that_agrees_is_always_confirmed() {
     let drafting = with_draft_model(wordy_script, drafting());
-    let request = Request {
-        sampling: Sampling::seeded(4),
-        ignore_eos: true,
-        speculation: Speculation {
+    let request = Request::new(letters("the "), 41)
+        .sampling(Sampling::seeded(4))
+        .speculation(Speculation {
             model: true,
             max_draft: 4,
             ..Speculation::none()
-        },
-        ..Request::new(letters("the "), 41)
-    };
+        })
+        .ignore_eos(true);
     let heard = generate(&drafting, request);
     let outcome = heard.outcome();
     assert_eq!(outcome.accepted, outcome.drafted);
@@ -175,24 +176,21 @@ fn the_draft_models_cache_is_given_back_and_may_be_full() {
         ..drafting()
     };
     let drafting = with_draft_model(nearly_wordy, config);
-    let request = |seed| Request {
-        sampling: Sampling::seeded(seed),
-        ignore_eos: true,
-        speculation: Speculation {
-            forced: false,
-            lookup: false,
-            max_draft: 4,
-            ..drawing_once()
-        },
-        ..Request::new(letters("the "), 40)
+    let request = |seed| {
+        Request::new(letters("the "), 40)
+            .sampling(Sampling::seeded(seed))
+            .speculation(Speculation {
+                forced: false,
+                lookup: false,
+                max_draft: 4,
+                ..drawing_once()
+            })
+            .ignore_eos(true)
     };
     let plain = engine(wordy_script);
     let listeners: Vec<_> = (0..8).map(|seed| listen(&drafting, request(seed))).collect();
     for (seed, listener) in (0..).zip(listeners) {
-        let without = Request {
-            speculation: Speculation::none(),
-            ..request(seed)
-        };
+        let without = request(seed).speculation(Speculation::none());
         compare(&generate(&plain, without), &listener.wait(), "crowded");
     }
 }
@@ -228,10 +226,7 @@ impl Model for Broken {
 fn a_draft_model_that_fails_is_given_up() {
     let model = Box::new(ScriptedModel::new(WIDTH, 1000, cycle_script));
     let engine = Engine::start(model, Some(Box::new(Broken)), vocabulary(), drafting()).unwrap();
-    let request = Request {
-        speculation: Speculation::all(),
-        ..Request::new(letters("abc "), 12)
-    };
+    let request = Request::new(letters("abc "), 12).speculation(Speculation::all());
     assert_eq!(generate(&engine, request).text(), "abc abc abc ");
     assert!(wait_until(&engine, |stats| stats.running == 0).draft_model_failed);
 }
@@ -272,12 +267,10 @@ pub(crate) fn mostly_copied(prefix: &[u32]) -> Vec<f32> {
 }
 
 pub(crate) fn looking_up(seed: u64, speculation: Speculation) -> Request {
-    Request {
-        sampling: Sampling::seeded(seed),
-        speculation,
-        ignore_eos: true,
-        ..Request::new(letters(&"abcdefgh".repeat(4)), 400)
-    }
+    Request::new(letters(&"abcdefgh".repeat(4)), 400)
+        .sampling(Sampling::seeded(seed))
+        .speculation(speculation)
+        .ignore_eos(true)
 }
 
 /// Guards against drafts where they lose, and against their absence where they win.
@@ -334,15 +327,15 @@ fn the_text_of_a_seed_does_not_depend_on_what_pays() {
     for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
         for seed in 0..6 {
             for source in sources() {
-                let request = |speculation| Request {
-                    grammar: pattern.map(grammar),
-                    speculation,
-                    reference: letters("the quick fox the 123 the"),
-                    sampling: Sampling {
-                        temperature: 0.3,
-                        ..Sampling::seeded(seed)
-                    },
-                    ..Request::new(letters("the the "), 30)
+                let request = |speculation| {
+                    Request::new(letters("the the "), 30)
+                        .grammar(pattern.map(grammar))
+                        .sampling(Sampling {
+                            temperature: 0.3,
+                            ..Sampling::seeded(seed)
+                        })
+                        .speculation(speculation)
+                        .reference(letters("the quick fox the 123 the"))
                 };
                 let without = generate(&plain, request(Speculation::none()));
                 let with = generate(&engine, request(source));
@@ -364,16 +357,14 @@ fn a_draft_model_drafts_where_it_pays() {
         };
         let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script));
         let (engine, _) = counting(wordy_script, Some(draft), cost);
-        let request = Request {
-            sampling: Sampling::seeded(4),
-            ignore_eos: true,
-            speculation: Speculation {
+        let request = Request::new(letters("the "), 400)
+            .sampling(Sampling::seeded(4))
+            .speculation(Speculation {
                 model: true,
                 max_draft: 4,
                 ..Speculation::none()
-            },
-            ..Request::new(letters("the "), 400)
-        };
+            })
+            .ignore_eos(true);
         let outcome = generate(&engine, request).outcome().clone();
         engine.stop();
         outcome.drafted
@@ -394,15 +385,11 @@ fn a_reference_is_drafted_from() {
         row
     };
     let engine = engine(script);
-    let request = |reference| Request {
-        reference,
-        // What the first answer taught would be drafted, too.
-        speculation: Speculation {
+    let request = |reference| // What the first answer taught would be drafted, too.
+        Request::new(letters("x"), 100).speculation(Speculation {
             learned: false,
             ..Speculation::all()
-        },
-        ..Request::new(letters("x"), 100)
-    };
+        }).reference(reference);
     let mut edited = text.clone();
     edited[30] = letters("z")[0];
     let without = generate(&engine, request(Vec::new()));
@@ -446,23 +433,29 @@ fn trees_of_drafts_change_no_text() {
         let engine = start(script, config(block_size, max_step_tokens));
         for seed in 0..12 {
             for pattern in [None, Some("[a-z ]{10,80}"), Some("(ab[cxq][ya-z ]?){3,20}")] {
-                let request = |branches| Request {
-                    grammar: pattern.map(grammar),
-                    sampling: if seed == 0 {
-                        Sampling::default()
-                    } else {
-                        Sampling::seeded(seed)
-                    },
-                    logprobs: Some(2),
-                    samples: 1,
-                    speculation: Speculation {
-                        forced: branches > 0,
-                        lookup: branches > 0,
-                        max_draft: 9 * usize::from(branches > 0),
-                        branches,
-                        ..Speculation::none()
-                    },
-                    ..Request::new(letters("abcabxyabq abcabxyabq ab"), 60)
+                let request = |branches| {
+                    Request::new(letters("abcabxyabq abcabxyabq ab"), 60)
+                        .task(Draw {
+                            answers: 1,
+                            ..Draw::default()
+                        })
+                        .grammar(pattern.map(grammar))
+                        .sampling(if seed == 0 {
+                            Sampling::default()
+                        } else {
+                            Sampling::seeded(seed)
+                        })
+                        .speculation(Speculation {
+                            forced: branches > 0,
+                            lookup: branches > 0,
+                            max_draft: 9 * usize::from(branches > 0),
+                            branches,
+                            ..Speculation::none()
+                        })
+                        .reporting(Reporting {
+                            logprobs: Some(2),
+                            ..Reporting::default()
+                        })
                 };
                 let without = generate(&engine, request(0));
                 let chain = generate(&engine, request(1));
@@ -502,14 +495,14 @@ fn earlier_answers_are_drafted_from() {
         row
     };
     let engine = engine(script);
-    let request = |owner: &str| Request {
-        owner: Some(owner.into()),
-        speculation: Speculation {
-            learned: true,
-            max_draft: 16,
-            ..Speculation::none()
-        },
-        ..Request::new(letters("x"), 100)
+    let request = |owner: &str| {
+        Request::new(letters("x"), 100)
+            .speculation(Speculation {
+                learned: true,
+                max_draft: 16,
+                ..Speculation::none()
+            })
+            .owner(Some(owner.into()))
     };
     let passes = |owner| {
         let Stats {
@@ -532,10 +525,7 @@ fn earlier_answers_are_drafted_from() {
     );
     assert_eq!(passes("other"), (27, 0));
     assert!(engine.stats().draft_store_bytes > 0);
-    let unlearned = Request {
-        speculation: Speculation::none(),
-        ..request("one")
-    };
+    let unlearned = request("one").speculation(Speculation::none());
     assert_eq!(generate(&engine, unlearned).outcome().drafted, 0);
 }
 
@@ -551,13 +541,12 @@ fn an_answer_that_came_before_is_drafted_as_a_whole() {
         ..drafting()
     };
     let engine = start(cycle_script, config);
-    let request = || Request {
-        speculation: Speculation {
+    let request = || {
+        Request::new(letters("abc"), 40).speculation(Speculation {
             learned: true,
             max_draft: 8,
             ..Speculation::none()
-        },
-        ..Request::new(letters("abc"), 40)
+        })
     };
     let first = generate(&engine, request());
     assert_eq!(first.outcome().accepted, 0);

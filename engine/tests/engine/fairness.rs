@@ -3,12 +3,12 @@
 
 use crate::counted::{Counted, Gate};
 use crate::rig::{
-    Heard, Listener, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen, phrase_script,
-    start, vocabulary, wait_until, wordy_script,
+    Heard, Listener, Redraw, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen,
+    phrase_script, start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Drafting, Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request,
-    Sampling, ScriptedModel, Sink, Speculation,
+    Drafting, Draw, Engine, EngineConfig, EngineError, Finish, Grammar, Law, MaskHook, Refusal, Reporting,
+    Request, Sampling, ScriptedModel, Sink, Speculation,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -34,12 +34,10 @@ fn gated(config: EngineConfig, slow: &[Grammar], gate: &Gate) -> Engine {
 }
 
 fn request(grammar: Option<&Grammar>, owner: &str, seed: u64) -> Request {
-    Request {
-        grammar: grammar.cloned(),
-        owner: Some(owner.into()),
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("go "), 40)
-    }
+    Request::new(letters("go "), 40)
+        .grammar(grammar.cloned())
+        .sampling(Sampling::seeded(seed))
+        .owner(Some(owner.into()))
 }
 
 const PATTERN: &str = "(ab|cd){2,4} [0-9]{3}";
@@ -128,10 +126,7 @@ fn a_mask_that_cannot_be_had_fails_its_own_request() {
             ..EngineConfig::default()
         };
         let engine = hooked(config, Arc::new(hook.clone()));
-        let speculating = |grammar| Request {
-            speculation: Speculation::all(),
-            ..request(Some(grammar), "", 1)
-        };
+        let speculating = |grammar| request(Some(grammar), "", 1).speculation(Speculation::all());
         let well = listen(&engine, speculating(&quick));
         let refused = generate(&engine, speculating(&refused));
         assert_eq!(refused.failure(), Some(&too_expensive));
@@ -155,23 +150,26 @@ fn a_mask_that_cannot_be_had_fails_its_own_request() {
 fn sitting_out_changes_no_answer() {
     let pattern = "[a-z ]{2,9}(the|[0-9]{1,3})";
     let requests = |grammar: &Grammar| {
-        let request = |seed: u64| Request {
-            law: match seed % 3 {
-                0 => global(2000),
-                _ => LawChoice::Local,
-            },
-            speculation: match seed % 2 {
-                0 => Speculation::none(),
-                // Which rows of others are there to learn from depends on who sat out, and what is drafted
-                // teaches the global law.
-                _ => Speculation {
-                    learned: false,
-                    ..Speculation::all()
-                },
-            },
-            logprobs: Some(2),
-            weigh_end: seed % 5 == 4,
-            ..request(Some(grammar), &(seed % 4).to_string(), seed)
+        let request = |seed: u64| {
+            request(Some(grammar), &(seed % 4).to_string(), seed)
+                .law(match seed % 3 {
+                    0 => global(2000),
+                    _ => Law::Local,
+                })
+                .speculation(match seed % 2 {
+                    0 => Speculation::none(),
+                    // Which rows of others are there to learn from depends on who sat out, and what is
+                    // drafted teaches the global law.
+                    _ => Speculation {
+                        learned: false,
+                        ..Speculation::all()
+                    },
+                })
+                .reporting(Reporting {
+                    logprobs: Some(2),
+                    weigh_end: seed % 5 == 4,
+                    ..Reporting::default()
+                })
         };
         (0..16).map(request).collect::<Vec<_>>()
     };
@@ -280,10 +278,10 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
                 ..EngineConfig::default()
             },
         );
-        let request = |owner: usize, prompt: &str, tokens| Request {
-            owner: Some(owner.to_string().into()),
-            speculation: Speculation::all(),
-            ..Request::new(letters(prompt), tokens)
+        let request = |owner: usize, prompt: &str, tokens| {
+            Request::new(letters(prompt), tokens)
+                .speculation(Speculation::all())
+                .owner(Some(owner.to_string().into()))
         };
         let told: Vec<_> = (0..64)
             .map(|number| counted.submit(request(number % owners, &"abc ".repeat(3), 600)))
@@ -332,11 +330,14 @@ fn nobody_starves_in_a_pass_that_is_too_short_for_all() {
         max_step_tokens: 16,
         ..EngineConfig::default()
     });
-    let of = |samples, prompt: &str, tokens| Request {
-        samples,
-        ignore_eos: true,
-        sampling: Sampling::seeded(7),
-        ..Request::new(letters(prompt), tokens)
+    let of = |samples, prompt: &str, tokens| {
+        Request::new(letters(prompt), tokens)
+            .task(Draw {
+                answers: samples,
+                ..Draw::default()
+            })
+            .sampling(Sampling::seeded(7))
+            .ignore_eos(true)
     };
     let told: Vec<_> = (0..40).map(|_| Arc::new(AtomicU64::new(0))).collect();
     let sink = |told: &Arc<AtomicU64>| -> Sink {
@@ -411,9 +412,8 @@ fn a_cache_full_of_one_owner_s_prompts_has_room_for_another() {
 #[test]
 fn nobody_starves_and_nobody_s_text_changes() {
     let pattern = "(ab|cd|[0-9]{3} ){12}";
-    let of = |owner: usize, seed: u64| Request {
-        speculation: Speculation::all(),
-        ..request(Some(&grammar(pattern)), &owner.to_string(), seed)
+    let of = |owner: usize, seed: u64| {
+        request(Some(&grammar(pattern)), &owner.to_string(), seed).speculation(Speculation::all())
     };
     let roomy = engine(wordy_script);
     let expected: Vec<String> = (0..12).map(|seed| generate(&roomy, of(0, seed)).text()).collect();
@@ -445,10 +445,7 @@ fn a_queue_that_one_owner_filled_takes_the_requests_of_another() {
         max_waiting: 8,
         ..EngineConfig::default()
     });
-    let of = |owner: &str| Request {
-        owner: Some(owner.into()),
-        ..Request::new(letters("ab"), 5)
-    };
+    let of = |owner: &str| Request::new(letters("ab"), 5).owner(Some(owner.into()));
     let submit = |owner| counted.engine.submit(of(owner), Box::new(|_| true));
     let mut tickets = Vec::new();
     let refusal = loop {

@@ -4,15 +4,15 @@
 use crate::drafting::{nearly_wordy, sources, with_draft_model};
 use crate::rig::{drafting, engine, generate, global, grammar, letters, wordy_script};
 use lexiform_engine::{
-    Event, LawTag, LogprobsOf, Mirostat, MirostatVersion, Refusal, Request, Sampling, Speculation,
+    Event, LawTag, LogprobsOf, Mirostat, MirostatVersion, Reporting, Request, Sampling, Speculation,
 };
 
 const VERSIONS: [MirostatVersion; 2] = [MirostatVersion::One, MirostatVersion::Two];
 
 fn steered(version: MirostatVersion, seed: u64) -> Request {
-    Request {
-        grammar: Some(grammar("[a-z ]{1,40}")),
-        sampling: Sampling {
+    Request::new(letters("the the "), 40)
+        .grammar(Some(grammar("[a-z ]{1,40}")))
+        .sampling(Sampling {
             mirostat: Some(Mirostat {
                 version,
                 tau: 2.5,
@@ -20,9 +20,7 @@ fn steered(version: MirostatVersion, seed: u64) -> Request {
             }),
             typical_p: 0.99,
             ..Sampling::seeded(seed)
-        },
-        ..Request::new(letters("the the "), 40)
-    }
+        })
 }
 
 /// The draft model guesses without Mirostat, so its rows are others: drafts may be rejected, the text may not
@@ -37,10 +35,7 @@ fn drafts_meet_the_bound_of_the_text() {
             let without = generate(&plain, steered(version, seed));
             assert_eq!(without.outcome().law, LawTag::LocalFiltered);
             for speculation in sources() {
-                let request = Request {
-                    speculation,
-                    ..steered(version, seed)
-                };
+                let request = steered(version, seed).speculation(speculation);
                 let with = generate(&drafted, request);
                 let what = format!("{version:?}, seed {seed}, {speculation:?}");
                 assert_eq!(
@@ -62,13 +57,14 @@ fn shares_are_of_what_the_bound_left() {
     let drafted = with_draft_model(nearly_wordy, drafting());
     let mut cut = 0;
     for version in VERSIONS {
-        let request = Request {
-            logprobs: Some(5),
-            logprobs_of: LogprobsOf::Allowed,
-            candidates: Some(40),
-            speculation: Speculation::all(),
-            ..steered(version, 3)
-        };
+        let request = steered(version, 3)
+            .speculation(Speculation::all())
+            .reporting(Reporting {
+                logprobs: Some(5),
+                logprobs_of: LogprobsOf::Allowed,
+                candidates: Some(40),
+                ..Reporting::default()
+            });
         for event in generate(&drafted, request).events {
             let Event::Token {
                 token,
@@ -163,16 +159,11 @@ fn what_no_filter_can_be_is_refused_by_name() {
         ),
     ];
     for (wanted, sampling) in wrong {
-        let request = Request {
-            sampling,
-            grammar: Some(grammar("[a-z]{1,9}")),
-            // The last is wrong under this law alone.
-            law: global(10),
-            ..Request::new(letters("x"), 10)
-        };
+        let request = // The last is wrong under this law alone.
+            Request::new(letters("x"), 10).task(global(10)).grammar(Some(grammar("[a-z]{1,9}"))).sampling(sampling);
         match engine.submit(request, Box::new(|_| true)).err() {
-            Some(Refusal::Invalid { name, .. }) => assert_eq!(name, wanted),
-            other => panic!("{wanted}: {other:?}"),
+            Some(refusal) => assert_eq!(refusal.field(), Some(wanted)),
+            None => panic!("{wanted}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
-    Ask, Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, Lookahead, Model,
+    Ask, Engine, EngineConfig, EngineError, Feed, Flight, Landed, Law, Logits, Lookahead, Model, Reporting,
     Request, Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
 };
 use lexiform_law::Drawn;
@@ -138,14 +138,14 @@ fn engine(manner: Manner, lookahead: Option<Lookahead>) -> (Engine, Arc<Counts>)
 fn request(number: u64) -> Request {
     let grammars = ["[a-z ]{2,9}(the|[0-9]{1,3})", "(ab|cd|abab){3,}"];
     let branches = 1 + number as usize % 3;
-    Request {
-        grammar: (!number.is_multiple_of(3)).then(|| grammar(grammars[number as usize % 2])),
-        law: if number % 16 == 7 {
+    Request::new(letters("abab cd ab"), 24)
+        .task(if number % 16 == 7 {
             global(2000)
         } else {
-            LawChoice::Local
-        },
-        sampling: Sampling {
+            Law::Local
+        })
+        .grammar((!number.is_multiple_of(3)).then(|| grammar(grammars[number as usize % 2])))
+        .sampling(Sampling {
             temperature: if number % 16 == 7 {
                 1.0
             } else {
@@ -164,15 +164,16 @@ fn request(number: u64) -> Request {
             // One that no device knows.
             typical_p: if number % 16 == 13 { 0.9 } else { 1.0 },
             ..Sampling::seeded(number)
-        },
-        speculation: Speculation {
+        })
+        .speculation(Speculation {
             branches,
             verification: Verification::DrawOnce,
             ..Speculation::all()
-        },
-        logprobs: (number % 5 == 2).then_some(0),
-        ..Request::new(letters("abab cd ab"), 24)
-    }
+        })
+        .reporting(Reporting {
+            logprobs: (number % 5 == 2).then_some(0),
+            ..Reporting::default()
+        })
 }
 
 fn answers(manner: Manner, lookahead: Option<Lookahead>) -> (Vec<Heard>, Arc<Counts>) {
@@ -225,9 +226,9 @@ fn a_draw_that_fails_ends_the_requests_of_its_pass() {
 #[test]
 fn nothing_is_brought_that_nobody_asked_for() {
     let (engine, counts) = engine(Manner::Always, Some(Lookahead::default()));
-    let request = Request {
-        grammar: Some(grammar("[a-z ]{2,9}(the|[0-9]{1,3})")),
-        sampling: Sampling {
+    let request = Request::new(letters("ab"), 12)
+        .grammar(Some(grammar("[a-z ]{2,9}(the|[0-9]{1,3})")))
+        .sampling(Sampling {
             temperature: 0.7,
             top_p: 0.9,
             top_k: Some(20),
@@ -235,14 +236,12 @@ fn nothing_is_brought_that_nobody_asked_for() {
             frequency_penalty: 0.2,
             repetition_penalty: 1.1,
             ..Sampling::seeded(3)
-        },
-        speculation: Speculation {
+        })
+        .speculation(Speculation {
             learned: true,
             max_draft: 8,
             ..Speculation::none()
-        },
-        ..Request::new(letters("ab"), 12)
-    };
+        });
     assert!(listen(&engine, request).wait().failure().is_none());
     assert_eq!(counts.brought.load(Ordering::Relaxed), 0);
 }

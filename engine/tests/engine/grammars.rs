@@ -6,16 +6,14 @@ use crate::rig::{
 };
 use lexiform::vocab::Vocabulary;
 use lexiform_engine::{
-    EngineConfig, EngineError, Event, Finish, LawTag, Refusal, Request, Sampling, Speculation,
+    EngineConfig, EngineError, Event, Finish, LawTag, Refusal, Reporting, Request, Sampling, Speculation,
 };
 use std::sync::Arc;
 
 fn constrained(pattern: &str, seed: u64) -> Request {
-    Request {
-        grammar: Some(grammar(pattern)),
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("go "), 60)
-    }
+    Request::new(letters("go "), 60)
+        .grammar(Some(grammar(pattern)))
+        .sampling(Sampling::seeded(seed))
 }
 
 /// Guards against servers that get less done under a constraint: without drafts a token is a pass, with one
@@ -24,12 +22,10 @@ fn constrained(pattern: &str, seed: u64) -> Request {
 fn a_constraint_takes_no_passes_of_its_own() {
     let passes = |grammar| {
         let engine = engine(cycle_script);
-        let request = Request {
-            grammar,
-            sampling: Sampling::seeded(3),
-            speculation: Speculation::none(),
-            ..Request::new(letters("go "), 20)
-        };
+        let request = Request::new(letters("go "), 20)
+            .grammar(grammar)
+            .sampling(Sampling::seeded(3))
+            .speculation(Speculation::none());
         let heard = generate(&engine, request);
         let stats = wait_until(&engine, |stats| stats.running == 0);
         (heard.outcome().completion_tokens as u64, stats.steps)
@@ -47,17 +43,8 @@ fn answers_outlive_their_grammars() {
     let engine = engine(wordy_script);
     let answer = |bytes: usize, seed: u64| {
         let grammar = grammar_within(bytes, pattern);
-        let request = Request {
-            grammar: Some(grammar.clone()),
-            ..constrained(pattern, seed)
-        };
-        let heard = generate(
-            &engine,
-            Request {
-                max_tokens: 400,
-                ..request
-            },
-        );
+        let request = constrained(pattern, seed).grammar(Some(grammar.clone()));
+        let heard = generate(&engine, request.max_tokens(400));
         (heard.text(), grammar)
     };
     for seed in 0..4 {
@@ -130,10 +117,7 @@ fn mask_threads_do_not_change_the_text() {
 #[test]
 fn a_text_that_can_only_end_ends_without_asking_the_model() {
     let engine = engine(phrase_script);
-    let request = Request {
-        grammar: Some(grammar("dog")),
-        ..Request::new(letters("a"), 10)
-    };
+    let request = Request::new(letters("a"), 10).grammar(Some(grammar("dog")));
     let heard = generate(&engine, request.clone());
     assert_eq!(
         (heard.text().as_str(), heard.outcome().completion_tokens),
@@ -145,10 +129,10 @@ fn a_text_that_can_only_end_ends_without_asking_the_model() {
     );
     let weighed = generate(
         &engine,
-        Request {
+        request.reporting(Reporting {
             weigh_end: true,
-            ..request
-        },
+            ..Reporting::default()
+        }),
     );
     assert_eq!(
         (weighed.text().as_str(), weighed.outcome().completion_tokens),
@@ -162,11 +146,11 @@ fn weights_are_the_mass_of_the_mask() {
     // Six tokens are tokens of this vocabulary of which the pattern allows some; all are equally likely.
     let tokens = (EOS + 1) as f64;
     let engine = engine(|_| vec![0.0; WIDTH]);
-    let request = Request {
-        weigh_end: true,
+    let request = constrained("[a-e]7", 3).reporting(Reporting {
         logprobs: Some(0),
-        ..constrained("[a-e]7", 3)
-    };
+        weigh_end: true,
+        ..Reporting::default()
+    });
     let heard = generate(&engine, request);
     let expected = (5.0 / tokens).ln() + 2.0 * (1.0 / tokens).ln();
     assert!((heard.outcome().log_weight.unwrap() - expected).abs() < 1e-9);
@@ -187,10 +171,13 @@ fn weights_are_the_mass_of_the_mask() {
 fn max_tokens_below_the_shortest_answer_are_refused() {
     let engine = engine(wordy_script);
     for (weigh_end, least) in [(false, 100), (true, 101)] {
-        let request = |max_tokens| Request {
-            max_tokens,
-            weigh_end,
-            ..constrained("a{100}b*", 1)
+        let request = |max_tokens| {
+            constrained("a{100}b*", 1)
+                .max_tokens(max_tokens)
+                .reporting(Reporting {
+                    weigh_end,
+                    ..Reporting::default()
+                })
         };
         let refusal = engine.submit(request(least - 1), Box::new(|_| true)).err();
         let expected = Refusal::TooFew {
@@ -213,11 +200,14 @@ fn every_answer_is_complete_within_its_tokens() {
     let engine = engine(wordy_script);
     for max_tokens in 2..14 {
         for seed in 0..6 {
-            let request = |speculation, weigh_end| Request {
-                max_tokens,
-                speculation,
-                weigh_end,
-                ..constrained(pattern, seed)
+            let request = |speculation, weigh_end| {
+                constrained(pattern, seed)
+                    .speculation(speculation)
+                    .max_tokens(max_tokens)
+                    .reporting(Reporting {
+                        weigh_end,
+                        ..Reporting::default()
+                    })
             };
             let heard = generate(&engine, request(Speculation::none(), false));
             let state = whole.step_bytes(whole.start(), heard.text().as_bytes());
@@ -246,11 +236,9 @@ fn every_answer_is_complete_within_its_tokens() {
 fn stop_tokens_do_not_end_a_grammar_early() {
     let engine = engine(phrase_script);
     let stop_tokens = letters("o");
-    let request = Request {
-        stop_tokens,
-        grammar: Some(grammar("dog")),
-        ..Request::new(letters("a"), 10)
-    };
+    let request = Request::new(letters("a"), 10)
+        .grammar(Some(grammar("dog")))
+        .stop_tokens(stop_tokens);
     assert_eq!(generate(&engine, request).text(), "dog");
 }
 
@@ -277,10 +265,7 @@ fn a_grammar_over_another_vocabulary_is_refused() {
         .map(|token| (vocabulary().kind(token), text_of(&[token])))
         .collect();
     let other = Arc::new(Vocabulary::new(&tokens, &[EOS]).unwrap());
-    let request = Request {
-        grammar: Some(grammar_over(&other, "a")),
-        ..Request::new(letters("a"), 4)
-    };
+    let request = Request::new(letters("a"), 4).grammar(Some(grammar_over(&other, "a")));
     let refusal = engine(phrase_script).submit(request, Box::new(|_| true)).err();
     assert_eq!(refusal, Some(Refusal::OtherVocabulary));
 }
@@ -288,10 +273,7 @@ fn a_grammar_over_another_vocabulary_is_refused() {
 #[test]
 fn preemption_keeps_the_place_in_the_grammar() {
     let pattern = "(ab|cd|[0-9]{3} ){20}";
-    let request = |seed| Request {
-        speculation: Speculation::all(),
-        ..constrained(pattern, seed)
-    };
+    let request = |seed| constrained(pattern, seed).speculation(Speculation::all());
     let roomy = engine(wordy_script);
     let expected: Vec<String> = (0..5)
         .map(|seed| generate(&roomy, request(seed)).text())

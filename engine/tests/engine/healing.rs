@@ -4,13 +4,14 @@
 //! of a prompt that ends inside of a token looks like. All of its texts are counted out by hand.
 
 use crate::laws::agrees;
-use crate::rig::{Heard, drafting, generate, global, listen};
+use crate::rig::{Heard, Redraw, drafting, generate, global, listen};
 use lexiform::Grammar;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform_engine::{
-    Cuts, Engine, EngineConfig, Event, Finish, LawChoice, LawTag, OnBudget, Options as Weighed, Proposing,
-    Refusal, Request, Resampling, Sampling, ScriptedModel, Search, Sink, Speculation, Verification, Watched,
+    Cuts, Engine, EngineConfig, Event, Finish, Law, LawTag, OnBudget, Options as Weighed, Reporting, Request,
+    Resampling, Sampling, ScriptedModel, Search, Sink, Speculation, Task, TokenProposal, Verification,
+    Watched, Weigh,
 };
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -73,19 +74,13 @@ fn grammar(source: Source<'_>, prefix: &[u8]) -> Grammar {
 
 /// `http:`, healed.
 fn request(source: Source<'_>, seed: u64) -> Request {
-    let mut request = Request {
-        sampling: Sampling::seeded(seed),
-        ..Request::new(vec![HTTP, COLON], 10)
-    };
-    request.grammar = Some(grammar(source, request.heal(&vocabulary())));
+    let mut request = Request::new(vec![HTTP, COLON], 10).sampling(Sampling::seeded(seed));
+    request.constraints.grammar = Some(grammar(source, request.heal(&vocabulary())));
     request
 }
 
-fn under(law: LawChoice, seed: u64) -> Request {
-    Request {
-        law,
-        ..request(Source::Regex(PATTERN), seed)
-    }
+fn under(law: Law, seed: u64) -> Request {
+    request(Source::Regex(PATTERN), seed).law(law)
 }
 
 /// What is told of each token.
@@ -117,10 +112,10 @@ fn the_prompt_goes_back_and_its_first_token_stays() {
         b":",
         "a healed prompt is left as it is"
     );
-    assert_eq!(request.prompt, [HTTP]);
+    assert_eq!(request.prompt.tokens, [HTTP]);
     let mut alone = Request::new(vec![COLON], 10);
     assert_eq!(alone.heal(&vocabulary), b"");
-    assert_eq!(alone.prompt, [COLON]);
+    assert_eq!(alone.prompt.tokens, [COLON]);
     assert_eq!(Request::new(Vec::new(), 10).heal(&vocabulary), b"");
 }
 
@@ -141,21 +136,17 @@ const LOCAL: [(&str, f64); 4] = [
 #[test]
 fn the_laws_are_about_texts_that_begin_with_what_was_removed() {
     let engine = engine(drafting());
-    agrees(
-        &shares(&engine, |seed| under(LawChoice::Local, seed)),
-        &LOCAL,
-        COUNT,
-    );
+    agrees(&shares(&engine, |seed| under(Law::Local, seed)), &LOCAL, COUNT);
     agrees(
         &shares(&engine, |seed| under(global(1_000), seed)),
         &GLOBAL,
         COUNT,
     );
     // As it is, the prompt leaves the model hardly a way to `//`.
-    let plain = |seed| Request {
-        grammar: Some(grammar(Source::Regex(PATTERN), b"")),
-        sampling: Sampling::seeded(seed),
-        ..Request::new(vec![HTTP, COLON], 10)
+    let plain = |seed| {
+        Request::new(vec![HTTP, COLON], 10)
+            .grammar(Some(grammar(Source::Regex(PATTERN), b"")))
+            .sampling(Sampling::seeded(seed))
     };
     let biased = [
         ("//a", 0.1),
@@ -169,10 +160,7 @@ fn the_laws_are_about_texts_that_begin_with_what_was_removed() {
 #[test]
 fn free_text_goes_on_in_any_way() {
     let engine = engine(drafting());
-    let free = |seed| Request {
-        on_budget: OnBudget::Cut,
-        ..request(Source::Any, seed)
-    };
+    let free = |seed| request(Source::Any, seed).on_budget(OnBudget::Cut);
     let law = [
         ("//a", 0.375 + 0.01125),
         ("//b", 0.375 + 0.00125),
@@ -182,11 +170,7 @@ fn free_text_goes_on_in_any_way() {
         ("/a", 0.0125),
     ];
     agrees(&shares(&engine, free), &law, COUNT);
-    let short = Request {
-        max_tokens: 1,
-        sampling: Sampling::default(),
-        ..free(1)
-    };
+    let short = free(1).sampling(Sampling::default()).max_tokens(1);
     let heard = generate(&engine, short);
     assert_eq!(told(&heard), ["//"]);
     assert_eq!(heard.outcome().finish, Finish::Length);
@@ -196,11 +180,12 @@ fn free_text_goes_on_in_any_way() {
 #[test]
 fn tokens_are_told_with_what_they_write_behind_the_prompt() {
     let engine = engine(drafting());
-    let greedy = Request {
-        sampling: Sampling::default(),
-        logprobs: Some(2),
-        ..under(LawChoice::Local, 0)
-    };
+    let greedy = under(Law::Local, 0)
+        .sampling(Sampling::default())
+        .reporting(Reporting {
+            logprobs: Some(2),
+            ..Reporting::default()
+        });
     let heard = generate(&engine, greedy.clone());
     assert_eq!(
         (heard.tokens(), told(&heard)),
@@ -208,13 +193,10 @@ fn tokens_are_told_with_what_they_write_behind_the_prompt() {
     );
     let outcome = heard.outcome();
     assert_eq!((outcome.prompt_tokens, outcome.completion_tokens), (1, 2));
-    let spelled = Request {
-        sampling: Sampling {
-            logit_bias: vec![(SCHEME, -100.0), (A, -100.0), (B, -100.0)],
-            ..Sampling::default()
-        },
-        ..greedy
-    };
+    let spelled = greedy.sampling(Sampling {
+        logit_bias: vec![(SCHEME, -100.0), (A, -100.0), (B, -100.0)],
+        ..Sampling::default()
+    });
     let heard = generate(&engine, spelled);
     assert_eq!(heard.tokens(), [COLON, SLASH, SLASH, A]);
     assert_eq!(told(&heard), ["", "/", "/", "a"]);
@@ -236,18 +218,17 @@ fn drafts_leave_the_text_of_a_seed() {
     let engine = engine(drafting());
     let mut accepted = 0;
     for seed in 0..100 {
-        for law in [LawChoice::Local, global(1_000)] {
+        for law in [Law::Local, global(1_000)] {
             let plain = under(law, seed);
-            let drafted = Request {
-                speculation: Speculation {
+            let drafted = plain
+                .clone()
+                .speculation(Speculation {
                     verification: Verification::DrawOnce,
                     ..Speculation::all()
-                },
-                reference: vec![HTTP, SCHEME, A],
-                ..plain.clone()
-            };
+                })
+                .reference(vec![HTTP, SCHEME, A]);
             let heard = generate(&engine, drafted);
-            if law == LawChoice::Local {
+            if law == Law::Local {
                 assert_eq!(told(&heard), told(&generate(&engine, plain)), "{seed}");
             }
             accepted += heard.outcome().accepted;
@@ -261,29 +242,31 @@ fn drafts_leave_the_text_of_a_seed() {
 fn every_law_and_search_hides_what_was_removed() {
     let engine = engine(drafting());
     let texts = LOCAL.map(|(text, _)| text);
-    let smc = |proposal| LawChoice::Smc {
+    let smc = |proposal| Law::Smc {
         particles: 4,
         threshold: 0.5,
         resampling: Resampling::Systematic,
         proposal,
     };
     let laws = [
-        LawChoice::Asap,
-        LawChoice::Aprad {
+        Law::Asap {
+            share_attempts: false,
+        },
+        Law::Aprad {
             exponent: 1,
             max_errors: 100,
         },
-        LawChoice::Mcmc {
+        Law::Mcmc {
             steps: 5,
             cuts: Cuts::Uniform,
         },
-        LawChoice::Sir {
+        Law::Sir {
             candidates: 4,
-            proposal: Proposing::Masked,
+            proposal: TokenProposal::Masked,
         },
-        smc(Proposing::Masked),
-        smc(Proposing::Asked),
-        smc(Proposing::Twisted),
+        smc(TokenProposal::Masked),
+        smc(TokenProposal::Asked),
+        smc(TokenProposal::Twisted),
     ];
     for law in laws {
         for seed in 0..20 {
@@ -291,11 +274,13 @@ fn every_law_and_search_hides_what_was_removed() {
             assert!(texts.contains(&&*text), "{law:?}: {text}");
         }
     }
-    let search = |search| Request {
-        search: Some(search),
-        sampling: Sampling::seeded(0),
-        samples: 3,
-        ..under(LawChoice::Local, 0)
+    let search = |search| {
+        under(Law::Local, 0)
+            .task(Task::Search {
+                search: search,
+                answers: 3,
+            })
+            .sampling(Sampling::seeded(0))
     };
     let beam = Search::Beam {
         width: 4,
@@ -317,7 +302,7 @@ fn every_law_and_search_hides_what_was_removed() {
 fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
     let mut sinks: Vec<Sink> = Vec::new();
     let mut heard = Vec::new();
-    for _ in 0..request.samples {
+    for _ in 0..request.task.answers() {
         let (sender, events) = channel();
         sinks.push(Box::new(move |event| sender.send(event).is_ok()));
         heard.push(events);
@@ -334,20 +319,14 @@ fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
 #[test]
 fn samples_of_one_prompt_are_each_told_alike() {
     let engine = engine(drafting());
-    let several = Request {
-        samples: 8,
-        ..under(LawChoice::Local, 3)
-    };
+    let several = under(Law::Local, 3).answers(8);
     let several = answers(&engine, several);
     assert!(several.iter().any(|heard| heard.tokens()[0] == COLON));
     for (number, heard) in several.iter().enumerate() {
-        let alone = Request {
-            sampling: Sampling {
-                stream: number as u32,
-                ..Sampling::seeded(3)
-            },
-            ..under(LawChoice::Local, 3)
-        };
+        let alone = under(Law::Local, 3).sampling(Sampling {
+            stream: number as u32,
+            ..Sampling::seeded(3)
+        });
         assert_eq!(told(heard), told(&generate(&engine, alone)));
         assert_eq!(heard.outcome().law, LawTag::Local);
     }
@@ -356,44 +335,35 @@ fn samples_of_one_prompt_are_each_told_alike() {
 #[test]
 fn what_cannot_go_together_is_named() {
     let engine = engine(EngineConfig::default());
-    let healed = || under(LawChoice::Local, 0);
+    let healed = || under(Law::Local, 0);
     let monitor = Watched {
         name: "letters".into(),
         monitor: Arc::new(grammar(Source::Regex("[a-z:/]*"), b"")),
     };
     let wrong = [
         (
-            Request {
-                monitors: vec![monitor],
-                ..healed()
-            },
-            "monitors is there, but must be absent where healed has bytes",
+            healed().monitors(vec![monitor]),
+            "monitors: cannot be combined with a healed prompt",
         ),
         (
-            Request {
-                options: Some(Arc::new(Weighed::canonical(&[vec![A]]).unwrap())),
-                ..healed()
-            },
-            "options is there, but must be absent where healed has bytes",
+            healed().task(Weigh {
+                options: Arc::new(Weighed::canonical(&[vec![A]]).unwrap()),
+                likeliest: None,
+            }),
+            "options: cannot be combined with a healed prompt",
         ),
         (
-            Request {
-                grammar: None,
-                ..healed()
-            },
+            healed().grammar(None),
             "healed is there, but must be empty without a grammar",
         ),
         (
-            Request {
-                grammar: Some(grammar(Source::Regex("a?"), b"")),
-                ..healed()
-            },
+            healed().grammar(Some(grammar(Source::Regex("a?"), b""))),
             "healed is :, but must be what every text of the grammar begins with",
         ),
     ];
     for (request, message) in wrong {
         let refused = engine.check(&request).unwrap_err();
-        assert!(matches!(refused, Refusal::Invalid { .. }));
+        assert!(refused.field().is_some());
         assert!(refused.to_string().starts_with(message), "{refused}");
     }
     drop(listen(&engine, healed()).wait());

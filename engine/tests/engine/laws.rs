@@ -4,11 +4,11 @@
 //! law under a grammar is known; thousands of answers with different seeds are compared with it. Seeds are
 //! fixed: these tests cannot fail by chance.
 
-use crate::rig::{Heard, drafting, generate, global, grammar_over, listen};
+use crate::rig::{Heard, Redraw, drafting, generate, global, grammar_over, listen};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Diagnostics, Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, MaskHook, Refusal, Request,
-    Sampling, ScriptedModel, Speculation, Verification,
+    Diagnostics, Engine, EngineConfig, EngineError, Fallback, Law, LawTag, MaskHook, Refusal, Reporting,
+    Request, Sampling, ScriptedModel, Speculation, Verification,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -53,15 +53,13 @@ pub(crate) fn hooked(config: EngineConfig, hook: MaskHook) -> Engine {
 /// Only 000, or anything that begins with 1.
 const PATTERN: &str = "000|1[01][01]";
 
-pub(crate) fn request(law: LawChoice, seed: u64) -> Request {
-    Request {
-        grammar: Some(grammar_over(&vocabulary(), PATTERN)),
-        sampling: Sampling::seeded(seed),
-        law,
-        // However busy the machine is.
-        monitor_time: Duration::from_secs(60),
-        ..Request::new(vec![0], 10)
-    }
+pub(crate) fn request(law: Law, seed: u64) -> Request {
+    // However busy the machine is.
+    Request::new(vec![0], 10)
+        .task(law)
+        .grammar(Some(grammar_over(&vocabulary(), PATTERN)))
+        .sampling(Sampling::seeded(seed))
+        .monitor_time(Duration::from_secs(60))
 }
 
 pub(crate) fn text(heard: &Heard) -> String {
@@ -122,7 +120,7 @@ const GLOBAL: [(&str, f64); 5] = [
     ("110", 25.0 / 101.0),
     ("111", 25.0 / 101.0),
 ];
-const ATTEMPTS: LawChoice = global(1000);
+const ATTEMPTS: Law = global(1000);
 
 #[test]
 fn the_local_law_is_that_of_the_masked_rows() {
@@ -130,7 +128,7 @@ fn the_local_law_is_that_of_the_masked_rows() {
     agrees(
         &shares(
             &engine(EngineConfig::default()),
-            |seed| request(LawChoice::Local, seed),
+            |seed| request(Law::Local, seed),
             count,
         ),
         &LOCAL,
@@ -143,10 +141,10 @@ fn local_weights_lead_to_the_global_law() {
     let engine = engine(EngineConfig::default());
     let (mut all, mut zeros) = (0.0, 0.0);
     for seed in 0..1000 {
-        let request = Request {
+        let request = request(Law::Local, seed).reporting(Reporting {
             weigh_end: true,
-            ..request(LawChoice::Local, seed)
-        };
+            ..Reporting::default()
+        });
         let heard = generate(&engine, request);
         let weight = heard.outcome().log_weight.unwrap().exp();
         let expected = if text(&heard) == "000" { 0.01 } else { 1.0 };
@@ -177,10 +175,10 @@ fn sharing_attempts_keeps_the_law_and_saves_attempts() {
     for share_attempts in [false, true] {
         let engine = engine(EngineConfig::default());
         let grammar = grammar_over(&vocabulary(), PATTERN);
-        let request = |seed| Request {
-            grammar: Some(grammar.clone()),
-            share_attempts,
-            ..request(ATTEMPTS, seed)
+        let request = |seed| {
+            request(ATTEMPTS, seed)
+                .share_attempts(share_attempts)
+                .grammar(Some(grammar.clone()))
         };
         let heard: Vec<Heard> = (0..count).map(|seed| generate(&engine, request(seed))).collect();
         attempts[usize::from(share_attempts)] = heard.iter().map(|heard| heard.outcome().attempts).sum();
@@ -205,13 +203,10 @@ fn drafts_teach_attempts_and_leave_their_law() {
     let engine = engine(drafting());
     let (mut attempts, mut shares) = (0, BTreeMap::new());
     for seed in 0..count {
-        let request = Request {
-            speculation: Speculation {
-                learned: false,
-                ..Speculation::all()
-            },
-            ..request(ATTEMPTS, seed)
-        };
+        let request = request(ATTEMPTS, seed).speculation(Speculation {
+            learned: false,
+            ..Speculation::all()
+        });
         let heard = generate(&engine, request);
         attempts += heard.outcome().attempts;
         *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
@@ -228,10 +223,7 @@ fn drafts_of_what_was_learned_teach_more_and_leave_the_law() {
     let engine = engine(drafting());
     let (mut attempts, mut shares) = (0, BTreeMap::new());
     for seed in 0..count {
-        let request = Request {
-            speculation: Speculation::all(),
-            ..request(ATTEMPTS, seed)
-        };
+        let request = request(ATTEMPTS, seed).speculation(Speculation::all());
         let heard = generate(&engine, request);
         attempts += heard.outcome().attempts;
         *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
@@ -248,7 +240,8 @@ fn a_chain_in_place_of_attempts_nears_the_global_law() {
     let engine = engine(EngineConfig::default());
     let (mut shares, mut count) = (BTreeMap::new(), 0);
     for seed in 0..2000 {
-        let law = LawChoice::Global {
+        let law = Law::Global {
+            share_attempts: false,
             max_attempts: 1,
             fallback: Fallback::Chain { steps: 20 },
         };
@@ -307,11 +300,9 @@ fn equal_seeds_over_a_shared_trie_keep_the_law() {
         let (engine, grammar) = (engine.unwrap(), grammar_over(&vocabulary(), "00|1[01]"));
         let mut shares = BTreeMap::new();
         for _ in 0..COUNT {
-            let request = Request {
-                grammar: Some(grammar.clone()),
-                share_attempts: true,
-                ..request(ATTEMPTS, seed)
-            };
+            let request = request(ATTEMPTS, seed)
+                .share_attempts(true)
+                .grammar(Some(grammar.clone()));
             *shares.entry(text(&generate(&engine, request))).or_insert(0.0) += 1.0 / f64::from(COUNT);
         }
         // With two degrees of freedom one in 30,000 fair samples is beyond.
@@ -327,10 +318,10 @@ fn attempts_are_shared_among_those_who_ask_for_it() {
     let (alone, shared) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
     let grammar = grammar_over(&vocabulary(), PATTERN);
     for seed in 0..50 {
-        let request = |share_attempts| Request {
-            grammar: Some(grammar.clone()),
-            share_attempts,
-            ..request(ATTEMPTS, seed)
+        let request = |share_attempts| {
+            request(ATTEMPTS, seed)
+                .share_attempts(share_attempts)
+                .grammar(Some(grammar.clone()))
         };
         let expected = generate(&alone, request(false));
         generate(&shared, request(true));
@@ -342,7 +333,8 @@ fn attempts_are_shared_among_those_who_ask_for_it() {
 
 /// One attempt, and then an answer of the local law with its weight.
 fn weighted(seed: u64) -> Request {
-    let law = LawChoice::Global {
+    let law = Law::Global {
+        share_attempts: false,
         max_attempts: 1,
         fallback: Fallback::Weighted,
     };
@@ -388,13 +380,10 @@ fn answers_in_place_of_global_ones_have_weights_that_lead_to_the_global_law() {
 fn answers_in_place_of_global_ones_are_the_same_with_drafts() {
     let (plain, drafting) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
     for seed in 0..60 {
-        let drafted = Request {
-            speculation: Speculation {
-                verification: Verification::DrawOnce,
-                ..Speculation::all()
-            },
-            ..weighted(seed)
-        };
+        let drafted = weighted(seed).speculation(Speculation {
+            verification: Verification::DrawOnce,
+            ..Speculation::all()
+        });
         let (expected, found) = (generate(&plain, weighted(seed)), generate(&drafting, drafted));
         assert_eq!(text(&expected), text(&found), "seed {seed}");
         let (expected, found) = (expected.outcome(), found.outcome());
@@ -406,13 +395,13 @@ fn answers_in_place_of_global_ones_are_the_same_with_drafts() {
 /// named.
 #[test]
 fn an_answer_that_filters_make_impossible_says_so() {
-    let request = |seed| Request {
-        grammar: Some(grammar_over(&vocabulary(), "000")),
-        sampling: Sampling {
-            top_k: Some(1),
-            ..Sampling::seeded(seed)
-        },
-        ..weighted(seed)
+    let request = |seed| {
+        weighted(seed)
+            .grammar(Some(grammar_over(&vocabulary(), "000")))
+            .sampling(Sampling {
+                top_k: Some(1),
+                ..Sampling::seeded(seed)
+            })
     };
     let engine = engine(EngineConfig::default());
     for seed in 0..20 {
@@ -422,10 +411,7 @@ fn an_answer_that_filters_make_impossible_says_so() {
             "{heard:?}"
         );
     }
-    let none = Request {
-        law: global(0),
-        ..request(0)
-    };
+    let none = request(0).law(global(0));
     let refusal = engine.submit(none, Box::new(|_| true)).err();
     assert!(
         matches!(
@@ -448,12 +434,11 @@ fn global_answers_in_company_with_drafts_are_those_alone() {
         block_size: 2,
         ..EngineConfig::default()
     });
-    let drafted = |seed| Request {
-        speculation: Speculation {
+    let drafted = |seed| {
+        request(ATTEMPTS, seed).speculation(Speculation {
             verification: Verification::DrawOnce,
             ..Speculation::all()
-        },
-        ..request(ATTEMPTS, seed)
+        })
     };
     let listeners: Vec<_> = (0..60).map(|seed| listen(&crowd, drafted(seed))).collect();
     for (seed, listener) in (0..).zip(listeners) {
@@ -490,20 +475,9 @@ fn a_global_answer_says_so_and_weighs_one() {
 #[test]
 fn attempts_are_bounded() {
     let engine = engine(EngineConfig::default());
-    let rare = Request {
-        grammar: Some(grammar_over(&vocabulary(), "000")),
-        ..request(global(2), 0)
-    };
+    let rare = request(global(2), 0).grammar(Some(grammar_over(&vocabulary(), "000")));
     let failures: Vec<_> = (0..20)
-        .map(|seed| {
-            generate(
-                &engine,
-                Request {
-                    sampling: Sampling::seeded(seed),
-                    ..rare.clone()
-                },
-            )
-        })
+        .map(|seed| generate(&engine, rare.clone().sampling(Sampling::seeded(seed))))
         .collect();
     let failed = failures.iter().filter_map(Heard::failure).collect::<Vec<_>>();
     assert!(!failed.is_empty());
@@ -518,10 +492,7 @@ fn attempts_are_bounded() {
 #[test]
 fn the_global_law_is_about_texts_that_fit() {
     // Three digits and the end are four tokens; with three there is no such text.
-    let short = Request {
-        max_tokens: 3,
-        ..request(ATTEMPTS, 0)
-    };
+    let short = request(ATTEMPTS, 0).max_tokens(3);
     let refusal = engine(EngineConfig::default())
         .submit(short, Box::new(|_| true))
         .err();
@@ -531,10 +502,7 @@ fn the_global_law_is_about_texts_that_fit() {
 
 #[test]
 fn the_global_law_has_no_temperature_zero() {
-    let greedy = Request {
-        sampling: Sampling::default(),
-        ..request(ATTEMPTS, 0)
-    };
+    let greedy = request(ATTEMPTS, 0).sampling(Sampling::default());
     let refusal = engine(EngineConfig::default())
         .submit(greedy, Box::new(|_| true))
         .err();
@@ -553,10 +521,7 @@ fn the_global_law_has_no_temperature_zero() {
 #[test]
 fn without_a_grammar_the_law_is_the_models_own() {
     let engine = engine(EngineConfig::default());
-    let raw = |seed| Request {
-        grammar: None,
-        ..request(ATTEMPTS, seed)
-    };
+    let raw = |seed| request(ATTEMPTS, seed).grammar(None);
     assert_eq!(generate(&engine, raw(1)).outcome().law, LawTag::Raw);
     let count = 2000;
     let zeros = shares(&engine, raw, count).get("000").copied().unwrap_or(0.0);

@@ -115,14 +115,14 @@ fn a_model_that_drafts_for_itself_writes_the_text_of_the_seed() {
         let itself = Engine::start(itself.model, draft, vocabulary(), config()).unwrap();
         let tokens = Expected::read(family).tokens;
         for seed in 0..4 {
-            let request = |speculation| Request {
-                ignore_eos: true,
-                speculation,
-                sampling: Sampling {
-                    temperature: [0.0, 0.8, 1.0, 1.3][seed as usize],
-                    ..Sampling::seeded(seed)
-                },
-                ..Request::new(tokens[..20].to_vec(), 30)
+            let request = |speculation| {
+                Request::new(tokens[..20].to_vec(), 30)
+                    .sampling(Sampling {
+                        temperature: [0.0, 0.8, 1.0, 1.3][seed as usize],
+                        ..Sampling::seeded(seed)
+                    })
+                    .speculation(speculation)
+                    .ignore_eos(true)
             };
             let speculation = Speculation {
                 model: true,

@@ -6,7 +6,8 @@ use crate::rig::{
     wordy_script,
 };
 use lexiform_engine::{
-    DraftStores, EngineConfig, LawChoice, Learner, Lookahead, Request, Sampling, Speculation, Verification,
+    DraftStores, EngineConfig, Law, Learner, Lookahead, Reporting, Request, Sampling, Speculation,
+    Verification,
 };
 
 /// An engine's sizes with a window and a pool of phrases.
@@ -43,18 +44,21 @@ fn guesses_change_no_answer() {
         for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
             for seed in 0..4 {
                 for temperature in [0.0, 0.3, 1.0] {
-                    let request = |speculation| Request {
-                        grammar: pattern.map(grammar),
-                        sampling: Sampling {
-                            temperature,
-                            top_p: 0.9,
-                            frequency_penalty: 0.1,
-                            ..Sampling::seeded(seed)
-                        },
-                        speculation,
-                        logprobs: Some(2),
-                        weigh_end: seed == 1,
-                        ..Request::new(letters("the the "), 30)
+                    let request = |speculation| {
+                        Request::new(letters("the the "), 30)
+                            .grammar(pattern.map(grammar))
+                            .sampling(Sampling {
+                                temperature,
+                                top_p: 0.9,
+                                frequency_penalty: 0.1,
+                                ..Sampling::seeded(seed)
+                            })
+                            .speculation(speculation)
+                            .reporting(Reporting {
+                                logprobs: Some(2),
+                                weigh_end: seed == 1,
+                                ..Reporting::default()
+                            })
                     };
                     let without = generate(&plain, request(Speculation::none()));
                     let what = format!("{columns} columns, {pattern:?}, {seed}, {temperature}");
@@ -75,13 +79,13 @@ fn guesses_change_no_answer() {
 fn attempts_at_the_global_law_may_have_guesses() {
     let (plain, guessing) = (engine(wordy_script), start(wordy_script, guessing(7, 4)));
     for seed in 0..20 {
-        for law in [global(2000), LawChoice::Local] {
-            let request = |speculation| Request {
-                grammar: Some(grammar("(th|he|the|quick){3,9}")),
-                law,
-                sampling: Sampling::seeded(seed),
-                speculation,
-                ..Request::new(letters("the the "), 30)
+        for law in [global(2000), Law::Local] {
+            let request = |speculation| {
+                Request::new(letters("the the "), 30)
+                    .task(law)
+                    .grammar(Some(grammar("(th|he|the|quick){3,9}")))
+                    .sampling(Sampling::seeded(seed))
+                    .speculation(speculation)
             };
             let without = generate(&plain, request(Speculation::none()));
             compare(
@@ -106,14 +110,10 @@ fn chain_script(prefix: &[u32]) -> Vec<f32> {
 fn phrases_that_never_came_are_drafted() {
     let passes = |config: EngineConfig| {
         let engine = start(chain_script, config);
-        let request = Request {
-            speculation: Speculation {
-                lookup: false,
-                ..Speculation::all()
-            },
-            // The answer comes to the other two, and not twice to any.
-            ..Request::new(vec![12, 5, 1], 8)
-        };
+        let request = Request::new(vec![12, 5, 1], 8).speculation(Speculation {
+            lookup: false,
+            ..Speculation::all()
+        });
         let heard = generate(&engine, request);
         engine.stop();
         let stats = engine.stats();
@@ -138,11 +138,11 @@ fn guesses_give_way_where_there_is_no_room() {
         start(cycle_script, config(drafting())),
         start(cycle_script, config(guessing(15, 5))),
     );
-    let request = |speculation, seed| Request {
-        sampling: Sampling::seeded(seed),
-        ignore_eos: true,
-        speculation,
-        ..Request::new(letters("abc abc "), 40)
+    let request = |speculation, seed| {
+        Request::new(letters("abc abc "), 40)
+            .sampling(Sampling::seeded(seed))
+            .speculation(speculation)
+            .ignore_eos(true)
     };
     let listeners: Vec<_> = (0..8)
         .map(|seed| listen(&guessing, request(once(), seed)))

@@ -2,10 +2,10 @@
 //! for it, and said so.
 
 use crate::laws::{END, agrees, text, vocabulary};
-use crate::rig::{drafting, generate, global, grammar_over, listen};
+use crate::rig::{Redraw, drafting, generate, grammar_over, listen};
 use lexiform_engine::{
-    Engine, LawChoice, LawTag, Options, Refusal, Request, Sampling, ScriptedModel, Search, Speculation,
-    TypicalAcceptance, Verification, Watched,
+    Engine, Law, LawTag, Request, Sampling, ScriptedModel, Speculation, TypicalAcceptance, Verification,
+    Watched,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,17 +54,15 @@ fn accepts() -> TypicalAcceptance {
 }
 
 fn request(lossy: Option<TypicalAcceptance>, verification: Verification, seed: u64) -> Request {
-    Request {
-        sampling: Sampling::seeded(seed),
-        lossy,
-        speculation: Speculation {
+    Request::new(vec![0], TOKENS)
+        .task(lossy.map_or(Law::Local, Law::Lossy))
+        .sampling(Sampling::seeded(seed))
+        .speculation(Speculation {
             model: true,
             max_draft: DRAFTED,
             verification,
             ..Speculation::none()
-        },
-        ..Request::new(vec![0], TOKENS)
-    }
+        })
 }
 
 /// The tokens that the drafts of one pass lead to, each with its probability: a draft is accepted where it is
@@ -152,10 +150,7 @@ fn without_the_word_the_text_of_a_seed_is_the_one_without_drafts() {
     let engine = engine();
     let mut differ = 0;
     for seed in 0..300 {
-        let plain = Request {
-            speculation: Speculation::none(),
-            ..request(None, Verification::DrawOnce, seed)
-        };
+        let plain = request(None, Verification::DrawOnce, seed).speculation(Speculation::none());
         let plain = generate(&engine, plain);
         let drafted = generate(&engine, request(None, Verification::DrawOnce, seed));
         assert_eq!(plain.tokens(), drafted.tokens());
@@ -176,19 +171,16 @@ fn a_grammar_is_obeyed_and_a_greedy_text_stays_what_it_is() {
     let all = TypicalAcceptance::new(0.0, 0.0).unwrap();
     let mut accepted = 0;
     for seed in 0..50 {
-        let constrained = |lossy| Request {
-            grammar: Some(grammar_over(&vocabulary(), "1[01]{2,4}")),
-            ..request(lossy, Verification::Residual, seed)
+        let constrained = |lossy| {
+            request(lossy, Verification::Residual, seed)
+                .grammar(Some(grammar_over(&vocabulary(), "1[01]{2,4}")))
         };
         let heard = generate(&engine, constrained(Some(all)));
         assert_eq!(heard.outcome().law, LawTag::Lossy);
         let tokens = heard.tokens();
         assert!(tokens[0] == 1 && (3..=5).contains(&tokens.len()), "{tokens:?}");
         accepted += heard.outcome().accepted;
-        let greedy = |lossy| Request {
-            sampling: Sampling::default(),
-            ..constrained(lossy)
-        };
+        let greedy = |lossy| constrained(lossy).sampling(Sampling::default());
         let (with, without) = (
             generate(&engine, greedy(Some(all))),
             generate(&engine, greedy(None)),
@@ -202,51 +194,19 @@ fn a_grammar_is_obeyed_and_a_greedy_text_stays_what_it_is() {
 #[test]
 fn what_needs_a_law_is_refused_with_it() {
     let engine = engine();
-    let base = || Request {
-        grammar: Some(grammar_over(&vocabulary(), "[01]{1,4}")),
-        ..request(Some(accepts()), Verification::Residual, 1)
-    };
-    let refused = |request: Request| match engine.check(&request) {
-        Err(Refusal::Invalid { name, expected, .. }) => {
-            assert!(expected.starts_with("absent"), "{expected}");
-            name
-        }
-        other => panic!("{other:?}"),
+    let base = || {
+        request(Some(accepts()), Verification::Residual, 1)
+            .grammar(Some(grammar_over(&vocabulary(), "[01]{1,4}")))
     };
     assert_eq!(engine.check(&base()), Ok(()));
-    let options = Options::canonical(&[vec![0], vec![1]]).unwrap();
     for request in [
-        Request {
-            law: LawChoice::Asap,
-            ..base()
-        },
-        Request {
-            law: global(9),
-            ..base()
-        },
-        Request {
-            search: Some(Search::BestFirstBeam {
-                width: 2,
-                length_penalty: 0.0,
-            }),
-            ..base()
-        },
-        Request {
-            options: Some(Arc::new(options)),
-            ..base()
-        },
-        Request {
-            best_of: Some(2),
-            ..base()
-        },
-        Request {
-            monitors: vec![Watched {
-                name: "digits".into(),
-                monitor: Arc::new(grammar_over(&vocabulary(), "0+")),
-            }],
-            ..base()
-        },
+        base().best_of(Some(2)),
+        base().monitors(vec![Watched {
+            name: "digits".into(),
+            monitor: Arc::new(grammar_over(&vocabulary(), "0+")),
+        }]),
     ] {
-        assert_eq!(refused(request), "lossy");
+        let refused = engine.check(&request).expect_err("it needs a law");
+        assert_eq!(refused.field(), Some("lossy"));
     }
 }

@@ -4,12 +4,10 @@ use crate::rig::{cycle_script, engine, generate, grammar, letters, wait_until};
 use lexiform_engine::{Request, Sampling, Speculation};
 
 fn request(speculation: Speculation) -> Request {
-    Request {
-        grammar: Some(grammar("(abc )*d")),
-        sampling: Sampling::seeded(1),
-        speculation,
-        ..Request::new(letters("abc abc "), 40)
-    }
+    Request::new(letters("abc abc "), 40)
+        .grammar(Some(grammar("(abc )*d")))
+        .sampling(Sampling::seeded(1))
+        .speculation(speculation)
 }
 
 #[test]

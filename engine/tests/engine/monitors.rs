@@ -4,8 +4,8 @@ use crate::counted::Gate;
 use crate::laws::{agrees, engine, request, shares, text, vocabulary};
 use crate::rig::{generate, grammar_over, listen, wait_until};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Finish, LawChoice, LawTag, Mirostat, MirostatVersion, MonitorProblem,
-    Proposing, Refusal, Request, Resampling, Sampling, Speculation, Watched,
+    Engine, EngineConfig, EngineError, Finish, Law, LawTag, Mirostat, MirostatVersion, MonitorProblem,
+    Reporting, Request, Resampling, Sampling, Speculation, TokenProposal, Watched,
 };
 use lexiform_law::monitor::{Failure, PerText, Written};
 use std::sync::Arc;
@@ -32,11 +32,8 @@ fn no_twins() -> Watched {
 }
 
 /// A request with monitors, whose texts are 000, 100 and 101.
-fn monitored(law: LawChoice, seed: u64) -> Request {
-    Request {
-        monitors: vec![no_twins()],
-        ..request(law, seed)
-    }
+fn monitored(law: Law, seed: u64) -> Request {
+    request(law, seed).monitors(vec![no_twins()])
 }
 
 const LOCAL: [(&str, f64); 3] = [("000", 0.5), ("100", 0.25), ("101", 0.25)];
@@ -44,30 +41,27 @@ const LOCAL: [(&str, f64); 3] = [("000", 0.5), ("100", 0.25), ("101", 0.25)];
 #[test]
 fn the_law_is_that_of_the_model_inside_grammar_and_monitors() {
     let engine = engine(EngineConfig::default());
-    let local = |seed| monitored(LawChoice::Local, seed);
+    let local = |seed| monitored(Law::Local, seed);
     agrees(&shares(&engine, local, COUNT), &LOCAL, COUNT);
     let heard = generate(&engine, local(1));
     let outcome = heard.outcome();
     assert_eq!((outcome.law, outcome.finish), (LawTag::Local, Finish::Stop));
     // A grammar serves as a monitor, and a monitor without a grammar.
     for request in [
-        |seed| Request {
-            monitors: vec![
+        |seed| {
+            request(Law::Local, seed).grammar(None).monitors(vec![
                 no_twins(),
                 Watched {
                     name: "digits".into(),
                     monitor: Arc::new(grammar_over(&vocabulary(), "000|1[01][01]")),
                 },
-            ],
-            grammar: None,
-            ..request(LawChoice::Local, seed)
+            ])
         },
-        |seed| Request {
-            monitors: vec![Watched {
+        |seed| {
+            request(Law::Local, seed).monitors(vec![Watched {
                 name: "digits".into(),
                 monitor: Arc::new(grammar_over(&vocabulary(), "0+|10[01]")),
-            }],
-            ..request(LawChoice::Local, seed)
+            }])
         },
     ] {
         agrees(&shares(&engine, request, COUNT), &LOCAL, COUNT);
@@ -87,16 +81,15 @@ fn drafts_and_company_leave_the_text_of_a_seed() {
     });
     let mut accepted = 0;
     for seed in 0..100 {
-        let plain = monitored(LawChoice::Local, seed);
-        let drafted = Request {
-            speculation: Speculation::all(),
-            reference: vec![1, 0, 1],
-            ..plain.clone()
-        };
+        let plain = monitored(Law::Local, seed);
+        let drafted = plain
+            .clone()
+            .speculation(Speculation::all())
+            .reference(vec![1, 0, 1]);
         let expected = text(&generate(&wide, plain.clone()));
         for engine in [&wide, &narrow] {
             let others: Vec<_> = (0..3)
-                .map(|more| listen(engine, monitored(LawChoice::Local, more)))
+                .map(|more| listen(engine, monitored(Law::Local, more)))
                 .collect();
             let heard = generate(engine, drafted.clone());
             accepted += heard.outcome().accepted;
@@ -111,19 +104,19 @@ fn drafts_and_company_leave_the_text_of_a_seed() {
 #[test]
 fn weights_lead_to_the_law_of_whole_texts() {
     let engine = engine(EngineConfig::default());
-    let smc = |proposal| LawChoice::Smc {
+    let smc = |proposal| Law::Smc {
         particles: 3,
         threshold: 0.5,
         resampling: Resampling::Systematic,
         proposal,
     };
-    for law in [LawChoice::Local, smc(Proposing::Masked), smc(Proposing::Asked)] {
+    for law in [Law::Local, smc(TokenProposal::Masked), smc(TokenProposal::Asked)] {
         let (mut weights, mut of_one) = (Vec::new(), Vec::new());
         for seed in 0..COUNT {
-            let request = Request {
+            let request = monitored(law, seed).reporting(Reporting {
                 weigh_end: true,
-                ..monitored(law, seed)
-            };
+                ..Reporting::default()
+            });
             let heard = generate(&engine, request);
             let weight = heard.outcome().log_weight.expect("a weight").exp();
             weights.push(weight);
@@ -137,27 +130,28 @@ fn weights_lead_to_the_law_of_whole_texts() {
         crate::populations::has_mean(&weights, 0.255, &format!("{law:?}"));
         crate::populations::has_mean(&of_one, 0.125, &format!("{law:?}, 101"));
     }
-    let filtered = Request {
-        sampling: Sampling {
+    let filtered = monitored(Law::Local, 1)
+        .sampling(Sampling {
             top_p: 0.9,
             ..Sampling::seeded(1)
-        },
-        weigh_end: true,
-        ..monitored(LawChoice::Local, 1)
-    };
+        })
+        .reporting(Reporting {
+            weigh_end: true,
+            ..Reporting::default()
+        });
     assert_eq!(generate(&engine, filtered).outcome().log_weight, None);
 }
 
 /// A plain request beside one whose monitor misbehaves.
 fn fails_alone(engine: &Engine, bad: Request) -> EngineError {
     let beside: Vec<_> = (0..4)
-        .map(|seed| listen(engine, request(LawChoice::Local, seed)))
+        .map(|seed| listen(engine, request(Law::Local, seed)))
         .collect();
     let error = generate(engine, bad).failure().cloned().expect("a failure");
     for listener in beside {
         assert_eq!(listener.wait().outcome().finish, Finish::Stop);
     }
-    let after = generate(engine, monitored(LawChoice::Local, 3));
+    let after = generate(engine, monitored(Law::Local, 3));
     assert_eq!(after.outcome().finish, Finish::Stop);
     let stats = wait_until(engine, |stats| stats.blocks_used == 0 && stats.running == 0);
     assert_eq!(stats.panics, 0);
@@ -174,12 +168,8 @@ fn problem(error: EngineError, name: &str) -> MonitorProblem {
 #[test]
 fn a_monitor_that_panics_or_fails_fails_its_request_alone() {
     let engine = engine(EngineConfig::default());
-    let with = |monitor: Watched| Request {
-        monitors: vec![no_twins(), monitor],
-        // To print where a panic came from may take a while.
-        monitor_time: Duration::from_secs(60),
-        ..request(LawChoice::Local, 1)
-    };
+    let with = |monitor: Watched| // To print where a panic came from may take a while.
+        request(Law::Local, 1).monitors(vec![no_twins(), monitor]).monitor_time(Duration::from_secs(60));
     let panics = watched("panics", |written| match written {
         Written::Prefix(text) if text.len() > 1 => panic!("no idea of {} bytes", text.len()),
         _ => Ok(true),
@@ -208,12 +198,8 @@ fn a_slow_monitor_fails_its_request_alone() {
         Ok(true)
     });
     let allowed = Duration::from_millis(100);
-    let request = Request {
-        // It is alone: on a busy machine, a quick one beside it may be the late one.
-        monitors: vec![slow],
-        monitor_time: allowed,
-        ..request(LawChoice::Local, 1)
-    };
+    let request = // It is alone: on a busy machine, a quick one beside it may be the late one.
+        request(Law::Local, 1).monitors(vec![slow]).monitor_time(allowed);
     let found = problem(fails_alone(&engine, request), "slow");
     assert_eq!(found, MonitorProblem::Slow { allowed });
     gate.open(u64::MAX);
@@ -232,11 +218,8 @@ fn a_late_answer_is_as_good() {
         })
     };
     for seed in 0..6 {
-        let request = Request {
-            monitors: vec![late()],
-            ..request(LawChoice::Local, seed)
-        };
-        let expected = text(&generate(&engine, monitored(LawChoice::Local, seed)));
+        let request = request(Law::Local, seed).monitors(vec![late()]);
+        let expected = text(&generate(&engine, monitored(Law::Local, seed)));
         assert_eq!(text(&generate(&engine, request)), expected, "{seed}");
     }
 }
@@ -252,21 +235,21 @@ fn where_nothing_is_allowed_the_monitor_is_named() {
             Written::Whole(_) => Ok(true),
         })
     };
-    let request = |law| Request {
-        grammar: Some(grammar_over(&vocabulary(), "1[01][01]")),
-        monitors: vec![ends("ends in 0", b'0'), ends("ends in 1", b'1')],
-        ..request(law, 1)
+    let request = |law| {
+        request(law, 1)
+            .grammar(Some(grammar_over(&vocabulary(), "1[01][01]")))
+            .monitors(vec![ends("ends in 0", b'0'), ends("ends in 1", b'1')])
     };
     // Whose no was the last depends on which token was drawn first.
-    let EngineError::Monitor { monitor, problem } = fails_alone(&engine, request(LawChoice::Local)) else {
+    let EngineError::Monitor { monitor, problem } = fails_alone(&engine, request(Law::Local)) else {
         panic!("another failure");
     };
     assert_eq!(problem, MonitorProblem::Refused { generated: 2 });
     assert!(["ends in 0", "ends in 1"].contains(&&*monitor), "{monitor}");
     // For particles this is a text without weight, as a dead end is.
-    let sir = LawChoice::Sir {
+    let sir = Law::Sir {
         candidates: 3,
-        proposal: Proposing::Masked,
+        proposal: TokenProposal::Masked,
     };
     let heard = generate(&engine, request(sir));
     assert!(
@@ -278,37 +261,34 @@ fn where_nothing_is_allowed_the_monitor_is_named() {
 #[test]
 fn laws_that_need_masks_have_no_monitors() {
     let engine = engine(EngineConfig::default());
-    let twisted = LawChoice::Sir {
+    let twisted = Law::Sir {
         candidates: 3,
-        proposal: Proposing::Twisted,
+        proposal: TokenProposal::Twisted,
     };
-    for law in [crate::rig::global(3), LawChoice::Asap, twisted] {
+    for law in [
+        crate::rig::global(3),
+        Law::Asap {
+            share_attempts: false,
+        },
+        twisted,
+    ] {
         let refused = engine.check(&monitored(law, 1));
         assert!(
-            matches!(refused, Err(Refusal::Invalid { name: "monitors", .. })),
+            matches!(&refused, Err(refusal) if refusal.field() == Some("monitors")),
             "{law:?}: {refused:?}"
         );
     }
-    let mirostat = Request {
-        sampling: Sampling {
-            mirostat: Some(Mirostat {
-                version: MirostatVersion::Two,
-                tau: 5.0,
-                eta: 0.1,
-            }),
-            ..Sampling::seeded(1)
-        },
-        ..monitored(LawChoice::Local, 1)
-    };
+    let mirostat = monitored(Law::Local, 1).sampling(Sampling {
+        mirostat: Some(Mirostat {
+            version: MirostatVersion::Two,
+            tau: 5.0,
+            eta: 0.1,
+        }),
+        ..Sampling::seeded(1)
+    });
     let refused = engine.check(&mirostat);
     assert!(
-        matches!(
-            refused,
-            Err(Refusal::Invalid {
-                name: "mirostat_mode",
-                ..
-            })
-        ),
+        matches!(&refused, Err(refusal) if refusal.field() == Some("mirostat_mode")),
         "{refused:?}"
     );
 }

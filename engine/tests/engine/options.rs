@@ -5,8 +5,8 @@ use crate::rig::{
     EOS, WIDTH, drafting, engine, generate, grammar, letters, start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Finish, LawChoice, Options, OptionsError, Outcome, Refusal, Request,
-    Sampling, Weighed,
+    Engine, EngineConfig, Event, Finish, Mirostat, MirostatVersion, Options, OptionsError, Outcome,
+    Reporting, Request, Sampling, Task, Weigh, Weighed,
 };
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ fn canonical(texts: &[&str]) -> Options {
 }
 
 fn request(options: Options) -> Request {
-    Request {
-        max_tokens: options.longest() + 1,
-        options: Some(Arc::new(options)),
-        sampling: Sampling::seeded(1),
-        ..Request::new(letters("the quick"), 1)
-    }
+    Request::new(letters("the quick"), options.longest() + 1)
+        .task(Weigh {
+            options: Arc::new(options),
+            likeliest: None,
+        })
+        .sampling(Sampling::seeded(1))
 }
 
 fn weigh(engine: &Engine, request: Request) -> (Vec<Weighed>, Outcome) {
@@ -95,10 +95,10 @@ fn an_option_has_the_probability_that_it_has_alone() {
         };
         let engine = start(hole_is_nothing, config);
         for weigh_end in [false, true] {
-            let request = Request {
+            let request = request(canonical(&texts)).reporting(Reporting {
                 weigh_end,
-                ..request(canonical(&texts))
-            };
+                ..Reporting::default()
+            });
             let (weighed, outcome) = weigh(&engine, request);
             assert_eq!(outcome.prompt_tokens, 9);
             assert_eq!(outcome.completion_tokens, canonical(&texts).tokens());
@@ -144,10 +144,7 @@ fn shares_are_of_what_the_grammar_allows() {
     let texts = ["ab", "ac", "b", "bq", "zz", "a"];
     // The first letter is a or b, the second b, c or q; nothing else, and no longer tokens.
     let of_places: [&[u32]; 2] = [&letters("ab"), &letters("bcq")];
-    let request = Request {
-        grammar: Some(grammar("[ab][bcq]")),
-        ..request(canonical(&texts))
-    };
+    let request = request(canonical(&texts)).grammar(Some(grammar("[ab][bcq]")));
     let (weighed, _) = weigh(&engine, request);
     let longer = vocabulary().token_of(b"ab").expect("a token");
     for (text, weighed) in texts.iter().zip(&weighed) {
@@ -187,21 +184,16 @@ fn what_is_told_is_what_would_be_drawn() {
         ..Sampling::seeded(4)
     };
     // What is drawn says its own probability; the same text as an option has the same.
-    let drawn = Request {
-        sampling: sampling.clone(),
-        ignore_eos: true,
-        ..Request::new(letters("the quick"), 12)
-    };
+    let drawn = Request::new(letters("the quick"), 12)
+        .sampling(sampling.clone())
+        .ignore_eos(true);
     let heard = generate(&engine, drawn);
     let (tokens, expected) = (heard.tokens(), heard.outcome().log_probability);
     assert!(!tokens.contains(&EOS) && tokens.len() == 12);
     let others: Vec<Vec<u32>> = (1..=12).map(|end| tokens[..end].to_vec()).collect();
     let (weighed, _) = weigh(
         &engine,
-        Request {
-            sampling,
-            ..request(Options::canonical(&others).expect("twelve"))
-        },
+        request(Options::canonical(&others).expect("twelve")).sampling(sampling),
     );
     near(weighed[11].log_probability, expected, "all twelve");
     for (event, pair) in heard.events[1..].iter().zip(weighed.windows(2)) {
@@ -218,10 +210,10 @@ fn all_tokenisations_of_a_text_are_summed() {
     let (prompt, vocabulary) = (letters("the quick"), vocabulary());
     let texts = ["the", "abc", "abcabc", "q", "quick", "thethe x", ""];
     let options = Options::all_tokenisations(&texts, &vocabulary).expect("short texts");
-    let request = Request {
+    let request = request(options).reporting(Reporting {
         weigh_end: true,
-        ..request(options)
-    };
+        ..Reporting::default()
+    });
     let (weighed, _) = weigh(&engine, request);
     let script = |prefix: &[u32]| {
         let mut row = wordy_script(prefix);
@@ -291,19 +283,16 @@ fn the_likeliest_spans_of_a_text_are_found_without_weighing_all() {
                 ..drafting()
             };
             let engine = start(script, config);
-            let all = Request {
+            let all = request(Options::canonical(&sequences).expect("spans")).reporting(Reporting {
                 weigh_end: true,
-                ..request(Options::canonical(&sequences).expect("spans"))
-            };
+                ..Reporting::default()
+            });
             let (mut weighed, _) = weigh(&engine, all.clone());
             weighed.sort_by(|one, other| other.log_probability.total_cmp(&one.log_probability));
             let steps = wait_until(&engine, |stats| stats.requests == 1 && stats.running == 0).steps;
             for (done, count) in [(2, 1), (3, 5)] {
                 let before = engine.stats().steps;
-                let few = Request {
-                    likeliest_options: Some(count),
-                    ..all.clone()
-                };
+                let few = likeliest(all.clone(), count);
                 let (found, outcome) = weigh(&engine, few);
                 assert_eq!(found.len(), count);
                 for (found, expected) in found.iter().zip(&weighed) {
@@ -323,39 +312,37 @@ fn the_likeliest_spans_of_a_text_are_found_without_weighing_all() {
     }
 }
 
+/// Wants this number of the likeliest alone.
+fn likeliest(mut request: Request, count: usize) -> Request {
+    let Task::Weigh(weigh) = &mut request.task else {
+        panic!("nothing is weighed");
+    };
+    weigh.likeliest = Some(count);
+    request
+}
+
 #[test]
 fn what_means_nothing_with_options_is_refused() {
     let engine = engine(wordy_script);
     let good = request(canonical(&["abc"]));
-    let refused = |request: Request, field: &str| match engine.check(&request) {
-        Err(Refusal::Invalid { name, .. }) => assert_eq!(name, field),
-        other => panic!("{field}: {other:?}"),
+    let refused = |request: Request, field: &str| {
+        let refused = engine.check(&request).expect_err(field);
+        assert_eq!(refused.field(), Some(field));
     };
     assert_eq!(engine.check(&good), Ok(()));
-    let wrong = |change: fn(&mut Request)| {
-        let mut request = good.clone();
-        change(&mut request);
-        request
-    };
-    refused(wrong(|request| request.samples = 2), "samples");
-    refused(wrong(|request| request.best_of = Some(2)), "samples");
-    refused(wrong(|request| request.max_tokens = 2), "max_tokens");
-    refused(wrong(|request| request.law = LawChoice::Asap), "law");
-    refused(
-        wrong(|request| request.likeliest_options = Some(0)),
-        "likeliest_options",
-    );
+    let mut short = good.clone();
+    short.limits.max_tokens = 2;
+    refused(short, "max_tokens");
+    let mut steered = good.clone();
+    steered.sampling.mirostat = Some(Mirostat {
+        version: MirostatVersion::Two,
+        tau: 5.0,
+        eta: 0.1,
+    });
+    refused(steered, "mirostat_mode");
+    refused(likeliest(good, 0), "likeliest");
     let several = Options::all_tokenisations(&["abc"], &vocabulary()).expect("a short text");
-    let several = Request {
-        likeliest_options: Some(1),
-        ..request(several)
-    };
-    refused(several, "likeliest_options");
-    let nothing = Request {
-        likeliest_options: Some(1),
-        ..Request::new(vec![1], 1)
-    };
-    refused(nothing, "likeliest_options");
+    refused(likeliest(request(several), 1), "likeliest");
     let with_end = Options::canonical(&[vec![1, EOS]]).expect("one");
     refused(request(with_end), "options");
     let unknown = Options::canonical(&[vec![WIDTH as u32]]).expect("one");

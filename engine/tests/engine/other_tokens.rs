@@ -110,14 +110,14 @@ fn the_text_of_a_seed_is_the_one_without_drafts() {
     ] {
         for seed in 0..6 {
             for temperature in [0.0, 0.3, 1.0] {
-                let request = |speculation| Request {
-                    grammar: pattern.map(grammar),
-                    sampling: Sampling {
-                        temperature,
-                        ..Sampling::seeded(seed)
-                    },
-                    speculation,
-                    ..Request::new(letters("abc ab"), 25)
+                let request = |speculation| {
+                    Request::new(letters("abc ab"), 25)
+                        .grammar(pattern.map(grammar))
+                        .sampling(Sampling {
+                            temperature,
+                            ..Sampling::seeded(seed)
+                        })
+                        .speculation(speculation)
                 };
                 let without = generate(&plain, request(Speculation::none()));
                 let by_text = (temperature == 0.0).then_some(model(Verification::Residual));
@@ -156,21 +156,15 @@ fn what_both_would_write_is_written_in_few_passes() {
     ] {
         let other = with_other_tokens(phrase_script, phrase_draft, config).unwrap();
         for pattern in [None, Some("the [a-z ]*")] {
-            let request = Request {
-                grammar: pattern.map(grammar),
-                speculation: Speculation {
+            let request = Request::new(letters(&PHRASE[..1]), 60)
+                .grammar(pattern.map(grammar))
+                .speculation(Speculation {
                     max_draft: 3,
                     ..model(Verification::Residual)
-                },
-                ..Request::new(letters(&PHRASE[..1]), 60)
-            };
+                });
             let request = match pattern {
                 // The answer begins with what the grammar does.
-                Some(_) => Request {
-                    prompt: letters("t"),
-                    grammar: pattern.map(|_| grammar("he [a-z ]*")),
-                    ..request
-                },
+                Some(_) => request.grammar(pattern.map(|_| grammar("he [a-z ]*"))),
                 None => request,
             };
             let heard = generate(&other, request);
@@ -198,13 +192,13 @@ fn a_crowd_changes_no_text() {
     };
     let plain = start(wordy_script, drafting());
     let other = with_other_tokens(wordy_script, wordy_draft, config).unwrap();
-    let request = |seed, speculation| Request {
-        sampling: Sampling {
-            temperature: 0.5,
-            ..Sampling::seeded(seed)
-        },
-        speculation,
-        ..Request::new(letters("abc ab"), 20)
+    let request = |seed, speculation| {
+        Request::new(letters("abc ab"), 20)
+            .sampling(Sampling {
+                temperature: 0.5,
+                ..Sampling::seeded(seed)
+            })
+            .speculation(speculation)
     };
     let listeners = (0..20).map(|seed| {
         let request = request(seed, model(Verification::DrawOnce));
@@ -235,17 +229,15 @@ fn a_vocabulary_that_is_the_same_is_taken_for_that() {
     let model = Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script));
     let tokeniser = Arc::new(LongestMatch(vocabulary()));
     let engine = Engine::start_with_tokeniser(model, Some(assistant), vocabulary(), tokeniser, drafting());
-    let request = Request {
-        sampling: Sampling::seeded(3),
-        ignore_eos: true,
-        speculation: Speculation {
+    let request = Request::new(letters("ab"), 40)
+        .sampling(Sampling::seeded(3))
+        .speculation(Speculation {
             model: true,
             max_draft: 4,
             verification: Verification::DrawOnce,
             ..Speculation::none()
-        },
-        ..Request::new(letters("ab"), 40)
-    };
+        })
+        .ignore_eos(true);
     let outcome = generate(&engine.unwrap(), request).outcome().clone();
     // At this temperature nobody guesses without the numbers.
     assert_eq!(outcome.accepted, outcome.drafted);

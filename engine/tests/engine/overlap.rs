@@ -4,11 +4,11 @@
 use crate::branches;
 use crate::device::{Device, Fault, Log, Manner};
 use crate::rig::{
-    EOS, Heard, PATIENCE, WIDTH, generate, grammar, letters, listen, phrase_script, start, vocabulary,
-    wait_until, wordy_script,
+    EOS, Heard, PATIENCE, Redraw, WIDTH, generate, grammar, letters, listen, phrase_script, start,
+    vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Finish, MaskHook, Request, Sampling, ScriptedModel,
+    Engine, EngineConfig, EngineError, Event, Finish, MaskHook, Reporting, Request, Sampling, ScriptedModel,
     Speculation, Verification,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,11 +46,9 @@ fn by(
 }
 
 fn plain(seed: u64, tokens: usize) -> Request {
-    Request {
-        ignore_eos: true,
-        sampling: Sampling::seeded(seed),
-        ..Request::new(letters("ab cd"), tokens)
-    }
+    Request::new(letters("ab cd"), tokens)
+        .sampling(Sampling::seeded(seed))
+        .ignore_eos(true)
 }
 
 /// The tokens that were told, and how the text ended.
@@ -79,21 +77,22 @@ fn request(number: u64) -> Request {
         },
         _ => Speculation::none(),
     };
-    Request {
-        grammar: (number % 3 == 1).then(|| grammar(grammars[number as usize / 3 % 2])),
-        sampling: Sampling {
-            temperature: [1.0, 0.7, 1.5, 0.0][number as usize % 4],
-            top_p: if number % 11 == 5 { 0.8 } else { 1.0 },
-            ..Sampling::seeded(number)
-        },
-        ignore_eos: number % 4 == 2,
+    Request::new(
+        letters(["ab cd", "the quick", "abab cd ab"][number as usize % 3]),
+        1 + (number as usize * 13) % 60,
+    )
+    .grammar((number % 3 == 1).then(|| grammar(grammars[number as usize / 3 % 2])))
+    .sampling(Sampling {
+        temperature: [1.0, 0.7, 1.5, 0.0][number as usize % 4],
+        top_p: if number % 11 == 5 { 0.8 } else { 1.0 },
+        ..Sampling::seeded(number)
+    })
+    .speculation(speculation)
+    .ignore_eos(number % 4 == 2)
+    .reporting(Reporting {
         logprobs: (number % 7 == 2).then_some(0),
-        speculation,
-        ..Request::new(
-            letters(["ab cd", "the quick", "abab cd ab"][number as usize % 3]),
-            1 + (number as usize * 13) % 60,
-        )
-    }
+        ..Reporting::default()
+    })
 }
 
 const REQUESTS: u64 = 48;
@@ -135,10 +134,7 @@ fn every_pass_of_a_plain_text_but_the_first_is_begun_ahead() {
 #[test]
 fn a_text_that_ends_by_itself_has_one_pass_too_many() {
     let (engine, log) = by(phrase_script, Manner::default(), config(), None);
-    let request = Request {
-        sampling: Sampling::seeded(3),
-        ..Request::new(letters("the quick brown fox jumps over"), 40)
-    };
+    let request = Request::new(letters("the quick brown fox jumps over"), 40).sampling(Sampling::seeded(3));
     let waited = generate(&start(phrase_script, config()), request.clone());
     let heard = generate(&engine, request);
     assert_eq!(told(&heard), told(&waited));
@@ -155,10 +151,7 @@ fn a_text_that_ends_by_itself_has_one_pass_too_many() {
 #[test]
 fn several_plain_texts_go_on_together() {
     let (engine, log) = over(Manner::default(), config());
-    let request = Request {
-        samples: 6,
-        ..plain(7, 40)
-    };
+    let request = plain(7, 40).answers(6);
     let heard = branches::answers(&engine, request.clone());
     let waited = branches::answers(&start(wordy_script, config()), request);
     for (one, other) in heard.iter().zip(&waited) {
@@ -254,19 +247,14 @@ fn what_a_useless_row_wrote_is_never_read() {
     let mut found = 0;
     for seed in 0..24 {
         let sampling = Sampling::seeded(seed);
-        let first = Request {
-            sampling: sampling.clone(),
-            ..Request::new(letters("ab"), 30)
-        };
+        let first = Request::new(letters("ab"), 30).sampling(sampling.clone());
         let heard = generate(&engine, first);
         // Once more behind its end, and behind what it had written.
         for tail in [vec![EOS, 5], vec![7], vec![3], vec![EOS]] {
             let prompt = [letters("ab"), heard.tokens(), tail].concat();
-            let next = Request {
-                sampling: sampling.clone(),
-                ignore_eos: true,
-                ..Request::new(prompt, 6)
-            };
+            let next = Request::new(prompt, 6)
+                .sampling(sampling.clone())
+                .ignore_eos(true);
             let alone = generate(&start(wordy_script, config()), next.clone());
             let heard = generate(&engine, next);
             assert_eq!(told(&heard), told(&alone), "seed {seed}");
@@ -298,11 +286,9 @@ fn a_pass_is_under_way_while_the_host_works() {
     };
     let (engine, log) = by(wordy_script, slow, config(), Some(hook));
     *seen.lock().unwrap() = Some(log.clone());
-    let request = Request {
-        grammar: Some(grammar("[a-z ]{60}")),
-        sampling: Sampling::seeded(4),
-        ..Request::new(letters("ab"), 64)
-    };
+    let request = Request::new(letters("ab"), 64)
+        .grammar(Some(grammar("[a-z ]{60}")))
+        .sampling(Sampling::seeded(4));
     let (sender, events) = channel();
     let heard_by = log.clone();
     let sink = move |event: Event| sender.send((event, heard_by.under_way())).is_ok();
@@ -322,11 +308,7 @@ fn a_pass_is_under_way_while_the_host_works() {
 
 /// All samples of one request, whose passes are the same in both loops.
 fn samples() -> Request {
-    Request {
-        ignore_eos: false,
-        samples: 4,
-        ..plain(2, 24)
-    }
+    plain(2, 24).answers(4).ignore_eos(false)
 }
 
 fn heard_with(fault: Fault, overlaps: bool) -> (Vec<Told>, Arc<Log>) {
@@ -424,10 +406,7 @@ fn a_panic_in_a_mask_ends_its_answer_alone() {
             config(),
             Some(hook),
         );
-        let request = Request {
-            grammar: Some(grammar("[a-z ]{40}")),
-            ..plain(3, 48)
-        };
+        let request = plain(3, 48).grammar(Some(grammar("[a-z ]{40}")));
         let heard = generate(&engine, request);
         let other = generate(&engine, plain(5, 9));
         is_empty(&engine);
@@ -493,10 +472,7 @@ fn a_deadline_ends_a_text_whose_next_pass_is_under_way() {
         },
         config(),
     );
-    let late = Request {
-        deadline: Some(Instant::now() + Duration::from_millis(40)),
-        ..plain(1, 900)
-    };
+    let late = plain(1, 900).deadline(Some(Instant::now() + Duration::from_millis(40)));
     let (late, other) = (listen(&engine, late), listen(&engine, plain(2, 40)));
     let late = late.wait();
     assert!(
@@ -558,10 +534,7 @@ fn who_has_to_be_looked_at_misses_a_pass_and_no_more() {
         ..Manner::default()
     };
     let (engine, log) = over(manner, config());
-    let request = Request {
-        samples: 2,
-        ..plain(4, 42)
-    };
+    let request = plain(4, 42).answers(2);
     let found = branches::answers(&engine, request);
     assert!(found.iter().all(|heard| heard.tokens().len() == 42));
     // The first token of one is looked at, and fed again: that of the prompt, 42 passes, and one more or two.
@@ -573,17 +546,15 @@ fn who_has_to_be_looked_at_misses_a_pass_and_no_more() {
 /// What is fed as drafts is never known without the last token; texts that have none for a while go ahead.
 #[test]
 fn texts_with_drafts_wait_for_them() {
-    let drafting = Request {
-        speculation: Speculation {
+    let drafting = plain(1, 240)
+        .grammar(Some(grammar(
+            "(the quick ){6}[a-z]{30}(abc the lazy dog ){3}[a-z]{30}fox",
+        )))
+        .speculation(Speculation {
             forced: true,
             max_draft: 8,
             ..Speculation::none()
-        },
-        grammar: Some(grammar(
-            "(the quick ){6}[a-z]{30}(abc the lazy dog ){3}[a-z]{30}fox",
-        )),
-        ..plain(1, 240)
-    };
+        });
     let (engine, log) = over(
         Manner::default(),
         EngineConfig {

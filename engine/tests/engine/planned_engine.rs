@@ -6,11 +6,11 @@ use crate::launcher::Asked;
 use crate::laws::agrees;
 use crate::memory::Chance;
 use crate::planned::{Runner, counted, llama, options};
-use crate::rig::{Heard, Listener, drafting, generate, grammar_over, listen, wait_until};
+use crate::rig::{Heard, Listener, Redraw, drafting, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
 use lexiform_engine::{
-    Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, LawChoice, LawTag, LoadOptions,
-    Logits, Model, Request, Sampling, SlotMoves, Speculation,
+    Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, Law, LawTag, LoadOptions, Logits,
+    Model, Request, Sampling, SlotMoves, Speculation,
 };
 use lexiform_law::{Distribution, Drawn, Row as _};
 use std::collections::BTreeMap;
@@ -109,11 +109,9 @@ fn config() -> EngineConfig {
 }
 
 fn request(prompt: &[u32], seed: u64, tokens: usize) -> Request {
-    Request {
-        ignore_eos: true,
-        sampling: Sampling::seeded(seed),
-        ..Request::new(prompt.to_vec(), tokens)
-    }
+    Request::new(prompt.to_vec(), tokens)
+        .sampling(Sampling::seeded(seed))
+        .ignore_eos(true)
 }
 
 fn prompt(seed: u64, len: usize) -> Vec<u32> {
@@ -184,14 +182,12 @@ fn drafted_texts_are_those_of_the_model(runner: Runner) {
     let mut bench = Bench::new(runner, config());
     let reference = prompt(3, 20);
     for seed in 0..6 {
-        let mut request = Request {
-            speculation: Speculation::all(),
-            reference: reference.clone(),
-            ..request(&prompt(seed, 18), seed, 40)
-        };
+        let mut request = request(&prompt(seed, 18), seed, 40)
+            .speculation(Speculation::all())
+            .reference(reference.clone());
         request.sampling.temperature = if seed % 3 == 2 { 0.0 } else { 1.0 };
         let heard = generate(&bench.engine, request.clone());
-        bench.hold(&request.prompt, &heard, &format!("seed {seed}"));
+        bench.hold(&request.prompt.tokens, &heard, &format!("seed {seed}"));
     }
     let stats = wait_until(&bench.engine, |stats| stats.running == 0);
     assert!(stats.accepted > 30 && stats.drafted > stats.accepted, "{stats:?}");
@@ -218,15 +214,12 @@ fn forks_and_preempted_texts_are_those_of_the_model(runner: Runner) {
     for (seed, (prompt, heard)) in prompts.iter().zip(&heard).enumerate() {
         bench.hold(prompt, heard, &format!("seed {seed}"));
     }
-    let samples = Request {
-        samples: 4,
-        ..request(&prompt(9, 21), 9, 20)
-    };
+    let samples = request(&prompt(9, 21), 9, 20).answers(4);
     for (number, heard) in crate::branches::answers(&bench.engine, samples.clone())
         .iter()
         .enumerate()
     {
-        bench.hold(&samples.prompt, heard, &format!("sample {number}"));
+        bench.hold(&samples.prompt.tokens, heard, &format!("sample {number}"));
     }
     let stats = wait_until(&bench.engine, |stats| stats.running == 0);
     assert!(stats.preemptions > 0 && stats.blocks_used == 0, "{stats:?}");
@@ -259,13 +252,11 @@ fn asking(number: u64) -> Request {
         },
         _ => Speculation::none(),
     };
-    Request {
-        grammar: (number % 4 == 2).then(|| grammar_over(&vocabulary(), "[A-Z]{9,20}")),
-        law: LawChoice::Local,
-        sampling,
-        speculation,
-        ..request(&prompt(number % 5, 9), number, 16)
-    }
+    request(&prompt(number % 5, 9), number, 16)
+        .law(Law::Local)
+        .grammar((number % 4 == 2).then(|| grammar_over(&vocabulary(), "[A-Z]{9,20}")))
+        .sampling(sampling)
+        .speculation(speculation)
 }
 
 /// What is asked of rows that stay on the device, and of the same rows in memory: the same tokens, with the
@@ -420,12 +411,12 @@ fn answers_follow_their_law(runner: Runner) {
     let grammar = grammar_over(&vocabulary(), PATTERN);
     for speculation in [Speculation::none(), Speculation::all()] {
         let mut shares = BTreeMap::new();
-        let request = |seed| Request {
-            grammar: Some(grammar.clone()),
-            sampling: Sampling::seeded(seed),
-            law: LawChoice::Local,
-            speculation,
-            ..Request::new(PROMPT.to_vec(), 8)
+        let request = |seed| {
+            Request::new(PROMPT.to_vec(), 8)
+                .task(Law::Local)
+                .grammar(Some(grammar.clone()))
+                .sampling(Sampling::seeded(seed))
+                .speculation(speculation)
         };
         for seeds in (0..COUNT).collect::<Vec<_>>().chunks(60) {
             let listeners: Vec<Listener> = seeds

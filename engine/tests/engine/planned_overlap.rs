@@ -285,16 +285,15 @@ fn request(number: u64) -> Request {
     let prompt = (0..3 + number as usize)
         .map(|_| chance.below(VOCAB) as u32)
         .collect();
-    Request {
-        ignore_eos: number.is_multiple_of(2),
-        grammar: (!number.is_multiple_of(3))
-            .then(|| grammar_over(&vocabulary(), "[ABC]{4}[D-H]{10}|[D-K]{14}")),
-        sampling: Sampling {
+    Request::new(prompt, 20 + number as usize * 5 % 17)
+        .grammar(
+            (!number.is_multiple_of(3)).then(|| grammar_over(&vocabulary(), "[ABC]{4}[D-H]{10}|[D-K]{14}")),
+        )
+        .sampling(Sampling {
             temperature: [1.0, 0.7, 1e-4][number as usize % 3],
             ..Sampling::seeded(number)
-        },
-        ..Request::new(prompt, 20 + number as usize * 5 % 17)
-    }
+        })
+        .ignore_eos(number.is_multiple_of(2))
 }
 
 fn told(heard: &Heard) -> (Vec<Event>, Finish, f64) {
@@ -341,11 +340,7 @@ fn a_launcher_that_fails_under_an_overlap_is_given_up() {
     if !Runner::Processor.is_there(name) {
         return;
     }
-    let plain = Request {
-        ignore_eos: true,
-        max_tokens: 9,
-        ..request(0)
-    };
+    let plain = request(0).ignore_eos(true).max_tokens(9);
     let mut lost = 0;
     for after in 0..24 {
         let (engine, asked) = engine(Runner::Processor, true, 50);

@@ -19,15 +19,13 @@ fn config(policy: Drafting) -> EngineConfig {
 }
 
 fn request(pattern: Option<&str>, seed: u64, speculation: Speculation) -> Request {
-    Request {
-        grammar: pattern.map(grammar),
-        sampling: Sampling {
+    Request::new(letters("the the "), 30)
+        .grammar(pattern.map(grammar))
+        .sampling(Sampling {
             temperature: 0.7,
             ..Sampling::seeded(seed)
-        },
-        speculation,
-        ..Request::new(letters("the the "), 30)
-    }
+        })
+        .speculation(speculation)
 }
 
 #[test]
@@ -88,11 +86,9 @@ fn svip_ends_drafts_where_the_draft_model_is_unsure() {
             verification: Verification::DrawOnce,
             ..Speculation::none()
         };
-        let request = Request {
-            sampling: Sampling::seeded(1),
-            speculation,
-            ..Request::new(letters("x"), 40)
-        };
+        let request = Request::new(letters("x"), 40)
+            .sampling(Sampling::seeded(1))
+            .speculation(speculation);
         let heard = generate(&engine, request);
         let stats = wait_until(&engine, |stats| stats.running == 0 && stats.generated >= 40);
         heard.outcome().drafted as f64 / stats.steps as f64
@@ -130,15 +126,13 @@ fn bandits_leave_out_sources_that_lose() {
         };
         let mut drafted = 0;
         for seed in 0..6 {
-            let request = Request {
-                sampling: Sampling {
+            let request = Request::new(letters("the "), 400)
+                .sampling(Sampling {
                     temperature: 0.1,
                     ..Sampling::seeded(seed)
-                },
-                ignore_eos: true,
-                speculation,
-                ..Request::new(letters("the "), 400)
-            };
+                })
+                .speculation(speculation)
+                .ignore_eos(true);
             drafted += generate(&engine, request).outcome().drafted;
         }
         drafted

@@ -1,10 +1,10 @@
 //! Laws that draw several texts for an answer: particles, chains, and texts that teach the next.
 
 use crate::laws::{agrees, engine, request, shares, text};
-use crate::rig::{generate, listen, wait_until};
+use crate::rig::{Redraw, generate, listen, wait_until};
 use lexiform_engine::{
-    Cuts, Diagnostics, EngineConfig, EngineError, Event, Finish, LawChoice, LawTag, MaskHook, OnBudget,
-    Proposing, Refusal, Request, Resampling, Sampling, Sink,
+    Cuts, Diagnostics, EngineConfig, EngineError, Event, Finish, Law, LawTag, MaskHook, OnBudget, Resampling,
+    Sampling, Sink, TokenProposal,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,37 +14,37 @@ const COUNT: u64 = 2000;
 /// The probability that the model writes a text of the grammar.
 const Z: f64 = 0.505;
 
-fn smc(particles: usize) -> LawChoice {
-    LawChoice::Smc {
+fn smc(particles: usize) -> Law {
+    Law::Smc {
         particles,
         threshold: 0.5,
         resampling: Resampling::Systematic,
-        proposal: Proposing::Masked,
+        proposal: TokenProposal::Masked,
     }
 }
 
-fn sir(candidates: usize) -> LawChoice {
-    LawChoice::Sir {
+fn sir(candidates: usize) -> Law {
+    Law::Sir {
         candidates,
-        proposal: Proposing::Masked,
+        proposal: TokenProposal::Masked,
     }
 }
 
 /// The same law with another proposal.
-fn proposing(law: LawChoice, proposal: Proposing) -> LawChoice {
+fn proposing(law: Law, proposal: TokenProposal) -> Law {
     match law {
-        LawChoice::Smc {
+        Law::Smc {
             particles,
             threshold,
             resampling,
             ..
-        } => LawChoice::Smc {
+        } => Law::Smc {
             particles,
             threshold,
             resampling,
             proposal,
         },
-        LawChoice::Sir { candidates, .. } => LawChoice::Sir { candidates, proposal },
+        Law::Sir { candidates, .. } => Law::Sir { candidates, proposal },
         other => other,
     }
 }
@@ -61,15 +61,19 @@ pub(crate) fn has_mean(numbers: &[f64], expected: f64, what: &str) {
     );
 }
 
-fn mcmc(steps: u32, cuts: Cuts) -> LawChoice {
-    LawChoice::Mcmc { steps, cuts }
+fn mcmc(steps: u32, cuts: Cuts) -> Law {
+    Law::Mcmc { steps, cuts }
 }
 
 /// The estimate of `Z` has that mean, and weighted by it each text its probability, with every proposal.
 #[test]
 fn particles_are_properly_weighted() {
     for law in [smc(4), sir(3)] {
-        for proposal in [Proposing::Masked, Proposing::Asked, Proposing::Twisted] {
+        for proposal in [
+            TokenProposal::Masked,
+            TokenProposal::Asked,
+            TokenProposal::Twisted,
+        ] {
             let law = proposing(law, proposal);
             let engine = engine(EngineConfig::default());
             let (mut weights, mut of_rare, mut of_all) = (Vec::new(), Vec::new(), Vec::new());
@@ -109,11 +113,11 @@ fn who_is_asked_computes_no_mask() {
     };
     let law = |proposal| proposing(smc(4), proposal);
     for seed in 0..20 {
-        let heard = generate(&counted, request(law(Proposing::Asked), seed));
+        let heard = generate(&counted, request(law(TokenProposal::Asked), seed));
         assert_eq!(heard.outcome().finish, Finish::Stop);
     }
     assert_eq!(masks.load(Ordering::Relaxed), 0);
-    generate(&counted, request(law(Proposing::Masked), 1));
+    generate(&counted, request(law(TokenProposal::Masked), 1));
     assert!(masks.load(Ordering::Relaxed) > 0);
 }
 
@@ -128,7 +132,7 @@ fn a_twist_makes_estimates_vary_less() {
         };
         (0..400).map(|seed| (weight(seed) - Z).powi(2)).sum::<f64>() / 400.0
     };
-    let (masked, twisted) = (spread(Proposing::Masked), spread(Proposing::Twisted));
+    let (masked, twisted) = (spread(TokenProposal::Masked), spread(TokenProposal::Twisted));
     assert!(twisted < 0.9 * masked, "{twisted} {masked}");
 }
 
@@ -162,7 +166,7 @@ fn an_answer_has_the_texts_that_it_was_drawn_from() {
         assert!(whole.filter(is_it).count() > 0);
     }
     assert!(
-        generate(&engine, request(LawChoice::Local, 1))
+        generate(&engine, request(Law::Local, 1))
             .outcome()
             .particles
             .is_empty()
@@ -202,7 +206,9 @@ fn an_answer_says_how_it_came_about() {
         assert_eq!((chain.law, chain.log_weight), (LawTag::Mcmc, None));
         assert!(matches!(chain.diagnostics, Some(Diagnostics::Chain { steps: 7, moves }) if moves <= 7));
     }
-    let adaptive = outcome(LawChoice::Asap);
+    let adaptive = outcome(Law::Asap {
+        share_attempts: false,
+    });
     assert_eq!((adaptive.law, adaptive.attempts), (LawTag::Asap, 1));
     assert!(adaptive.log_weight.is_some_and(|weight| weight <= 0.0));
 }
@@ -211,11 +217,17 @@ fn an_answer_says_how_it_came_about() {
 #[test]
 fn texts_teach_those_after_them() {
     let engine = engine(EngineConfig::default());
-    let first = request(LawChoice::Asap, 0);
-    let adaptive = |seed| Request {
-        share_attempts: true,
-        sampling: Sampling::seeded(seed),
-        ..first.clone()
+    let first = request(
+        Law::Asap {
+            share_attempts: false,
+        },
+        0,
+    );
+    let adaptive = |seed| {
+        first
+            .clone()
+            .share_attempts(true)
+            .sampling(Sampling::seeded(seed))
     };
     let rare = (0..400).filter(|&seed| text(&generate(&engine, adaptive(seed))).starts_with("000"));
     assert!(rare.count() < 20, "the local law has 200 of them");
@@ -224,11 +236,14 @@ fn texts_teach_those_after_them() {
 #[test]
 fn several_answers_of_one_request_are_all_whole() {
     let engine = engine(EngineConfig::default());
-    for law in [smc(4), mcmc(3, Cuts::Uniform), LawChoice::Asap] {
-        let request = Request {
-            samples: 3,
-            ..request(law, 5)
-        };
+    for law in [
+        smc(4),
+        mcmc(3, Cuts::Uniform),
+        Law::Asap {
+            share_attempts: false,
+        },
+    ] {
+        let request = request(law, 5).answers(3);
         let (senders, events): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
         let sink = |sender: std::sync::mpsc::Sender<Event>| -> Sink {
             Box::new(move |event| sender.send(event).is_ok())
@@ -270,7 +285,7 @@ fn a_small_cache_changes_no_text() {
     });
     for law in [
         smc(8),
-        proposing(smc(8), Proposing::Asked),
+        proposing(smc(8), TokenProposal::Asked),
         mcmc(5, Cuts::Uniform),
     ] {
         for seed in 0..20 {
@@ -286,11 +301,11 @@ fn numbers_that_a_law_cannot_have_are_refused_by_name() {
         max_branches: 8,
         ..EngineConfig::default()
     });
-    let threshold = |threshold| LawChoice::Smc {
+    let threshold = |threshold| Law::Smc {
         particles: 2,
         threshold,
         resampling: Resampling::Residual,
-        proposal: Proposing::Masked,
+        proposal: TokenProposal::Masked,
     };
     for (request, name) in [
         (request(smc(0), 1), "particles"),
@@ -300,41 +315,26 @@ fn numbers_that_a_law_cannot_have_are_refused_by_name() {
         (request(threshold(f64::NAN), 1), "ess_threshold"),
         (request(threshold(1.1), 1), "ess_threshold"),
         (request(mcmc(0, Cuts::Restart), 1), "steps"),
+        (request(mcmc(1, Cuts::Restart), 1).answers(8), "answers"),
+        (request(smc(2), 1).best_of(Some(2)), "best_of"),
+        (request(smc(2), 1).on_budget(OnBudget::Cut), "on_budget"),
         (
-            Request {
-                samples: 8,
-                ..request(mcmc(1, Cuts::Restart), 1)
-            },
-            "samples",
-        ),
-        (
-            Request {
-                best_of: Some(2),
-                ..request(smc(2), 1)
-            },
-            "best_of",
-        ),
-        (
-            Request {
-                on_budget: OnBudget::Cut,
-                ..request(smc(2), 1)
-            },
-            "on_budget",
-        ),
-        (
-            Request {
-                sampling: Sampling {
-                    temperature: 0.0,
-                    ..Sampling::seeded(1)
+            request(
+                Law::Asap {
+                    share_attempts: false,
                 },
-                ..request(LawChoice::Asap, 1)
-            },
+                1,
+            )
+            .sampling(Sampling {
+                temperature: 0.0,
+                ..Sampling::seeded(1)
+            }),
             "temperature",
         ),
     ] {
         match engine.check(&request) {
-            Err(Refusal::Invalid { name: found, .. }) => assert_eq!(found, name),
-            other => panic!("{name}: {other:?}"),
+            Err(refusal) => assert_eq!(refusal.field(), Some(name)),
+            Ok(()) => panic!("{name}"),
         }
     }
 }
@@ -343,14 +343,14 @@ fn numbers_that_a_law_cannot_have_are_refused_by_name() {
 #[test]
 fn without_a_grammar_every_law_is_the_models_own() {
     let engine = engine(EngineConfig::default());
-    for law in [smc(4), mcmc(2, Cuts::Restart), LawChoice::Asap] {
-        let heard = generate(
-            &engine,
-            Request {
-                grammar: None,
-                ..request(law, 2)
-            },
-        );
+    for law in [
+        smc(4),
+        mcmc(2, Cuts::Restart),
+        Law::Asap {
+            share_attempts: false,
+        },
+    ] {
+        let heard = generate(&engine, request(law, 2).grammar(None));
         assert_eq!(heard.outcome().law, LawTag::Raw);
     }
 }
@@ -359,18 +359,17 @@ fn without_a_grammar_every_law_is_the_models_own() {
 #[test]
 fn texts_that_cannot_be_have_no_weight() {
     let engine = engine(EngineConfig::default());
-    let filtered = |law, seed| Request {
-        sampling: Sampling {
+    let filtered = |law, seed| {
+        request(law, seed).sampling(Sampling {
             top_k: Some(1),
             ..Sampling::seeded(seed)
-        },
-        ..request(law, seed)
+        })
     };
     // After a leading 0 the likeliest token is 1, which is not allowed; of two equal ones the first is kept.
     for law in [
         smc(4),
-        proposing(smc(4), Proposing::Asked),
-        proposing(smc(4), Proposing::Twisted),
+        proposing(smc(4), TokenProposal::Asked),
+        proposing(smc(4), TokenProposal::Twisted),
         mcmc(3, Cuts::Restart),
     ] {
         let heard = generate(&engine, filtered(law, 1));

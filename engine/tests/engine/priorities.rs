@@ -2,7 +2,7 @@
 //! are passes.
 
 use crate::counted::Counted;
-use crate::rig::{engine, generate, letters, wait_until, wordy_script};
+use crate::rig::{Redraw, engine, generate, letters, wait_until, wordy_script};
 use lexiform_engine::{EngineConfig, EngineError, Event, Request, Sampling};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 
 fn request(owner: &str, priority: i32, prompt: usize, tokens: usize) -> Request {
     let prompt: String = owner.chars().chain("abc ".chars().cycle()).take(prompt).collect();
-    Request {
-        owner: Some(owner.into()),
-        priority,
-        ignore_eos: true,
-        sampling: Sampling::seeded(7),
-        ..Request::new(letters(&prompt), tokens)
-    }
+    Request::new(letters(&prompt), tokens)
+        .sampling(Sampling::seeded(7))
+        .owner(Some(owner.into()))
+        .priority(priority)
+        .ignore_eos(true)
 }
 
 fn one_place() -> EngineConfig {
@@ -92,10 +90,7 @@ fn those_who_wait_are_admitted_by_priority_and_then_by_deadline() {
         ("soon", 0, Some(soon)),
     ];
     for (name, priority, deadline) in waiting {
-        let request = Request {
-            deadline,
-            ..request("h", priority, 8, 2)
-        };
+        let request = request("h", priority, 8, 2).deadline(deadline);
         let ended = ended.clone();
         let sink = move |event| {
             if matches!(event, Event::Done(_)) {
@@ -178,11 +173,9 @@ fn a_request_ends_at_its_deadline_whether_it_runs_or_waits() {
     let counted = Counted::new(one_place());
     let failed = Arc::new(Mutex::new(Vec::new()));
     for name in ["runs", "waits"] {
-        let request = Request {
-            deadline: Some(Instant::now() + Duration::from_millis(300)),
-            samples: 2,
-            ..request("h", 0, 8, 5_000)
-        };
+        let request = request("h", 0, 8, 5_000)
+            .answers(2)
+            .deadline(Some(Instant::now() + Duration::from_millis(300)));
         let sink = |failed: Arc<Mutex<Vec<_>>>| {
             let sink = move |event| {
                 if let Event::Failed(error) = event {

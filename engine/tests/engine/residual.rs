@@ -7,7 +7,7 @@ use crate::rig::{
 };
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Assistant, Drafting, Engine, EngineConfig, Model, OwnTokens, Request, Sampling, ScriptedModel,
+    Assistant, Drafting, Engine, EngineConfig, Model, OwnTokens, Reporting, Request, Sampling, ScriptedModel,
     Speculation, Verification, Worked,
 };
 use lexiform_law::draft::LongestMatch;
@@ -63,16 +63,14 @@ fn counted_engine(drafting: Drafting) -> Engine {
 const PATTERN: &str = "[01]{1,4}|11[01]{3,5}";
 
 fn request(grammar: bool, max_draft: usize, seed: u64) -> Request {
-    Request {
-        grammar: grammar.then(|| grammar_over(&vocabulary(), PATTERN)),
-        sampling: Sampling::seeded(seed),
-        speculation: Speculation {
+    Request::new(vec![0], 6)
+        .grammar(grammar.then(|| grammar_over(&vocabulary(), PATTERN)))
+        .sampling(Sampling::seeded(seed))
+        .speculation(Speculation {
             model: max_draft > 0,
             max_draft,
             ..Speculation::none()
-        },
-        ..Request::new(vec![0], 6)
-    }
+        })
 }
 
 fn text(heard: &Heard) -> String {
@@ -125,10 +123,7 @@ fn no_policy_changes_the_law() {
             let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
             let (mut shares, mut accepted) = (BTreeMap::new(), 0);
             for seed in 0..count {
-                let request = Request {
-                    speculation: Speculation::all(),
-                    ..request(grammar, 0, seed)
-                };
+                let request = request(grammar, 0, seed).speculation(Speculation::all());
                 let heard = generate(&engine, request);
                 accepted += heard.outcome().accepted;
                 *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
@@ -150,10 +145,7 @@ fn the_residual_rule_leaves_the_law_alone() {
         for speculation in [model(1), model(5), Speculation::all()] {
             let (mut shares, mut accepted) = (BTreeMap::new(), 0);
             for seed in 0..count {
-                let request = Request {
-                    speculation,
-                    ..request(grammar, 0, seed)
-                };
+                let request = request(grammar, 0, seed).speculation(speculation);
                 let heard = generate(&engine, request);
                 accepted += heard.outcome().accepted;
                 *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
@@ -325,10 +317,10 @@ fn what_is_told_of_a_text_does_not_depend_on_the_drafts() {
     for weigh_end in [false, true] {
         let mut told: BTreeMap<String, (f64, Option<f64>, usize)> = BTreeMap::new();
         for seed in 0..600 {
-            let request = Request {
+            let request = request(true, if seed % 2 == 0 { 0 } else { 5 }, seed).reporting(Reporting {
                 weigh_end,
-                ..request(true, if seed % 2 == 0 { 0 } else { 5 }, seed)
-            };
+                ..Reporting::default()
+            });
             let heard = generate(&engine, request);
             let outcome = heard.outcome();
             let (probability, weight) = (outcome.log_probability, outcome.log_weight);
@@ -399,22 +391,20 @@ fn as_many_drafts_are_accepted_as_can_be() {
     for (temperature, top_p) in [(1.0, 1.0), (0.7, 0.9), (1.5, 1.0)] {
         // Of the passes that draft, those in which some draft is accepted.
         let share = |verification, candidates| {
-            let request = Request {
-                ignore_eos: true,
-                sampling: Sampling {
+            let request = Request::new(vec![0], 6000)
+                .sampling(Sampling {
                     temperature,
                     top_p,
                     ..Sampling::seeded(3)
-                },
-                speculation: Speculation {
+                })
+                .speculation(Speculation {
                     model: true,
                     candidates,
                     max_draft: candidates,
                     verification,
                     ..Speculation::none()
-                },
-                ..Request::new(vec![0], 6000)
-            };
+                })
+                .ignore_eos(true);
             let outcome = generate(&engine, request).outcome().clone();
             (candidates * outcome.accepted) as f64 / outcome.drafted as f64
         };

@@ -71,19 +71,17 @@ fn answers(engine: &Engine, seeds: std::ops::Range<u64>, others: &[&str]) -> Vec
     }
     let grammar = compiled(PATTERN);
     let answer = |seed| {
-        let request = Request {
-            grammar: Some(grammar.clone()),
-            sampling: Sampling {
+        let request = Request::new(letters("x"), 80)
+            .grammar(Some(grammar.clone()))
+            .sampling(Sampling {
                 temperature: 0.7,
                 ..Sampling::seeded(seed)
-            },
-            speculation: Speculation {
+            })
+            .speculation(Speculation {
                 learned: true,
                 max_draft: 8,
                 ..Speculation::none()
-            },
-            ..Request::new(letters("x"), 80)
-        };
+            });
         let requests = engine.stats().requests;
         let heard = generate(engine, request);
         wait_until(engine, |stats| stats.running == 0 && stats.requests > requests);

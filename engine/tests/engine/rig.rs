@@ -5,8 +5,8 @@ use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_automata::mask::Tables;
 use lexiform_engine::{
-    Drafting, Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request,
-    ScriptedModel, Stats, Ticket,
+    Drafting, Draw, Engine, EngineConfig, EngineError, Event, Fallback, Law, Origin, Outcome, Request,
+    ScriptedModel, Stats, Task, Ticket,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -67,10 +67,59 @@ fn compiled(vocabulary: &Arc<Vocabulary>, pattern: &str, limits: Limits) -> Gram
 }
 
 /// The global law with at most so many attempts, or an error.
-pub(crate) const fn global(max_attempts: usize) -> LawChoice {
-    LawChoice::Global {
+pub(crate) const fn global(max_attempts: u32) -> Law {
+    Law::Global {
+        share_attempts: false,
         max_attempts,
         fallback: Fallback::Fail,
+    }
+}
+
+/// Changes to what a request draws.
+pub(crate) trait Redraw {
+    /// Draws from another law.
+    fn law(self, law: Law) -> Self;
+    /// Wants this number of answers.
+    fn answers(self, answers: usize) -> Self;
+    /// Wants the best of this number of candidates.
+    fn best_of(self, candidates: impl Into<Option<usize>>) -> Self;
+    /// Learns from the attempts of other requests, or does not.
+    fn share_attempts(self, shares: bool) -> Self;
+}
+
+impl Redraw for Request {
+    fn law(mut self, law: Law) -> Self {
+        drawn(&mut self).law = law;
+        self
+    }
+
+    fn answers(mut self, number: usize) -> Self {
+        match &mut self.task {
+            Task::Draw(draw) => draw.answers = number,
+            Task::Search { answers, .. } => *answers = number,
+            Task::Weigh(_) => panic!("what is weighed has one answer"),
+        }
+        self
+    }
+
+    fn best_of(mut self, candidates: impl Into<Option<usize>>) -> Self {
+        drawn(&mut self).best_of = candidates.into();
+        self
+    }
+
+    fn share_attempts(mut self, shares: bool) -> Self {
+        match &mut drawn(&mut self).law {
+            Law::Global { share_attempts, .. } | Law::Asap { share_attempts } => *share_attempts = shares,
+            law => panic!("{law:?} has no attempts"),
+        }
+        self
+    }
+}
+
+fn drawn(request: &mut Request) -> &mut Draw {
+    match &mut request.task {
+        Task::Draw(draw) => draw,
+        task => panic!("{task:?} draws nothing"),
     }
 }
 

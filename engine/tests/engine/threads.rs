@@ -2,8 +2,8 @@
 
 use crate::rig::{Heard, WIDTH, drafting, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, LogprobsOf, Model, Request,
-    Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
+    Engine, EngineConfig, EngineError, Feed, Flight, Landed, Law, Logits, LogprobsOf, Model, Reporting,
+    Request, Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
 };
 
 /// Logits that real models have beyond the vocabulary, so many that threads are worth it.
@@ -104,18 +104,18 @@ fn engine(draw_threads: usize, shape: Shape) -> Engine {
 fn request(number: u64) -> Request {
     let constrained = !number.is_multiple_of(4);
     let tried = global(2000);
-    Request {
-        grammar: constrained.then(|| grammar("[a-z ]{2,5}(the|[0-9]{1,3})")),
-        law: if number % 4 == 1 { tried } else { LawChoice::Local },
-        sampling: Sampling {
+    Request::new(letters("ab"), 12)
+        .task(if number % 4 == 1 { tried } else { Law::Local })
+        .grammar(constrained.then(|| grammar("[a-z ]{2,5}(the|[0-9]{1,3})")))
+        .sampling(Sampling {
             temperature: [1.0, 0.7, 1.5][number as usize % 3],
             top_p: if number.is_multiple_of(5) { 0.9 } else { 1.0 },
             top_k: (number % 7 == 3).then_some(20),
             frequency_penalty: if number.is_multiple_of(2) { 0.4 } else { 0.0 },
             logit_bias: (number % 7 == 4).then_some((4, 1.5)).into_iter().collect(),
             ..Sampling::seeded(number)
-        },
-        speculation: if number % 3 == 1 {
+        })
+        .speculation(if number % 3 == 1 {
             Speculation::none()
         } else {
             Speculation {
@@ -124,15 +124,16 @@ fn request(number: u64) -> Request {
                 verification: Verification::DrawOnce,
                 ..Speculation::all()
             }
-        },
-        logprobs: Some(2),
-        logprobs_of: if number.is_multiple_of(2) {
-            LogprobsOf::Model
-        } else {
-            LogprobsOf::Allowed
-        },
-        ..Request::new(letters("ab"), 12)
-    }
+        })
+        .reporting(Reporting {
+            logprobs: Some(2),
+            logprobs_of: if number.is_multiple_of(2) {
+                LogprobsOf::Model
+            } else {
+                LogprobsOf::Allowed
+            },
+            ..Reporting::default()
+        })
 }
 
 fn answers(draw_threads: usize, shape: Shape) -> Vec<Heard> {

@@ -423,10 +423,10 @@ fn greedy_text_is_that_of_transformers(device: Device) {
         let Expected {
             tokens, continuation, ..
         } = Expected::read(family);
-        let request = |speculation| Request {
-            ignore_eos: true,
-            speculation,
-            ..Request::new(tokens.clone(), continuation.len())
+        let request = |speculation| {
+            Request::new(tokens.clone(), continuation.len())
+                .speculation(speculation)
+                .ignore_eos(true)
         };
         let plain = engine(family, device, small());
         assert_eq!(
@@ -456,15 +456,15 @@ fn greedy_text_is_that_of_transformers(device: Device) {
 fn sampled_text_does_not_depend_on_company_drafts_or_space(device: Device) {
     for family in ["llama3", "mistral", "qwen3"] {
         let Expected { tokens, .. } = Expected::read(family);
-        let request = |seed: u64, speculation| Request {
-            ignore_eos: true,
-            speculation,
-            sampling: Sampling {
-                temperature: 0.8,
-                seed,
-                ..Sampling::default()
-            },
-            ..Request::new(tokens[seed as usize..seed as usize + 20].to_vec(), 30)
+        let request = |seed: u64, speculation| {
+            Request::new(tokens[seed as usize..seed as usize + 20].to_vec(), 30)
+                .sampling(Sampling {
+                    temperature: 0.8,
+                    seed,
+                    ..Sampling::default()
+                })
+                .speculation(speculation)
+                .ignore_eos(true)
         };
         let plain = engine(family, device, small());
         let alone: Vec<_> = (0..6)

@@ -9,9 +9,7 @@ use crate::devices::cuda;
 use crate::laws::agrees;
 use crate::rig::{self, Heard, drafting, grammar_over, listen};
 use crate::torch::{Kind, load_family, vocabulary};
-use lexiform_engine::{
-    Device, Engine, EngineConfig, Feed, LawChoice, LawTag, Request, Sampling, Speculation,
-};
+use lexiform_engine::{Device, Engine, EngineConfig, Feed, Law, LawTag, Request, Sampling, Speculation};
 use std::collections::BTreeMap;
 
 const PROMPT: [u32; 5] = [40, 7, 33, 90, 12];
@@ -113,16 +111,16 @@ fn answers_follow_their_law(device: Device) {
     let engine = engine(device);
     let attempts = rig::global(1000);
     for (law, tag, expected) in [
-        (LawChoice::Local, LawTag::Local, &local),
+        (Law::Local, LawTag::Local, &local),
         (attempts, LawTag::GlobalExact, &global),
     ] {
         for speculation in [Speculation::none(), Speculation::all()] {
-            let request = |seed| Request {
-                grammar: Some(grammar.clone()),
-                sampling: Sampling::seeded(seed),
-                law,
-                speculation,
-                ..Request::new(PROMPT.to_vec(), 8)
+            let request = |seed| {
+                Request::new(PROMPT.to_vec(), 8)
+                    .task(law)
+                    .grammar(Some(grammar.clone()))
+                    .sampling(Sampling::seeded(seed))
+                    .speculation(speculation)
             };
             agrees(&shares(&engine, request, tag), expected, COUNT);
         }

@@ -79,7 +79,7 @@ impl AnswerBuilder {
         let per_prompt = generation.n.max(1);
         // All answers to a prompt are drawn from the same texts, which are told once.
         let extras_of = |index: usize| Extras {
-            population: generation.law.returns_particles() && index.is_multiple_of(per_prompt),
+            population: generation.return_particles && index.is_multiple_of(per_prompt),
             ..extras
         };
         let growing = |index| Growing {
@@ -138,7 +138,7 @@ impl AnswerBuilder {
     pub fn heal(&mut self, requests: &[Request]) {
         let samples = requests
             .iter()
-            .flat_map(|request| std::iter::repeat_n(&request.healed, request.samples));
+            .flat_map(|request| std::iter::repeat_n(&request.prompt.healed, request.task.answers()));
         for (growing, healed) in self.samples.iter_mut().zip(samples) {
             growing.sample.heal(healed);
         }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use lexiform_engine::{Options, OptionsError, Request, Sampling, Weighed};
+use lexiform_engine::{Options, OptionsError, Reporting, Request, Sampling, Weigh, Weighed};
 use serde_json::{Map, Value, json};
 
 use crate::answer::responses::responses_usage;
@@ -68,10 +68,9 @@ pub fn prepare(
             tokenisations,
             path: format!("questions[{number}]"),
         };
-        let request = Request {
-            owner: interest.share().clone(),
-            ..weighing.question(prompt, &question)?
-        };
+        let request = weighing
+            .question(prompt, &question)?
+            .owner(interest.share().clone());
         asked.push(Questionnaire { question, request });
     }
     Ok((asked, ignored))
@@ -161,13 +160,16 @@ impl Weighing<'_> {
             let param = Some("messages".to_owned());
             return Err(ApiError::invalid("context_length_exceeded", param, message));
         }
-        let request = Request {
-            options: Some(Arc::new(options)),
-            likeliest_options,
-            sampling: Sampling::seeded(0),
-            weigh_end,
-            ..Request::new(prompt, max_tokens)
-        };
+        let request = Request::new(prompt, max_tokens)
+            .task(Weigh {
+                options: Arc::new(options),
+                likeliest: likeliest_options,
+            })
+            .sampling(Sampling::seeded(0))
+            .reporting(Reporting {
+                weigh_end,
+                ..Reporting::default()
+            });
         let checked = self.served.engine().check(&request);
         checked.map_err(|refusal| refused(&refusal))?;
         Ok(request)

@@ -2,8 +2,10 @@
 //! other.
 //!
 //! ```text
-//!   DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─► figures of the arm
-//!   an arm: which drafts are made, and by which policy they are fed       one arm makes none, and is what others are compared with
+//! DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─►
+//! figures of the arm
+//! an arm: which drafts are made, and by which policy they are fed one arm makes none, and is what others are
+//! compared with
 //! ```
 //!
 //! Every request goes the way of a client's, and has a seed, so that all arms write the same texts; where an
@@ -174,10 +176,8 @@ fn request(served: &Arc<ServedModel>, task: &Task, args: &Args, arm: &Arm) -> Re
     let request = requests
         .next()
         .ok_or_else(|| Failure::message(format!("{}: nothing to write", task.place)))?;
-    Ok(Request {
-        speculation: arm.speculation(request.speculation),
-        ..request
-    })
+    let speculation = arm.speculation(request.speculation);
+    Ok(request.speculation(speculation))
 }
 
 /// Writes some answers at a time.
@@ -193,7 +193,7 @@ fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> R
     drop(sender);
     let mut answers: Vec<Regions> = requests
         .iter()
-        .map(|request| Regions::new(request.grammar.clone()))
+        .map(|request| Regions::new(request.constraints.grammar.clone()))
         .collect();
     let mut texts = vec![Vec::new(); requests.len()];
     for (number, event) in events {

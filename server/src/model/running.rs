@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use lexiform_engine::{Engine, EngineError, Event, Place, Refusal, Request, Sink, Ticket};
+use lexiform_engine::{Engine, EngineError, Event, Place, Refusal, Request, Sink, Task, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -48,21 +48,23 @@ impl Running {
     /// # Errors
     /// The engine refuses one of them, or too much waits.
     pub fn start(engine: &Engine, requests: Vec<Request>, limits: RequestLimits) -> Result<Self, ApiError> {
-        let tokens = requests.iter().map(|request| request.prompt.len()).sum();
-        let share = requests.first().and_then(|request| request.owner.clone());
+        let tokens = requests.iter().map(|request| request.prompt.tokens.len()).sum();
+        let share = requests.first().and_then(|request| request.limits.owner.clone());
         let line = Some(limits.wait_in_line(&share, tokens)?);
-        let is_search = requests.iter().any(|request| request.search.is_some());
+        let is_search = requests
+            .iter()
+            .any(|request| matches!(request.task, Task::Search { .. }));
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
         let begun = Instant::now();
         for mut request in requests {
-            request.deadline = Some((begun + limits.answer).into_std());
+            request.limits.deadline = Some((begun + limits.answer).into_std());
             let first = tickets.len();
             let sink = |answer| -> Sink {
                 let (sender, index) = (sender.clone(), first + answer);
                 Box::new(move |event| sender.send((index, event)).is_ok())
             };
-            let sinks = (0..request.samples).map(sink).collect();
+            let sinks = (0..request.task.answers()).map(sink).collect();
             let taken = engine.submit_checked(request, sinks).map_err(|refusal| {
                 let busy = matches!(refusal, Refusal::Busy { .. });
                 limits.turned_away[0].fetch_add(u64::from(busy), Ordering::Relaxed);
@@ -173,8 +175,17 @@ pub fn refused(refusal: &Refusal) -> ApiError {
             refusal.to_string(),
         ),
         Refusal::Invalid { name, .. } => {
-            ApiError::invalid("invalid_value", Some((*name).to_owned()), refusal.to_string())
+            let param = match *name {
+                "answers" => "n",
+                name => name,
+            };
+            ApiError::invalid("invalid_value", Some(param.to_owned()), refusal.to_string())
         }
+        Refusal::Conflict(conflict) => ApiError::invalid(
+            "invalid_value",
+            Some(conflict.field.to_owned()),
+            refusal.to_string(),
+        ),
         Refusal::DependsOnOthers { .. } => ApiError::invalid(
             "unsupported_parameter",
             Some("batch_invariant".to_owned()),

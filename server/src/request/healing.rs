@@ -1,6 +1,6 @@
 //! Healed prompts: each is continued in a grammar that begins with what was removed from it.
 
-use lexiform_engine::{LawChoice, OnBudget, Request};
+use lexiform_engine::{OnBudget, Request, Task};
 
 use crate::grammars::interest::Interest;
 use crate::grammars::language::Language;
@@ -26,16 +26,16 @@ pub fn heal(
         if prefix.is_empty() {
             continue;
         }
-        let is_drawn_locally = request.law == LawChoice::Local && request.search.is_none();
-        if language.is_free() && is_drawn_locally && request.on_budget == OnBudget::Complete {
-            request.on_budget = OnBudget::Cut;
+        let is_drawn_locally = matches!(&request.task, Task::Draw(draw) if draw.law.is_local());
+        if language.is_free() && is_drawn_locally && request.limits.on_budget == OnBudget::Complete {
+            request.limits.on_budget = OnBudget::Cut;
         }
         let healed = Language {
             prefix,
             ..language.clone()
         };
         let compiled = prompt::compiled(served, &healed, interest)?;
-        request.grammar = compiled.map(|compiled| compiled.grammar);
+        request.constraints.grammar = compiled.map(|compiled| compiled.grammar);
     }
     Ok(())
 }

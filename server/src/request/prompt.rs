@@ -8,7 +8,8 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Search, Speculation, Verification,
+    Constraints, Draw, Grammar, Law, LogprobsOf, OnBudget, Reporting, Request, Sampling, Search, Speculation,
+    Task, Verification,
 };
 
 use crate::grammars::enforcement;
@@ -25,7 +26,6 @@ use crate::wire::completion::Prompt;
 use crate::wire::constraint::Constraint;
 use crate::wire::error::ApiError;
 use crate::wire::generation::{self as wire, Generation, LogprobsMode};
-use crate::wire::law::Law;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// How long the monitors of a request may take for the tokens of a pass. They are grammars, whose steps are
@@ -242,107 +242,70 @@ pub fn engine_requests(
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
     check_tokens(served, generation)?;
-    let is_ranked = generation.search.as_ref().is_some_and(|search| !search.draws());
-    if is_ranked && logprobs.is_some_and(|top| top > 0) {
+    if generation.task.ranks() && logprobs.is_some_and(|top| top > 0) {
         let message = "top_logprobs: a search reports the log-probability of its tokens, and not of others.";
         let param = Some("top_logprobs".to_owned());
         return Err(ApiError::invalid("invalid_value", param, message.to_owned()));
     }
-    let search = search(served, generation)?;
+    let task = task(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::operate::random::seed);
+    let streams = match &task {
+        Task::Draw(draw) if !draw.law.chooses() => draw.best_of.unwrap_or(draw.answers),
+        Task::Draw(_) | Task::Search { .. } | Task::Weigh(_) => STREAMS,
+    };
     let logprobs = logprobs.or((generation.confidence || generation.enum_scores).then_some(0));
-    let candidates = generation.best_of.unwrap_or(generation.n);
+    let reporting = Reporting {
+        logprobs,
+        logprobs_of: match generation.logprobs_mode {
+            LogprobsMode::Raw => LogprobsOf::Model,
+            LogprobsMode::Processed => LogprobsOf::Allowed,
+        },
+        candidates: None,
+        weigh_end: generation.weights,
+    };
     let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
-        let streams = if generation.law.chooses() || search.is_some() {
-            STREAMS
-        } else {
-            candidates
-        };
         let stream = u32::try_from(number * streams).unwrap_or(u32::MAX);
+        // The owner and the deadline are known where it is submitted, and the monitors are compiled by
+        // whoever has the language.
         requests.push(Request {
-            prompt,
-            healed: Vec::new(),
-            // Known where it is submitted, as the deadline is.
-            owner: None,
-            // vLLM's priority is the lower the more urgent a request is.
-            priority: generation.priority.saturating_neg(),
-            deadline: None,
-            grammar: grammar.cloned(),
-            options: None,
-            likeliest_options: None,
-            // Compiled by whoever has the language.
-            monitors: Vec::new(),
-            monitor_time: MONITOR_TIME,
+            constraints: Constraints {
+                grammar: grammar.cloned(),
+                monitor_time: MONITOR_TIME,
+                stop_tokens: generation.stop_tokens.clone(),
+                ..Constraints::default()
+            },
+            task: task.clone(),
             sampling: sampling(served, generation, (seed, stream)),
-            samples: generation.n,
-            best_of: (candidates > generation.n).then_some(candidates),
-            max_tokens,
-            on_budget: match generation.on_budget {
-                wire::OnBudget::Complete => OnBudget::Complete,
-                wire::OnBudget::Truncate => OnBudget::Cut,
-                wire::OnBudget::Error => OnBudget::Fail,
-            },
-            law: law(generation),
-            search: search.clone(),
-            lossy: generation.lossy,
-            share_attempts: generation.law.shares(),
-            batch_invariant: generation.batch_invariant,
-            reference: Vec::new(),
             speculation: speculation(generation),
-            logprobs,
-            logprobs_of: match generation.logprobs_mode {
-                LogprobsMode::Raw => LogprobsOf::Model,
-                LogprobsMode::Processed => LogprobsOf::Allowed,
-            },
-            candidates: None,
-            stop_tokens: generation.stop_tokens.clone(),
-            ignore_eos: false,
-            weigh_end: generation.weights,
+            reporting,
+            batch_invariant: generation.batch_invariant,
+            ..Request::new(prompt, max_tokens)
+                // vLLM's priority is the lower the more urgent a request is.
+                .priority(generation.priority.saturating_neg())
+                .on_budget(match generation.on_budget {
+                    wire::OnBudget::Complete => OnBudget::Complete,
+                    wire::OnBudget::Truncate => OnBudget::Cut,
+                    wire::OnBudget::Error => OnBudget::Fail,
+                })
         });
     }
     Ok(requests)
 }
 
-fn law(generation: &Generation) -> LawChoice {
-    match generation.law {
-        Law::Local => LawChoice::Local,
-        Law::Global {
-            max_attempts,
-            on_exhaustion: fallback,
-            ..
-        } => LawChoice::Global {
-            max_attempts,
-            fallback,
-        },
-        Law::Asap { .. } => LawChoice::Asap,
-        Law::Aprad { exponent, max_errors } => LawChoice::Aprad { exponent, max_errors },
-        Law::Smc {
-            particles,
-            ess_threshold: threshold,
-            resampling,
-            proposal,
-            ..
-        } => LawChoice::Smc {
-            particles,
-            threshold,
-            resampling,
-            proposal,
-        },
-        Law::Sir {
-            particles: candidates,
-            proposal,
-            ..
-        } => LawChoice::Sir { candidates, proposal },
-        Law::Mcmc { steps, cuts } => LawChoice::Mcmc { steps, cuts },
-    }
-}
-
-/// The search of a request, its phrases as tokens.
-fn search(served: &ServedModel, generation: &Generation) -> Result<Option<Search>, ApiError> {
-    let Some(asked) = &generation.search else {
-        return Ok(None);
+/// The task of a request, with the phrases of a search as tokens.
+fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError> {
+    let asked = match &generation.task {
+        wire::Task::Draw(law) => {
+            let best_of = generation.best_of.filter(|best_of| *best_of > generation.n);
+            return Ok(Task::Draw(Draw {
+                law: *law,
+                answers: generation.n,
+                best_of,
+            }));
+        }
+        wire::Task::Search(asked) => asked,
     };
     let mut search = asked.search.clone();
     if let Search::DynamicBeam { must_contain, .. } = &mut search {
@@ -350,7 +313,10 @@ fn search(served: &ServedModel, generation: &Generation) -> Result<Option<Search
             must_contain.push(phrase_tokens(served, phrase)?);
         }
     }
-    Ok(Some(search))
+    Ok(Task::Search {
+        search,
+        answers: generation.n,
+    })
 }
 
 /// Tokens that write a phrase and nothing else: those of the tokenizer, or where it adds a space the longest
@@ -381,7 +347,7 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
 /// What to draft. Who names a seed wants its text, drafted or not: particles are resampled wherever all of
 /// them have got to in a pass, and with drafts that depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
-    let is_resampled = matches!(generation.law, Law::Smc { .. });
+    let is_resampled = matches!(generation.task, wire::Task::Draw(Law::Smc { .. }));
     if !generation.draft || is_resampled && generation.seed.is_some() {
         return Speculation::none();
     }
@@ -436,7 +402,7 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
 }
 
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
-    let is_ranked = generation.search.as_ref().is_some_and(|search| !search.draws());
+    let is_ranked = generation.task.ranks();
     let defaults = match is_ranked {
         // What a model recommends is for sampling; a search leaves nothing to chance.
         true => Defaults::default(),

@@ -114,7 +114,7 @@ impl SampleRequest {
         }
         let monitors = monitors::of(served, generation, &language, interest)?;
         for request in &mut requests {
-            request.monitors.clone_from(&monitors);
+            request.constraints.monitors.clone_from(&monitors);
         }
         // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
         for request in &requests {
@@ -156,7 +156,7 @@ impl SampleRequest {
             writer,
             reading,
             generation,
-            self.requests.iter().map(|request| request.samples).sum(),
+            self.requests.iter().map(|request| request.task.answers()).sum(),
             extras,
         );
         if let Some(details) = extras.details {
@@ -251,11 +251,11 @@ fn conversation(
         tokens.text(prediction, TextKind::Exact)?;
         let tokens = tokens.tokens();
         for request in &mut samples.requests {
-            request.reference.clone_from(&tokens);
+            request.prompt.reference.clone_from(&tokens);
         }
     }
     for request in &mut samples.requests {
-        request.candidates = details.map(|details| details.top);
+        request.reporting.candidates = details.map(|details| details.top);
     }
     let reading = Arc::new(OutputFormat::of(&samples.language));
     let writer = writer(samples.enforcement.take(), reading.clone());
@@ -349,7 +349,7 @@ pub fn rewrite(
     if generation.draft {
         let likely = rewriting::likely(served, &compiled.grammar, (&asked.text, &asked.costs), interest)?;
         for request in &mut samples.requests {
-            request.reference.clone_from(&likely);
+            request.prompt.reference.clone_from(&likely);
         }
     }
     samples.compiling += begun.elapsed();

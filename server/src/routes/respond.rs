@@ -116,7 +116,7 @@ async fn run(
     let mut requests = std::mem::take(&mut prepared.requests);
     requests
         .iter_mut()
-        .for_each(|request| request.owner.clone_from(&share));
+        .for_each(|request| request.limits.owner.clone_from(&share));
     let limits = app.served.limits().shortened(prepared.timeout);
     prepared.frame.keep(&requests);
     let running = Running::start(app.served.engine(), requests, limits)?;

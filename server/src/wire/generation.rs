@@ -7,13 +7,13 @@ pub(in crate::wire) mod values;
 
 use std::time::Duration;
 
-use lexiform_engine::TypicalAcceptance;
+use lexiform_engine::{Feature, Law, Method, conflicts};
 use serde_json::Value;
 
 use super::constraint::monitors::Monitor;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
-use super::law::Law;
+use super::law::LawFields;
 use super::law::search::Search;
 
 pub use filters::Filters;
@@ -83,6 +83,52 @@ pub enum Extent {
     Whole,
 }
 
+/// How the output comes about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// It is drawn from a law.
+    Draw(Law),
+    /// It is searched for.
+    Search(Search),
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Task::Draw(Law::Local)
+    }
+}
+
+impl Task {
+    /// The law, of an output that is drawn.
+    pub fn law(&self) -> Option<Law> {
+        match self {
+            Task::Draw(law) => Some(*law),
+            Task::Search(_) => None,
+        }
+    }
+
+    /// The search, of an output that is searched for.
+    pub fn search(&self) -> Option<&Search> {
+        match self {
+            Task::Draw(_) => None,
+            Task::Search(search) => Some(search),
+        }
+    }
+
+    /// Returns `true` if texts are ranked, and nothing is drawn.
+    pub fn ranks(&self) -> bool {
+        self.search().is_some_and(|search| !search.draws())
+    }
+
+    /// The row of the engine's table, and what the request writes to choose it.
+    fn method(&self) -> (Method, String) {
+        match self {
+            Task::Draw(law) => ((*law).into(), format!("law: {}", law.name())),
+            Task::Search(search) => ((&search.search).into(), search.name()),
+        }
+    }
+}
+
 /// How a stream is to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
@@ -142,12 +188,10 @@ pub struct Generation {
     pub constraint: Option<Constraint>,
     /// What the output must obey beside that, token by token.
     pub monitors: Vec<Monitor>,
-    /// The law.
-    pub law: Law,
-    /// The search that finds the output instead, if there is one.
-    pub search: Option<Search>,
-    /// Which drafts are accepted in place of those that the law accepts.
-    pub lossy: Option<TypicalAcceptance>,
+    /// How the output comes about.
+    pub task: Task,
+    /// `true` if the answer reports all texts that it was drawn from.
+    pub return_particles: bool,
     /// What becomes of an answer for which the tokens are few.
     pub on_budget: OnBudget,
     /// Whose law log-probabilities are of, if they are asked for.
@@ -211,6 +255,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         problems.invalid("model", "expected the name of a model");
     }
     let constraint = constraint::fields::read(fields, problems);
+    let (task, return_particles) = task(fields, problems);
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: values::max_tokens(fields, problems),
@@ -243,9 +288,8 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         stream: stream(fields, problems),
         constraint,
         monitors: constraint::monitors::read(fields, problems),
-        law: Law::read(fields, problems),
-        search: Search::read(fields, problems),
-        lossy: lossy::read(fields, problems),
+        task,
+        return_particles,
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
@@ -268,44 +312,76 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     generation
 }
 
+/// Takes the law or the search. The fields of both, and `lossy`, exclude each other.
+fn task(fields: &mut Fields, problems: &mut Problems) -> (Task, bool) {
+    let LawFields {
+        law,
+        return_particles,
+    } = LawFields::read(fields, problems);
+    let search = Search::read(fields, problems);
+    let lossy = lossy::read(fields, problems);
+    if let Some(search) = &search
+        && law != Law::Local
+    {
+        let what = match search.param() {
+            "use_beam_search" => "a beam search",
+            _ => "a search",
+        };
+        problems.invalid(search.param(), format!("{what} has no law; leave law out"));
+    }
+    if lossy.is_some() && law != Law::Local {
+        let message = format!("requires law: local, and law: {} was asked for", law.name());
+        problems.invalid("lossy", message);
+    }
+    let task = match (search, lossy) {
+        (Some(search), lossy) => {
+            if lossy.is_some() {
+                problems.invalid("lossy", format!("cannot be combined with {}", search.name()));
+            }
+            Task::Search(search)
+        }
+        (None, Some(accepts)) => Task::Draw(Law::Lossy(accepts)),
+        (None, None) => Task::Draw(law),
+    };
+    (task, return_particles)
+}
+
+/// The settings of a request that the engine's table asks about.
+fn features(generation: &Generation) -> Vec<Feature> {
+    let features = [
+        (generation.best_of.is_some(), Feature::BestOf),
+        (!generation.monitors.is_empty(), Feature::Monitors),
+        (generation.filters.mirostat.is_some(), Feature::Mirostat),
+        (generation.on_budget != OnBudget::Complete, Feature::Cut),
+        (generation.weights, Feature::Weights),
+        (!generation.draft, Feature::Undrafted),
+    ];
+    let there = features.into_iter().filter(|(is_there, _)| *is_there);
+    there.map(|(_, feature)| feature).collect()
+}
+
 /// What cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
-    let law = generation.law;
-    if law != Law::Local && generation.on_budget != OnBudget::Complete {
-        let message = format!(
-            "{} is about whole texts that fit into max_tokens; the only possible value is complete",
-            law.name()
-        );
-        problems.invalid("on_budget", message);
+    let (method, name) = generation.task.method();
+    for conflict in conflicts(method, &name, &features(generation)) {
+        problems.invalid(conflict.field, conflict.reason);
     }
-    if let Some(search) = &generation.search {
-        searched(generation, search, problems);
+    match &generation.task {
+        Task::Search(search) => {
+            search.contradictions((generation.n, generation.temperature), problems);
+        }
+        Task::Draw(
+            Law::Smc { particles, .. }
+            | Law::Sir {
+                candidates: particles,
+                ..
+            },
+        ) if *particles < generation.n => problems.invalid("particles", "must be at least n"),
+        Task::Draw(_) => (),
     }
-    if law.chooses() && generation.best_of.is_some() {
-        let message = format!("{} chooses among texts itself", law.name());
-        problems.invalid("best_of", message);
-    }
-    if let Law::Smc { particles, .. } | Law::Sir { particles, .. } = law
-        && particles < generation.n
-    {
-        problems.invalid("particles", "must be at least n");
-    }
-    if law != Law::Local {
-        generation.filters.not_local(problems);
-    }
-    if generation.lossy.is_some() {
-        let beside = lossy::Beside {
-            law,
-            search: generation.search.as_ref().map(Search::name),
-            has_monitors: !generation.monitors.is_empty(),
-            has_best_of: generation.best_of.is_some(),
-            has_weights: generation.weights,
-            has_drafts: generation.draft,
-        };
-        beside.refuse(problems);
-    }
-    if !generation.monitors.is_empty() {
-        watched(generation, problems);
+    if !generation.monitors.is_empty() && generation.constraint.is_none() && generation.grammar_id.is_none() {
+        let message = "requires a constraint (response_format, structured_outputs, ebnf …) or grammar_id, which the monitors narrow";
+        problems.invalid("monitors", message);
     }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
@@ -343,54 +419,6 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     }
 }
 
-/// What monitors cannot be combined with.
-fn watched(generation: &Generation, problems: &mut Problems) {
-    if generation.constraint.is_none() && generation.grammar_id.is_none() {
-        let message = "requires a constraint (response_format, structured_outputs, ebnf …) or grammar_id, which the monitors narrow";
-        problems.invalid("monitors", message);
-    }
-    if !generation.law.asks() {
-        let message = format!(
-            "{} needs the tokens that all constraints together allow; the possible laws are local, and smc and sir without proposal: twisted",
-            generation.law.name()
-        );
-        problems.invalid("monitors", message);
-    }
-    if generation.filters.mirostat.is_some() {
-        problems.invalid("mirostat_mode", "cannot be combined with monitors");
-    }
-}
-
-/// What cannot be honoured together with a search.
-fn searched(generation: &Generation, search: &Search, problems: &mut Problems) {
-    if generation.law != Law::Local {
-        let what = match search.param() {
-            "use_beam_search" => "a beam search",
-            _ => "a search",
-        };
-        problems.invalid(search.param(), format!("{what} has no law; leave law out"));
-    }
-    if !generation.monitors.is_empty() {
-        let message = format!("cannot be combined with {}", search.name());
-        problems.invalid("monitors", message);
-    }
-    if generation.on_budget != OnBudget::Complete {
-        let message = format!(
-            "{} is about whole texts that fit into max_tokens; the only possible value is complete",
-            search.name()
-        );
-        problems.invalid("on_budget", message);
-    }
-    if generation.best_of.is_some() {
-        let message = format!("{} chooses among texts itself", search.name());
-        problems.invalid("best_of", message);
-    }
-    if !search.draws() {
-        generation.filters.not_searched(problems);
-    }
-    search.contradictions((generation.n, generation.temperature), problems);
-}
-
 impl Generation {
     /// The constraints that stand in it.
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
@@ -422,9 +450,8 @@ impl Generation {
             stream: None,
             constraint: None,
             monitors: Vec::new(),
-            law: Law::Local,
-            search: None,
-            lossy: None,
+            task: Task::default(),
+            return_particles: false,
             on_budget: OnBudget::Complete,
             logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,

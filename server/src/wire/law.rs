@@ -1,9 +1,9 @@
-//! The law that an answer is drawn from, as a request names it: one word, and fields that belong to some of
+//! The fields of the law that an answer is drawn from: one word, and fields that belong to some of
 //! the laws.
 
 pub mod search;
 
-use lexiform_engine::{Cuts, Fallback, Proposing, Resampling};
+use lexiform_engine::{Cuts, Fallback, Law, Resampling, TokenProposal};
 
 use super::fields::{Fields, Problems};
 
@@ -29,10 +29,10 @@ const RESAMPLING: [(&str, Resampling); 4] = [
     ("residual", Resampling::Residual),
     ("multinomial", Resampling::Multinomial),
 ];
-const PROPOSALS: [(&str, Proposing); 3] = [
-    ("masked", Proposing::Masked),
-    ("awrs", Proposing::Asked),
-    ("twisted", Proposing::Twisted),
+const PROPOSALS: [(&str, TokenProposal); 3] = [
+    ("masked", TokenProposal::Masked),
+    ("awrs", TokenProposal::Asked),
+    ("twisted", TokenProposal::Twisted),
 ];
 const CUTS: [(&str, Cuts); 3] = [
     ("restart", Cuts::Restart),
@@ -40,8 +40,8 @@ const CUTS: [(&str, Cuts); 3] = [
     ("priority", Cuts::Priority),
 ];
 
-/// The largest exponent of `aprad`, and the one that it has unless the request says otherwise.
-const EXPONENT: (i64, u32) = (16, 1);
+/// The exponent of `aprad` unless the request says otherwise.
+const EXPONENT: u32 = 1;
 
 /// The laws by name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,14 +55,14 @@ enum Name {
     Mcmc,
 }
 
-const NAMES: [(&str, Name, &str); 7] = [
-    ("local", Name::Local, "law: local"),
-    ("global", Name::Global, "law: global"),
-    ("asap", Name::Asap, "law: asap"),
-    ("aprad", Name::Aprad, "law: aprad"),
-    ("smc", Name::Smc, "law: smc"),
-    ("sir", Name::Sir, "law: sir"),
-    ("mcmc", Name::Mcmc, "law: mcmc"),
+const NAMES: [(&str, Name); 7] = [
+    ("local", Name::Local),
+    ("global", Name::Global),
+    ("asap", Name::Asap),
+    ("aprad", Name::Aprad),
+    ("smc", Name::Smc),
+    ("sir", Name::Sir),
+    ("mcmc", Name::Mcmc),
 ];
 
 /// Fields that are about some laws alone, with the names of these.
@@ -96,70 +96,20 @@ const ABOUT: [(&str, &[Name], &str); 11] = [
     ("mcmc_cuts", &[Name::Mcmc], "law: mcmc"),
 ];
 
-/// The law that the output is drawn from.
+/// What the fields about the law say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Law {
-    /// Each token from the model's distribution over the allowed tokens.
-    #[default]
-    Local,
-    /// The whole text from the model's distribution over the texts that obey.
-    Global {
-        /// The most attempts.
-        max_attempts: usize,
-        /// What becomes of an answer none of whose attempts is accepted.
-        on_exhaustion: Fallback,
-        /// Whether attempts learn from those of other requests that agree in all but the seed.
-        share_attempts: bool,
-    },
-    /// Near the global law, corrected by what the texts before have taught.
-    Asap {
-        /// Whether those are also the texts of other requests that agree in all but the seed.
-        share_attempts: bool,
-    },
-    /// Approximately the global law, by going back from errors.
-    Aprad {
-        /// How readily a text goes back.
-        exponent: u32,
-        /// How often it may.
-        max_errors: usize,
-    },
-    /// Near the global law, from particles that are resampled on the way.
-    Smc {
-        /// How many there are.
-        particles: usize,
-        /// The share of them below which their effective size leads to resampling.
-        ess_threshold: f64,
-        /// How they are resampled.
-        resampling: Resampling,
-        /// How they go on by a token.
-        proposal: Proposing,
-        /// Whether the answer has all of them.
-        return_particles: bool,
-    },
-    /// Near the global law, by weight from several samples of the local law.
-    Sir {
-        /// How many there are.
-        particles: usize,
-        /// How they go on by a token.
-        proposal: Proposing,
-        /// Whether the answer has all of them.
-        return_particles: bool,
-    },
-    /// Near the global law, by a Markov chain of texts.
-    Mcmc {
-        /// How many texts are proposed after the first.
-        steps: u32,
-        /// Where a text is cut to propose another.
-        cuts: Cuts,
-    },
+pub(super) struct LawFields {
+    /// The law that the output is drawn from.
+    pub(super) law: Law,
+    /// `true` if the answer reports all texts that it was drawn from.
+    pub(super) return_particles: bool,
 }
 
-impl Law {
+impl LawFields {
     /// Takes the law and its fields.
     pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
         let given = ABOUT.map(|(name, ..)| fields.has(name));
-        let words = NAMES.map(|(word, name, _)| (word, name));
-        let name = fields.word("law", &words, problems).unwrap_or(Name::Local);
+        let name = fields.word("law", &NAMES, problems).unwrap_or(Name::Local);
         let max_attempts = fields.integer("max_attempts", 1, ATTEMPTS, problems);
         let on_exhaustion = fields.word("on_exhaustion", &EXHAUSTION, problems);
         let share_attempts = fields.boolean("share_attempts", problems);
@@ -169,7 +119,7 @@ impl Law {
         let resampling = fields.word("resampling", &RESAMPLING, problems);
         let proposal = fields.word("proposal", &PROPOSALS, problems).unwrap_or_default();
         let return_particles = fields.boolean("return_particles", problems).unwrap_or(false);
-        let exponent = fields.integer("aprad_exponent", 0, EXPONENT.0, problems);
+        let exponent = fields.integer("aprad_exponent", 0, Law::MOST_EXPONENT.into(), problems);
         let steps = fields.integer("mcmc_steps", 1, STEPS.0, problems);
         let steps = steps.map(|steps| steps as u32);
         let cuts = fields.word("mcmc_cuts", &CUTS, problems);
@@ -188,86 +138,38 @@ impl Law {
                 "requires law: mcmc or on_exhaustion: mcmc",
             );
         }
-        match name {
+        let share_attempts = share_attempts.unwrap_or(false);
+        let attempts = max_attempts.unwrap_or(ATTEMPTS) as u32;
+        let law = match name {
             Name::Local => Law::Local,
             Name::Global => Law::Global {
-                max_attempts: max_attempts.unwrap_or(ATTEMPTS) as usize,
-                on_exhaustion,
-                share_attempts: share_attempts.unwrap_or(false),
+                max_attempts: attempts,
+                fallback: on_exhaustion,
+                share_attempts,
             },
-            Name::Asap => Law::Asap {
-                share_attempts: share_attempts.unwrap_or(false),
-            },
+            Name::Asap => Law::Asap { share_attempts },
             Name::Aprad => Law::Aprad {
-                exponent: exponent.map_or(EXPONENT.1, |exponent| exponent as u32),
-                max_errors: max_attempts.unwrap_or(ATTEMPTS) as usize,
+                exponent: exponent.map_or(EXPONENT, |exponent| exponent as u32),
+                max_errors: attempts,
             },
             Name::Smc => Law::Smc {
                 particles,
-                ess_threshold: ess_threshold.map_or(ESS_THRESHOLD, f64::from),
+                threshold: ess_threshold.map_or(ESS_THRESHOLD, f64::from),
                 resampling: resampling.unwrap_or_default(),
                 proposal,
-                return_particles,
             },
             Name::Sir => Law::Sir {
-                particles,
+                candidates: particles,
                 proposal,
-                return_particles,
             },
             Name::Mcmc => Law::Mcmc {
                 steps: steps.unwrap_or(STEPS.1),
                 cuts: cuts.unwrap_or_default(),
             },
-        }
-    }
-
-    /// What names the law in a request.
-    pub fn name(self) -> &'static str {
-        let name = match self {
-            Law::Local => Name::Local,
-            Law::Global { .. } => Name::Global,
-            Law::Asap { .. } => Name::Asap,
-            Law::Aprad { .. } => Name::Aprad,
-            Law::Smc { .. } => Name::Smc,
-            Law::Sir { .. } => Name::Sir,
-            Law::Mcmc { .. } => Name::Mcmc,
         };
-        NAMES
-            .iter()
-            .find(|it| it.1 == name)
-            .map_or("law: local", |it| it.2)
-    }
-
-    /// Whether its texts teach those of other requests.
-    pub fn shares(self) -> bool {
-        match self {
-            Law::Global { share_attempts, .. } | Law::Asap { share_attempts } => share_attempts,
-            _ => false,
-        }
-    }
-
-    /// Whether an answer is chosen among texts that it has to itself.
-    pub fn chooses(self) -> bool {
-        !matches!(
-            self,
-            Law::Local | Law::Global { .. } | Law::Asap { .. } | Law::Aprad { .. }
-        )
-    }
-
-    /// Whether it can be drawn from by asking about tokens, without the mask of what is allowed.
-    pub fn asks(self) -> bool {
-        match self {
-            Law::Local => true,
-            Law::Smc { proposal, .. } | Law::Sir { proposal, .. } => proposal != Proposing::Twisted,
-            _ => false,
-        }
-    }
-
-    /// Whether the texts that an answer was drawn from are told with it.
-    pub fn returns_particles(self) -> bool {
-        match self {
-            Law::Smc { return_particles, .. } | Law::Sir { return_particles, .. } => return_particles,
-            _ => false,
+        LawFields {
+            law,
+            return_particles,
         }
     }
 }

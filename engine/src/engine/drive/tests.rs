@@ -64,10 +64,7 @@ fn core(config: EngineConfig) -> Core {
 
 /// Runs a driver to its end; what its one answer heard, and the last event.
 fn run(driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
-    let request = Request {
-        ignore_eos: true,
-        ..Request::new(PROMPT.to_vec(), 1000)
-    };
+    let request = Request::new(PROMPT.to_vec(), 1000).ignore_eos(true);
     run_request(request, driver, core)
 }
 
@@ -312,10 +309,7 @@ fn a_token_that_is_not_allowed_ends_what_was_given() {
         }
         _ => panic!("{report:?}"),
     });
-    let request = Request {
-        grammar: Some(grammar),
-        ..Request::new(PROMPT.to_vec(), 20)
-    };
+    let request = Request::new(PROMPT.to_vec(), 20).grammar(Some(grammar));
     assert_eq!(run_request(request, driver, &mut core).0, [0, 3]);
 }
 

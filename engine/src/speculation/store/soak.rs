@@ -61,11 +61,14 @@ fn answer(stores: &mut Stores, owner: &Owner, call: &[(u64, u32)], numbers: &mut
     let prompt: Vec<u32> = (0..16).map(|_| numbers.skewed(u64::from(WIDTH)) as u32).collect();
     let answer: Vec<u32> = call.iter().map(|&(_, token)| token).collect();
     let store = stores.of(owner).expect("it learns");
-    let samples = stores.of_samples(&Request {
-        samples: 2,
-        speculation: crate::request::Speculation::all(),
-        ..Request::new(Vec::new(), 1)
-    });
+    let samples = stores.of_samples(
+        &Request::new(Vec::new(), 1)
+            .task(crate::request::Draw {
+                answers: 2,
+                ..crate::request::Draw::default()
+            })
+            .speculation(crate::request::Speculation::all()),
+    );
     let mut drafted = 0;
     for (place, &(state, token)) in call.iter().enumerate() {
         let text = Text {

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use lexiform_engine::{Grammar, Options, Owner, Request, Sampling};
+use lexiform_engine::{Grammar, Options, Owner, Reporting, Request, Sampling, Weigh};
 
 use crate::answer::confidence::Trace;
 use crate::answer::confidence::closed::Closed;
@@ -45,12 +45,13 @@ impl ValueOptions {
     /// Keeps the prompts and grammars of these requests, which are those of the samples.
     pub fn keep(&mut self, requests: &[Request]) {
         for request in requests {
-            let begun = request.grammar.clone().map(|grammar| Begun {
-                prompt: Arc::new(request.prompt.clone()),
+            let begun = request.constraints.grammar.clone().map(|grammar| Begun {
+                prompt: Arc::new(request.prompt.tokens.clone()),
                 grammar,
-                owner: request.owner.clone(),
+                owner: request.limits.owner.clone(),
             });
-            self.samples.extend(std::iter::repeat_n(begun, request.samples));
+            self.samples
+                .extend(std::iter::repeat_n(begun, request.task.answers()));
         }
     }
 
@@ -84,13 +85,17 @@ impl Begun {
         let options = Options::canonical(&texts.collect::<Option<Vec<_>>>()?).ok()?;
         let max_tokens = options.longest() + usize::from(closed.with_end);
         let prompt = [&self.prompt[..], &trace.tokens(closed.before)].concat();
-        let request = Request {
-            owner: self.owner.clone(),
-            options: Some(Arc::new(options)),
-            sampling: Sampling::seeded(0),
-            weigh_end: closed.with_end,
-            ..Request::new(prompt, max_tokens)
-        };
+        let request = Request::new(prompt, max_tokens)
+            .task(Weigh {
+                options: Arc::new(options),
+                likeliest: None,
+            })
+            .sampling(Sampling::seeded(0))
+            .owner(self.owner.clone())
+            .reporting(Reporting {
+                weigh_end: closed.with_end,
+                ..Reporting::default()
+            });
         served.engine().check(&request).ok()?;
         Some(request)
     }

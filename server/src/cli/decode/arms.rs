@@ -2,7 +2,7 @@
 
 use lexiform::{Compiler, Options, Source};
 use lexiform_cli::failure::Failure;
-use lexiform_engine::{Fallback, Grammar, LawChoice, OnBudget, Request, Sampling, Speculation};
+use lexiform_engine::{Fallback, Grammar, Law, OnBudget, Request, Sampling, Speculation};
 
 use crate::model::served::ServedModel;
 
@@ -15,7 +15,7 @@ const RECORD: &str = r#"{"type": "object", "properties": {"name": {"type": "stri
 /// The attempts of an answer under the global law, after which it is drawn by the local law and weighted. A
 /// model that does not write records by itself, one with random weights above all, would make attempts for
 /// ever.
-const MAX_ATTEMPTS: usize = 16;
+const MAX_ATTEMPTS: u32 = 16;
 
 /// What an answer must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Arm {
     pub(super) baseline: Option<&'static str>,
     constraint: Constraint,
     is_drafted: bool,
-    law: LawChoice,
+    law: Law,
 }
 
 /// All arms, each after its baseline.
@@ -43,35 +43,36 @@ pub(super) const ARMS: [Arm; 5] = [
         baseline: None,
         constraint: Constraint::Nothing,
         is_drafted: false,
-        law: LawChoice::Local,
+        law: Law::Local,
     },
     Arm {
         name: "schema",
         baseline: Some("free"),
         constraint: Constraint::List,
         is_drafted: false,
-        law: LawChoice::Local,
+        law: Law::Local,
     },
     Arm {
         name: "drafts",
         baseline: Some("schema"),
         constraint: Constraint::List,
         is_drafted: true,
-        law: LawChoice::Local,
+        law: Law::Local,
     },
     Arm {
         name: "local",
         baseline: Some("free"),
         constraint: Constraint::Record,
         is_drafted: false,
-        law: LawChoice::Local,
+        law: Law::Local,
     },
     Arm {
         name: "global",
         baseline: Some("local"),
         constraint: Constraint::Record,
         is_drafted: false,
-        law: LawChoice::Global {
+        law: Law::Global {
+            share_attempts: false,
             max_attempts: MAX_ATTEMPTS,
             fallback: Fallback::Weighted,
         },
@@ -109,7 +110,7 @@ impl Arm {
     /// Whether every pass brings every answer on, so that it is known what a pass reads: not under the global
     /// law, whose attempts begin again.
     pub(super) fn is_steady(&self) -> bool {
-        self.law == LawChoice::Local
+        self.law == Law::Local
     }
 
     /// Whether it can be measured at this temperature: the global law has no likeliest token.
@@ -131,27 +132,27 @@ impl Arm {
             Constraint::List => Some(constraints.list.clone()),
             Constraint::Record => Some(constraints.record.clone()),
         };
-        Request {
-            ignore_eos: grammar.is_none(),
-            on_budget: match self.constraint {
-                Constraint::List => OnBudget::Cut,
-                Constraint::Nothing | Constraint::Record => OnBudget::Complete,
-            },
-            grammar,
-            law: self.law,
-            speculation: match self.is_drafted {
+        let request = Request::new(prompt, tokens)
+            .task(self.law)
+            .sampling(Sampling {
+                temperature: temperature as f32,
+                seed,
+                ..Sampling::default()
+            })
+            .speculation(match self.is_drafted {
                 true => Speculation {
                     learned: false,
                     ..Speculation::all()
                 },
                 false => Speculation::none(),
-            },
-            sampling: Sampling {
-                temperature: temperature as f32,
-                seed,
-                ..Sampling::default()
-            },
-            ..Request::new(prompt, tokens)
+            })
+            .on_budget(match self.constraint {
+                Constraint::List => OnBudget::Cut,
+                Constraint::Nothing | Constraint::Record => OnBudget::Complete,
+            });
+        match grammar {
+            Some(grammar) => request.grammar(grammar),
+            None => request.ignore_eos(true),
         }
     }
 }

@@ -75,7 +75,10 @@ pub(super) fn timed(
     requests: Vec<Request>,
     is_steady: bool,
 ) -> Result<Run, String> {
-    let prompts: Vec<usize> = requests.iter().map(|request| request.prompt.len()).collect();
+    let prompts: Vec<usize> = requests
+        .iter()
+        .map(|request| request.prompt.tokens.len())
+        .collect();
     let (sender, events) = channel();
     let begun = Instant::now();
     let mut tickets = Vec::with_capacity(requests.len());

@@ -44,23 +44,6 @@ impl Filters {
             mirostat: mirostat(fields, problems),
         }
     }
-
-    /// Notes what the global law has no place for.
-    pub(super) fn not_local(&self, problems: &mut Problems) {
-        if self.mirostat.is_some() {
-            problems.invalid("mirostat_mode", "requires law: local");
-        }
-    }
-
-    /// Refuses what steers by the surprise of what is drawn, for searches that draw nothing.
-    pub(super) fn not_searched(&self, problems: &mut Problems) {
-        if self.mirostat.is_some() {
-            problems.invalid(
-                "mirostat_mode",
-                "a search draws nothing whose surprise could be steered",
-            );
-        }
-    }
 }
 
 fn mirostat(fields: &mut Fields, problems: &mut Problems) -> Option<Mirostat> {

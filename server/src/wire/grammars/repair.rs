@@ -2,13 +2,14 @@
 
 use lexiform::error::Place;
 use lexiform::repair::{Change, Costs, Edit, Repair};
+use lexiform_engine::Law;
 use serde_json::{Map, Value, json};
 
 use super::{Named, Names};
 use crate::wire::error::ApiError;
 use crate::wire::fields::{Fields, Ignored, Problems, type_name};
-use crate::wire::generation::{self, Generation, values};
-use crate::wire::law::Law;
+use crate::wire::generation::{self, Generation, Task, values};
+use crate::wire::law::LawFields;
 use crate::wire::response::{Extension, Told, Usage, response_extension};
 
 /// The greatest cost of an edit.
@@ -120,7 +121,10 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
     };
     let instruction = inner.string("instruction", problems);
     let temperature = inner.number("temperature", 0.0, 2.0, problems);
-    let law = Law::read(&mut inner, problems);
+    let LawFields {
+        law,
+        return_particles,
+    } = LawFields::read(&mut inner, problems);
     let unsaid = match law {
         Law::Local => 0.0,
         // The other laws are about probabilities, of which none are left at 0.
@@ -128,7 +132,8 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
     };
     let generation = Generation {
         temperature: Some(temperature.unwrap_or(unsaid)),
-        law,
+        task: Task::Draw(law),
+        return_particles,
         max_tokens: values::max_tokens(&mut inner, problems),
         top_p: inner.number("top_p", 0.0, 1.0, problems),
         top_k: values::top_k(&mut inner, problems),

@@ -18,9 +18,9 @@ const ROWS: (i64, usize) = (10_000, 1_000);
 /// What a token of the shortest completion costs in nats, at most and by default.
 const DISTANCE_WEIGHT: (f64, f64) = (100.0, 0.5);
 /// The most tokens that are looked ahead.
-const LOOK_AHEAD: i64 = 16;
+const LOOK_AHEAD: i64 = Engine::MOST_LOOK_AHEAD as i64;
 /// The most trials, and those there are unless the request says otherwise.
-const TRIALS: (i64, usize) = (16, 5);
+const TRIALS: (i64, usize) = (Engine::MOST_TRIALS as i64, 5);
 /// The entropies in nats up to which there is one trial and from which on there are all, unless the request
 /// says otherwise.
 const ENTROPIES: (f64, f64) = (0.5, 1.5);
@@ -29,7 +29,7 @@ const MOST_ENTROPY: f64 = 20.0;
 /// The most tokens of a trial, and those that it has unless the request says otherwise.
 const TRIAL_TOKENS: (i64, usize) = (256, 16);
 /// The most phrases, and the longest in bytes.
-const PHRASES: (usize, usize) = (16, 64);
+const PHRASES: (usize, usize) = (Engine::MOST_PHRASES, 64);
 
 /// The searches by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Search {
 
     /// Whether its answers are drawn.
     pub fn draws(&self) -> bool {
-        self.kind() == SearchName::Cntp
+        self.search.draws()
     }
 
     fn kind(&self) -> SearchName {
