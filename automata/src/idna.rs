@@ -1,7 +1,7 @@
 //! Labels of internationalised host names in the form used for look-ups: `xn--` and Punycode.
 //!
 //! ```text
-//!   xn--mnchen-3ya  ─ punycode ─►  münchen  ─ label ─►  every character valid, where it stands too (RFC 5892)
+//!   xn--mnchen-3ya  ─ punycode ─►  münchen  ─ label ─►  every character valid in its place     (RFC 5892)
 //!       └── body ─┘                                     hyphens, marks, Normalization Form C   (RFC 5891)
 //!                                                       its direction                          (RFC 5893)
 //! ```

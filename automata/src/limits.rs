@@ -52,9 +52,9 @@ pub struct Limits {
     /// [`Grammar::compacted`](crate::matcher::Grammar::compacted) returns the grammar in which sequences
     /// continue.
     pub grammar_bytes: usize,
-    /// The work of one mask, in rounds (loop iterations). A round takes about 3 to 20 ns and allocates at most
-    /// about ten bytes. A query that costs more fails with [`Exhausted`](crate::error::Exhausted); no other
-    /// query is affected.
+    /// The work of one mask, in rounds (loop iterations). A round takes about 3 to 20 ns and allocates at
+    /// most about ten bytes. A query that costs more fails with [`Exhausted`](crate::error::Exhausted); no
+    /// other query is affected.
     pub mask_work: usize,
     /// The work of the distances to the end, in rounds. They are computed once for a grammar, on the first
     /// query that needs them.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   bücher  =  bcher  -  kva
-//!              the ASCII ones   by how much to count on, through the places of the text and the characters, to the next insertion
+//!              the ASCII ones   how far to count, through places and characters, to the next insertion
 //! ```
 //!
 //! Numbers are written in digits whose weights vary with their place, and the bias of the places adapts to
