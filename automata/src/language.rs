@@ -1,5 +1,5 @@
-//! Everything regular: a regular expression becomes a minimal byte automaton with an identity that grammars
-//! share.
+//! Regular languages: compiles a regular expression to a minimal byte automaton with an identity that
+//! grammars share.
 //!
 //! ```text
 //!   Regular ─► characters   each part determinised, over characters where it can be and over bytes where it must
@@ -12,7 +12,7 @@
 //!              attributes   what else is asked of a state, found when it is
 //! ```
 //!
-//! Nothing here knows of rules or stacks.
+//! This module does not depend on rules or stacks.
 
 mod attributes;
 mod build;

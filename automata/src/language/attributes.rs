@@ -1,4 +1,4 @@
-//! What is found out about the states of a regular language when it is first asked for.
+//! Attributes of the states of a regular language, each computed on first use.
 //!
 //! ```text
 //!   infinite, words_left   how many words go on from a state
@@ -8,8 +8,8 @@
 //!   alike                  which states a token cannot tell apart
 //! ```
 //!
-//! Each is found by itself: a language that nobody asks costs nothing, and most are asked for one of these or
-//! none.
+//! Each attribute is computed separately: a language costs nothing until it is queried, and most are queried
+//! for one of these or none.
 
 mod completions;
 mod ends;

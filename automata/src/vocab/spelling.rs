@@ -3,8 +3,8 @@
 //! Files spell tokens as text, in one of two ways:
 //!
 //! ```text
-//!   byte-level      "Ġhello"   every byte has one printable character (the GPT-2 alphabet)   → " hello"
-//!   SentencePiece   "▁hello"   '▁' is the space, "<0x0A>" is a single byte                   → " hello", "\n"
+//!   byte-level      "Ġhello"   one printable character per byte (the GPT-2 alphabet)    → " hello"
+//!   SentencePiece   "▁hello"   '▁' is the space, "<0x0A>" is a single byte              → " hello", "\n"
 //! ```
 //!
 //! The decoder of the file, a chain of rewriting steps, determines which one applies; a [`Spelling`] is that
