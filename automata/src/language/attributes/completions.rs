@@ -74,7 +74,7 @@ impl Terminal {
         let mut words = Vec::new();
         let (mut open, mut bytes) = (vec![(cursor, Vec::new())], Vec::new());
         while let Some((cursor, text)) = open.pop() {
-            // Inside a word, mostly one byte of all can be read.
+            // Inside a word, usually only one byte can be read.
             let row = &self.next[cursor.state as usize * self.stride..][..self.stride];
             let ways = row.iter().zip(&of_class).filter(|(next, _)| **next != DEAD);
             bytes.clear();

@@ -41,7 +41,7 @@ impl Terminal {
         for row in self.next.chunks_exact(self.stride) {
             let row = ends.iter_mut().zip(row);
             match (first, second) {
-                // Mostly all words end in one state, so whole rows are compared with it at once.
+                // Usually all words end in one state, so whole rows are compared with it at once.
                 (Some((end, _)), None) => {
                     row.for_each(|(ends, &packed)| *ends |= u32::from(packed >> 1 == end))
                 }

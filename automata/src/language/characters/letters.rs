@@ -110,7 +110,7 @@ impl Letters {
     }
 
     /// Returns the coarsest common refinement of several partitions, and for each partition its class for
-    /// each class of the refinement. O(runs · divisions).
+    /// each class of the refinement. O(runs · partitions).
     pub fn joint(divisions: &[&Letters], alphabet: Alphabet) -> Result<(Letters, Vec<Vec<u16>>), Failure> {
         let mut starts: Vec<u32> = divisions
             .iter()
