@@ -1,5 +1,5 @@
-//! Lists of items: arrays and objects, their properties, their additional keys, and what was written of them
-//! so far.
+//! Lists of items: arrays and objects, their properties, their additional keys, and the record of the items
+//! written so far.
 //!
 //! ```text
 //!   progress     what a list remembers: items written, how many, with which keys

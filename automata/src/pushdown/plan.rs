@@ -1,4 +1,5 @@
-//! A grammar at rest: its rules as automata, and what is found out about them before the first byte.
+//! The static part of a machine: its rules as automata, and the properties of rules that are computed before
+//! the first byte.
 //!
 //! ```text
 //!   Cfg ─► nfa         rules as automata over bytes and calls; lists as plans
