@@ -141,7 +141,7 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// The place of the problem.
     pub place: Place,
-    /// What is wrong and what was expected, as a clause without a full stop.
+    /// The problem and the expected input, as a clause without a full stop.
     pub message: String,
 }
 

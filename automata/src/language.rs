@@ -2,14 +2,14 @@
 //! grammars share.
 //!
 //! ```text
-//!   Regular ─► characters   each part determinised, over characters where it can be and over bytes where it must
+//!   Regular ─► characters   each part determinised, over characters if possible, otherwise over bytes
 //!           ─► product      intersection and complement, explored and trimmed
-//!           ─► build        written out in bytes, one table for all bounds of a count
+//!           ─► build        spelled in bytes, one table for all bounds of a count
 //!           ─► counter      which counts of a counted part can still be completed
 //!           ─► terminal     a cursor that reads one byte with one look-up
-//!              minimise     states of the same language
-//!              identity     … and a name for it, equal across automata
-//!              attributes   what else is asked of a state, found when it is
+//!              minimise     states with the same language
+//!              identity     … and an id for that language, equal across automata
+//!              attributes   other properties of states, computed on demand
 //! ```
 //!
 //! This module does not depend on rules or stacks.

@@ -3,7 +3,7 @@
 //! A mask is the union over everything that a configuration can do next. Most of it is shared:
 //!
 //! ```text
-//!   configuration ─ closure ─┬─ frame in a terminal   terminal mask (inner tokens + rests), shared by grammars
+//!   configuration ─ closure ─┬─ frame in a terminal   terminal mask (inner tokens + rests), of all grammars
 //!                            │                          └ rests: if the terminal may end inside a token, the
 //!                            │                            rest of the token is walked with the callers
 //!                            ├─ frame in a key        likewise, without the keys that were written before

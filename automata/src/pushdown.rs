@@ -1,12 +1,12 @@
 //! The lazily determinised byte machine that every grammar is compiled to.
 //!
 //! ```text
-//!   Cfg ─► plan          rules as automata over bytes and calls; nullable, productive (the rest is cut away), left-recursive
-//!       ─► frame         determinised states within one rule, terminal or list; those of lists stand in object
+//!   Cfg ─► plan          rules as automata over bytes and calls, and their properties
+//!       ─► frame         determinised states within one rule, terminal or list (object)
 //!       ─► stack         configurations: interned sets of stacks of frames; a step is a table look-up
-//!          lookahead     the same for texts that are only tried: nothing that a mask tries is kept
-//!          equivalence   which configurations no token can tell apart, and what each is called in every process
-//!          distance      how far it is to the end
+//!          lookahead     configurations for texts that are only tried, dropped with the mask
+//!          equivalence   configurations that no token can tell apart, and their names
+//!          distance      the fewest steps to the end
 //! ```
 //!
 //! Three properties hold by construction. *No dead ends*: everything that cannot be completed is removed

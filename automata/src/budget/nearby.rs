@@ -2,7 +2,7 @@
 //! path to the end.
 //!
 //! ```text
-//!   inside a string        a token that stays in it, if it may still be closed in time; and the way out
+//!   inside a string        a token that stays in it, if it can still be closed in time; and the way out
 //!   few tokens allowed     each by its own distance, exactly
 //!   many tokens allowed    those along one completion that fits
 //! ```

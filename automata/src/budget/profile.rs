@@ -4,8 +4,8 @@
 //! The others leave it, and are walked as for a mask: along the rests of the terminal mask, with heads.
 //!
 //! ```text
-//!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (and a \u00 begun: 6)
-//!                                   ",{   "],[[             far: with their own number of steps
+//!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (after \u00: 6)
+//!                                   ",{   "],[[             far: each with its own number of steps
 //! ```
 
 use std::ops::Range;

@@ -9,7 +9,7 @@
 //! ```text
 //!   least: 3 tokens      within 3   ○─○─✕
 //!                        within 4   ○─○─○─✕
-//!                        within 5   ○─○─○─○─●     which no search without a bound need have reached
+//!                        within 5   ○─○─○─○─●     found, perhaps out of reach of an unbounded search
 //! ```
 //!
 //! Each search after a token of a completion that was found is part of one of the searches that found it, so

@@ -6,7 +6,7 @@ fn text(characters: &str) -> Vec<char> {
     characters.chars().collect()
 }
 
-/// Returns `true` if the body is that of a valid label in any directions.
+/// Returns `true` if the body makes a valid label with any directions.
 fn is_any(body: &str) -> bool {
     is_label(body.as_bytes(), Directions::LeftToRight) || is_label(body.as_bytes(), Directions::Ordered)
 }

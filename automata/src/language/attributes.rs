@@ -1,11 +1,10 @@
 //! Attributes of the states of a regular language, each computed on first use.
 //!
 //! ```text
-//!   infinite, words_left   how many words go on from a state
+//!   infinite, words_left   how many words continue from a state
 //!   ends                   how words begin and end
-//!   completions            the words that go on from a state, one by one
+//!   completions            the words that continue from a state, one by one
 //!   lengths                how long the shortest of them are; found by shortest_words
-//!   alike                  which states a token cannot tell apart
 //! ```
 //!
 //! Each attribute is computed separately: a language costs nothing until it is queried, and most are queried

@@ -2,10 +2,10 @@
 //! otherwise.
 //!
 //! ```text
-//!   Hir ─► nfa       places, and the letters that lead on
-//!       ─► letters   letters that no place tells apart are one class
+//!   Hir ─► nfa       places, and the letters between them
+//!       ─► letters   letters that no place distinguishes form one class
 //!       ─► subset    determinised: a table of states by classes
-//!          spelling  … and each character written out as the bytes of its UTF-8
+//!          spelling  … and each character spelled as the bytes of its UTF-8
 //! ```
 //!
 //! A class such as `\S` is one edge over characters and about twenty over bytes, and every copy of it in

@@ -4,7 +4,7 @@
 //! alive iff some `l ∈ Len(s)` has `min ≤ n + l ≤ max`. There are three cases, each exact:
 //!
 //! ```text
-//!   no max           the longest completion of s must reach min             (∞ if s can reach a loop that counts)
+//!   no max           the longest completion of s must reach min       (∞ if s can reach a loop that counts)
 //!   n ≥ min          the shortest completion of s must not pass max
 //!   n < min ≤ max    layer[min − n] ∋ s, where layer[0] = { s : shortest(s) ≤ max − min } and
 //!                    layer[k] = { s : some path with exactly one unit leads from s into layer[k − 1] }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   "},{"      holds between quotes     "},{"
-//!              behind , and "           –
-//!   ,"\\        behind , and "           \\
+//!              after , and "            –
+//!   ,"\\        after , and "            \\
 //! ```
 //!
 //! Of Llama's 128,000 tokens, three dozen contain part of the text between the quotes after a comma, and none

@@ -12,7 +12,7 @@ pub struct BatchRow {
     pub state: State,
     /// The maximum number of further tokens, as in [`MaskRequest::within`]; `None` for no limit.
     pub budget: Option<usize>,
-    /// The tokens that end the sequence; `None` for those of the vocabulary.
+    /// The tokens that end the sequence; `None` for the vocabulary's own.
     pub ends: Option<Ends>,
 }
 

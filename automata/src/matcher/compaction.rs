@@ -6,7 +6,7 @@
 //! have to remember.
 //!
 //! ```text
-//!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all who ask
+//!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all callers
 //!   state 81,204                       ── adopt ────►  state 7     the same future
 //! ```
 //!

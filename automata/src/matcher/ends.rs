@@ -6,12 +6,12 @@
 //!
 //! ```text
 //!   text so far      mask of the grammar             mask with ends {stop}
-//!   incomplete       what may come next              the same without stop
-//!   complete         what may come next, eos         what may come next, stop
+//!   incomplete       allowed tokens                  the same without stop
+//!   complete         allowed tokens, eos             allowed tokens, stop
 //! ```
 //!
-//! A stop token that is also text of the language can no longer be written as text. If every completion needs
-//! it as text, no token may be left at that point: the request demands this.
+//! A stop token that is also text of the language can no longer be written as text. Where the text can
+//! continue only with that token as text, no token is left: this is the effect that the request asks for.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A bounded number of threads that compute the masks of a batch, separate from the host's own rayon pool.
 //!
 //! ```text
-//!   rows ─► those that take little work: on the calling thread     most batches end here, and wake nobody
+//!   rows ─► those that take little work: on the calling thread     most batches end here and wake no thread
 //!        └► the others: on the threads of the pool                 started when they are first needed
 //! ```
 //!

@@ -29,7 +29,7 @@ pub struct MaskRequest<'e> {
     pub state: State,
     /// The maximum number of further tokens of the sequence, its end token included; `None` for no limit.
     pub budget: Option<usize>,
-    /// The tokens that end the sequence; `None` for those of the vocabulary.
+    /// The tokens that end the sequence; `None` for the vocabulary's own.
     pub ends: Option<&'e Ends>,
 }
 
@@ -60,7 +60,7 @@ impl<'e> MaskRequest<'e> {
         }
     }
 
-    /// Sets the tokens that end the sequence; `None` for those of the vocabulary.
+    /// Sets the tokens that end the sequence; `None` for the vocabulary's own.
     pub fn ending(self, ends: impl Into<Option<&'e Ends>>) -> Self {
         MaskRequest {
             ends: ends.into(),

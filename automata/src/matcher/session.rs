@@ -117,7 +117,7 @@ impl Session {
         &self.tokens
     }
 
-    /// Returns the tokens that end the sequence; `None` for those of the vocabulary.
+    /// Returns the tokens that end the sequence; `None` for the vocabulary's own.
     pub fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }

@@ -8,7 +8,7 @@
 //!            0            child    1  2 -1  4 -1
 //!          ┌─┴─┐          sibling -1  3 -1 -1 -1
 //!          1   3
-//!          2   4          row 0: what may come after the text;  row 4: after the text, token 3 and token 4
+//!          2   4          row 0: the mask after the text;  row 4: after the text, token 3 and token 4
 //! ```
 
 use super::{BatchRow, Ends, Grammar, Pool, State};

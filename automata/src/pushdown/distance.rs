@@ -235,7 +235,7 @@ impl Distances {
         }
         let find = || {
             let cursors = (0..terminal.len() as u32).map(|state| Cursor { state, count: 0 });
-            // Where a word has just ended, it is a free one.
+            // At the end of a word, the word is a free one.
             let going = cursors.filter(|&cursor| !terminal.is_stuck(cursor));
             let many = going.map(|cursor| self.of_many(terminal, index, cursor, taken));
             many.max().unwrap_or(NEVER)

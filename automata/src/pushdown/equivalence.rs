@@ -8,7 +8,7 @@
 //!
 //! ```text
 //!   {"name": "x", "id": 1, "tags": [│        written: name, id     ┐
-//!   {"name": "x", "kind": 2, "tags": [│      written: name, kind   ├─ like: written: whatever is no token
+//!   {"name": "x", "kind": 2, "tags": [│      written: name, kind   ├─ one representative
 //!   {"tags": [│                              written: –            ┘
 //! ```
 //!

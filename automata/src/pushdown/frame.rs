@@ -7,10 +7,10 @@
 //!   kind        state                                own bytes            calls
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
-//!   judged      cursor of its beginnings, its text   the DFA's table      –
+//!   judged      cursor of its prefix, its text       the DFA's table      –
 //!   series      progress (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
-//!   words       listed words with the same beginning their next bytes     –
+//!   choice      members with a common prefix         their next bytes     members read by their own rules
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
@@ -381,7 +381,7 @@ impl Frames {
         frame.calls.get_or_init(|| Box::new(find()))
     }
 
-    /// Returns `true` if the frame is that of a rule that reads bytes next and does nothing else.
+    /// Returns `true` if the frame belongs to a rule that reads bytes next and does nothing else.
     pub(crate) fn only_reads(&self, id: FrameId) -> bool {
         let frame = self.get(id);
         let is_rule = matches!(frame.key, FrameKey::RuleStart(_) | FrameKey::Rule { .. });

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   Cfg ─► nfa         rules as automata over bytes and calls; lists as plans
-//!       ─► analysis    nullable, productive (the rest is cut away), left-recursive
-//!                      by one fixed_point for each question
+//!       ─► analysis    which rules are nullable, productive (others are removed), left-recursive
+//!                      computed by one fixed_point for each question
 //! ```
 
 pub(crate) mod analysis;

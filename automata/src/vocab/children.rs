@@ -9,7 +9,7 @@ use super::node::Node;
 /// The bytes and the nodes of the children of the root and of each node.
 #[derive(Clone, Debug)]
 pub(super) struct Children {
-    /// The children of the root are `0..first[0]`, those of node `i` are `first[i]..first[i + 1]`.
+    /// The children of the root are `0..first[0]`, the children of node `i` are `first[i]..first[i + 1]`.
     first: Box<[u32]>,
     bytes: Box<[u8]>,
     nodes: Box<[u32]>,

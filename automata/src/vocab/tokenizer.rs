@@ -5,9 +5,9 @@
 //! model:
 //!
 //! ```text
-//!   encode               text that continues a prompt   exactly these bytes; no dummy space, no normalization
-//!   encode_plain         an untrusted text              the file's own rules, but no special tokens
-//!   encode_with_special  a rendered chat template       the file's own rules; "<|im_end|>" is the token
+//!   encode               text that continues a prompt  exactly these bytes; no dummy space, no normalization
+//!   encode_plain         an untrusted text             the file's own rules, but no special tokens
+//!   encode_with_special  a rendered chat template      the file's own rules; "<|im_end|>" is the token
 //! ```
 //!
 //! Only the second and third way add the dummy space of SentencePiece models: a model sees ` Hello` for a

@@ -40,7 +40,7 @@ pub enum VocabularyError {
     Malformed {
         /// A JSON pointer, or a line and column if the text cannot be parsed at all.
         place: String,
-        /// What was expected.
+        /// The expected form.
         message: String,
     },
     /// A tokenizer file is understood, but its tokens have no fixed bytes.
@@ -48,7 +48,7 @@ pub enum VocabularyError {
     Unsupported {
         /// A JSON pointer.
         place: String,
-        /// What is not supported.
+        /// The unsupported feature.
         message: String,
     },
     /// A token id exceeds the limit.

@@ -20,7 +20,7 @@ impl Terminal {
             let words = words.of(from.state, &self.next, &self.accepting);
             return words as usize > most;
         }
-        // Each byte leads to words of its own, which mostly settles it.
+        // Each byte leads to words of its own, which usually settles it.
         let branches = (0..=255).filter(|&byte| self.next(from, byte).is_some());
         if branches.take(most + 1).count() > most {
             return true;

@@ -54,7 +54,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
     let count = letters.count();
     let mut next = Vec::new();
     if nfa.places.len() > LARGE_EXPRESSION {
-        // With so many places, nearly every place becomes a state. Untouched memory costs nothing.
+        // In an expression this large, nearly every place becomes a state. Untouched memory costs nothing.
         next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
     }
     next.resize(count, Automaton::DEAD);

@@ -342,8 +342,8 @@ impl<'a> ClosedAlphabets<'a> {
 }
 
 impl Ways {
-    /// Returns the largest set kept so that all successor states accept every character of it again. Of the
-    /// characters that conflict, those that the trie uses less are given up.
+    /// Returns the characters that remain when every successor state has to accept all of them again. Of
+    /// conflicting characters, those that the trie uses less are given up.
     fn kept(&self, weights: &[u32; 128], taken_by: impl Fn(u32) -> Alphabet) -> Alphabet {
         let mut kept = self.all;
         for &(target, letters) in &self.ways {

@@ -2,7 +2,7 @@
 //!
 //! A string of at most 60 characters has a different mask at each of its characters once a token can reach
 //! the end. All of these masks come from one walk, which computes for each token the smallest number of units
-//! in a word that begins with it. Mostly this is one unit per character of the token plus a few more, so
+//! in a word that begins with it. Usually this is one unit per character of the token plus a few more, so
 //! tokens are grouped by how many more, and the tokens of a group with few enough characters are selected all
 //! at once.
 //!
@@ -10,7 +10,7 @@
 //!   set                          tokens                    left 2            left 5
 //!   no more than its characters  a  th  hello  world …     a  th             a  th  hello  world
 //!   one more                     a\\  th\\ …               a\\               a\\  th\\
-//!   group, ended after 3 units   the"  …                   by the counter of the terminal at hand
+//!   group, ended after 3 units   the"  …                   by the counter of the current terminal
 //! ```
 //!
 //! This suffices as long as only the upper bound can be violated: if there is no lower bound, or in states

@@ -6,7 +6,7 @@
 //! continues only where the terminal may have ended.
 //!
 //! ```text
-//!   behind  ␠"          inner   ␠"hello   ␠"{    ␠"(\"…
+//!   after   ␠"          inner   ␠"hello   ␠"{    ␠"(\"…
 //!                       exits   ␠"│"   ␠"│",   ␠"x│"       (the bar is where the string ends)
 //! ```
 

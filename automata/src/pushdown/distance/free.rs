@@ -4,7 +4,7 @@
 //! more of them than words that are not free.
 //!
 //! ```text
-//!   a key    ─'"'─► ○ ─'"'─► ●       behind "name: four more letters and a quote, whichever 4,000 keys are taken
+//!   a key    ─'"'─► ○ ─'"'─► ●       after "name: four more letters and a quote for any 4,000 taken keys
 //!                   └─◄ letters
 //! ```
 

@@ -2,9 +2,9 @@
 //! its grammar.
 //!
 //! ```text
-//!   grammar   automata of its rules, lists, structure of its terminals ─► content ──┐ named once
-//!   frame     kind, place in the plan, what it remembers of the text ───────────────┼─► name of a configuration
-//!   callers   their names; the bottom of every stack is named by the content ───────┘ kept with it
+//!   grammar   automata of rules, lists, structure of terminals ─► content ───────┐ once
+//!   frame     kind, place in the plan, the text that it remembers ───────────────┼─► name of a configuration
+//!   callers   their names; the bottom of every stack is named by the content ────┘ cached there
 //! ```
 //!
 //! The numbers of frames and configurations reflect the order in which they were found, which differs between
