@@ -18,7 +18,7 @@ pub struct Series {
     pub taken: Vec<Box<[u8]>>,
     /// The text between two items (for instance `,` and white space).
     pub separator: ExprId,
-    /// How members are ordered among each other and among the rest.
+    /// The order of the members among each other and relative to the rest.
     pub order: SeriesOrder,
     /// The smallest number of items, members and rest together.
     pub min: u64,

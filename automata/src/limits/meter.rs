@@ -120,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// Returns whose bound refused bytes, or `None` if none was refused. Once set, it never changes back.
+    /// Returns the meter whose bound refused bytes, or `None` if none did. A refusal is permanent.
     pub(crate) fn full(&self) -> Option<Full> {
         match self.0.full.load(Ordering::Relaxed) {
             0 => None,

@@ -30,9 +30,9 @@
 //! # Why a bound instead of the tokens
 //!
 //! The decode loop requests every mask within the rest of `max_tokens`. Reading all tokens to learn how far
-//! from the end they lead took 5 µs in the median, and the mask itself takes 0.1. The bound comes from the
-//! rules and answers for nearly all states; only near the end are tokens read. It must never be too small,
-//! which tests check for vocabularies in which every byte is a token.
+//! from the end they lead took 5 µs in the median, while the mask itself takes 0.1 µs. The bound comes from
+//! the rules and answers for nearly all states; only near the end are tokens read. It must never be too
+//! small, which tests check for vocabularies in which every byte is a token.
 
 use super::Distances;
 use super::calls::Calls;

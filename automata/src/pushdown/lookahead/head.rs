@@ -44,7 +44,7 @@ pub(crate) enum At {
         frame: FrameId,
         node: u32,
     },
-    /// After a member that was written in this way, which the frame of the beginning offered.
+    /// After a member that was written in this way, one of those that `frame` offered.
     Way {
         frame: FrameId,
         way: u32,
