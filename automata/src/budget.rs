@@ -1,29 +1,30 @@
-//! Masks within a budget: the tokens after which the text can still be completed in the tokens that are left.
+//! Masks within a budget: the tokens after which the text can still be completed with the remaining tokens.
 //!
 //! ```text
-//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`OvershootBound`)
-//!                      fewer than some tokens would make necessary   the mask without those tokens (profile)
-//!                      hardly any                                    inside the value, or along one completion (nearby)
+//!   remaining tokens   enough after any token        the mask as it is: one comparison (`OvershootBound`)
+//!                      too few after some tokens     the mask without those tokens (profile)
+//!                      hardly any                    inside the value, or along one completion (nearby)
 //! ```
 //!
-//! How many tokens a completion takes is found in three ways, each used where those before cannot tell:
+//! The number of tokens of a completion is found in three ways, each used where the previous ones do not
+//! decide:
 //!
-//! 1. *by steps*: the shortest completion in bytes is a bound, because each byte of it is a token;
-//! 2. *by spelling* (`spell`): one shortest completion, cut into the fewest tokens;
-//! 3. *by search* (`search`): all completions, token by token. Only for small vocabularies, and for those
-//!    without a token for every byte that is needed; with bounded work.
+//! 1. *by steps*: the shortest completion in bytes is an upper bound, because each byte of it is a token;
+//! 2. *by spelling* (`spell`): one shortest completion, split into the fewest tokens;
+//! 3. *by search* (`search`): all completions, token by token, with bounded work. Only for small
+//!    vocabularies, and for those without a token for every byte that is needed.
 //!
-//! **What is exact.** A token that is allowed can always be completed in time: each way names a completion,
-//! and its first token leads to where the same way names the rest of it, so that a mask is never empty where
-//! the distance was within the budget. For that, the distance after a token is always that of the whole
-//! configuration there; where it is found for many tokens at once, they must lead to the same one, but for
-//! what makes no difference (`nearby`).
+//! **What is exact.** An allowed token can always be completed in time: each way yields a completion, and the
+//! first token of that completion leads to a configuration where the same way yields the rest of it, so a
+//! mask is never empty if the distance was within the budget. For this, the distance after a token is always
+//! the distance of the whole configuration there. If one distance is computed for many tokens at once, they
+//! must lead to the same configuration, up to differences that do not matter (`nearby`).
 //!
-//! Where few tokens are allowed, one that is left out cannot be completed in time, as far as 3 was tried to
-//! its end. Otherwise it may be one of many that leave the current value (`nearby`), with a large vocabulary
-//! one for which only a completion longer in bytes would have been short enough in tokens, or one inside a
-//! word that a judge decides (`grammar::Judge`), of whose completions not all are known. That is a property
-//! of the constraint "within the budget" as it is defined here, and laws are stated for it.
+//! If few tokens are allowed, the others cannot be completed in time, provided that the search ran to its
+//! end. Otherwise an omitted token may be one of many that leave the current value (`nearby`); with a large
+//! vocabulary, one for which only a completion longer in bytes would have been short enough in tokens; or one
+//! inside a word that a judge decides (`grammar::Judge`), of whose completions not all are known. This is a
+//! property of the constraint "within the budget" as it is defined here, and laws are stated for it.
 
 mod nearby;
 mod place;
@@ -45,13 +46,13 @@ use tokens::TokenDistances;
 #[derive(Debug)]
 pub(crate) struct Budget {
     distances: TokenDistances,
-    /// How far from the end tokens lead at most; `None` where a byte is no token.
+    /// The greatest distance to the end that a token can lead to; `None` if some byte is not a token.
     overshoot: Option<OvershootBound>,
     profiles: Profiles,
 }
 
 impl Budget {
-    /// The distances of a grammar, of which those that are found later take at most this many bytes. O(size
+    /// Computes the distances of a grammar. Distances that are found later take at most `bytes` bytes. O(size
     /// of the automata of its rules and terminals).
     pub(crate) fn new(place: Place<'_>, bytes: usize) -> Budget {
         let distances = TokenDistances::new(place, bytes);
@@ -69,24 +70,24 @@ impl Budget {
         }
     }
 
-    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were
-    /// found.
+    /// Returns the fewest tokens that complete the text, not counting the end token; `None` if no completion
+    /// was found.
     pub(crate) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
         self.distances.tokens(place, config)
     }
 
-    /// Whether every text can be written, because each byte is a token.
+    /// Returns `true` if every text can be written, because each byte is a token.
     pub(crate) fn writes_all(&self) -> bool {
         self.distances.steps.writes_all
     }
 
-    /// Whether the text can be completed with at most `limit` tokens, the end of the sequence not counted.
+    /// Returns `true` if the text can be completed with at most `limit` tokens, not counting the end token.
     pub(crate) fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         self.distances.within(place, config, limit)
     }
 
-    /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be
-    /// completed with `limit` more; `None` if all of them can stay.
+    /// Returns the mask of a configuration without the tokens, except end tokens, after which the text cannot
+    /// be completed with `limit` more; `None` if all of them can stay.
     pub(crate) fn narrowed(
         &self,
         place: Place<'_>,
@@ -118,20 +119,20 @@ impl Budget {
         narrowed
     }
 
-    /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed
-    /// with `limit` more. Empty where no completion is known that fits.
+    /// Returns the tokens of the mask along one completion after which the text can be completed with `limit`
+    /// more, and its end tokens. If no completion is known that fits, the result has no text tokens.
     pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
         Nearby::new(&self.distances, place, config, mask, limit).along()
     }
 
-    /// Whether no token can matter, as far as can be said without looking at tokens.
+    /// Returns `true` if no token can exceed the limit, judging without looking at tokens.
     fn is_ample(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         let (stacks, shortest) = (place.machine.stacks(), self.distances.achievable());
         let overshoot = self.overshoot.as_ref();
         overshoot.is_some_and(|overshoot| overshoot.of(stacks, shortest, config) <= limit)
     }
 
-    /// About how much memory is taken by what was found so far, in bytes.
+    /// Returns about how many bytes the distances and profiles found so far take.
     pub(crate) fn bytes(&self) -> usize {
         self.distances.bytes() + self.profiles.bytes()
     }

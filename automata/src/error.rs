@@ -1,19 +1,19 @@
-//! What can be wrong with a source, and where.
+//! Compile errors, diagnostics, and their places in a source.
 //!
-//! A compile error holds *all* problems of a source, each with its place, so that a caller can mend them at
-//! once. Diagnostics are the findings that do not stop a compile: an unknown format, a keyword without
-//! effect.
+//! A [`CompileError`] holds *all* problems of a source, each with its place, so that a caller can fix them in
+//! one go. [`Diagnostics`] are findings that do not stop a compile, such as an unknown format or a keyword
+//! without effect.
 
 use std::fmt;
 
-/// Where in a source something is.
+/// A place in a source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// The source as a whole.
     Whole,
     /// A JSON pointer (RFC 6901) into a schema; the empty string is its root.
     Pointer(String),
-    /// A position in a text, both counted from 1; columns count characters.
+    /// A line and column of a text, both counted from 1; columns count characters.
     LineColumn {
         /// The line.
         line: usize,
@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The line and column of a byte offset in `text`; an offset beyond the end is the end.
+    /// Returns the line and column of a byte offset in `text`. An offset beyond the end counts as the end.
     pub fn in_text(text: &str, offset: usize) -> Place {
         let mut offset = offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -49,8 +49,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Lines and columns along a text, for offsets that never go back: all places of a text cost one walk through
-/// it.
+/// Finds the lines and columns of non-decreasing offsets of a text, so that all of them together cost one
+/// pass over the text.
 pub struct Places<'t> {
     text: &'t str,
     offset: usize,
@@ -59,7 +59,7 @@ pub struct Places<'t> {
 }
 
 impl<'t> Places<'t> {
-    /// At the beginning of a text.
+    /// Starts at the beginning of `text`.
     pub fn new(text: &'t str) -> Places<'t> {
         let (offset, line, column) = (0, 1, 1);
         Places {
@@ -70,8 +70,8 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The place of an offset, as [`Place::in_text`] has it. It must not lie before the one that was asked
-    /// for last.
+    /// Returns the place of `offset`, as [`Place::in_text`] does. The offset must not be smaller than that of
+    /// the previous call.
     pub fn to(&mut self, offset: usize) -> Place {
         for c in self.text[self.offset..].chars() {
             if self.offset + c.len_utf8() > offset {
@@ -88,36 +88,36 @@ impl<'t> Places<'t> {
     }
 }
 
-/// What kind of problem it is; callers branch on this, people read the message.
+/// The kind of a problem. Callers branch on it; people read the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// The text is not of its language (not JSON, not a regular expression, not a grammar).
+    /// The text does not parse as its language (it is not JSON, not a regular expression, not a grammar).
     Syntax,
-    /// A value has a form that its keyword does not allow.
+    /// A value does not have a form that its keyword allows.
     Invalid,
-    /// Understood, but not supported by this compiler.
+    /// The construct is understood, but this compiler does not support it.
     Unsupported,
-    /// Enforced, but some of what the source allows is refused.
+    /// The construct is enforced, but some texts that the source allows are rejected.
     Narrowed,
-    /// Some of what the source allows is refused because the options ask for it: an object that it leaves
-    /// open is closed.
+    /// Some texts that the source allows are rejected because an option says so: an object that the source
+    /// leaves open is closed.
     Closed,
-    /// The target of a reference does not exist, or references form a circle.
+    /// The target of a reference does not exist, or references form a cycle.
     Reference,
-    /// No text at all satisfies the source.
+    /// No text satisfies the source.
     Unsatisfiable,
     /// A limit was reached; the message names it.
     Limit,
-    /// The caller called the compile off; nothing is said about the source.
+    /// The caller cancelled the compile. This says nothing about the source.
     Cancelled,
-    /// The memory that compiles share was held by others; nothing is said about the source, which may compile
-    /// later.
+    /// Other compiles held the memory that all of them share. This says nothing about the source, which may
+    /// compile later.
     Busy,
 }
 
 impl ProblemKind {
-    /// The name of the kind in JSON: the variant in small letters.
+    /// Returns the name of the kind in JSON: the variant in lower case.
     pub fn name(self) -> &'static str {
         match self {
             ProblemKind::Syntax => "syntax",
@@ -134,19 +134,19 @@ impl ProblemKind {
     }
 }
 
-/// One problem of a source.
+/// A problem of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Where it is.
+    /// The place of the problem.
     pub place: Place,
-    /// What is wrong and what was expected, as a clause without a full stop.
+    /// The problem and the expected input, as a clause without a full stop.
     pub message: String,
 }
 
 impl Problem {
-    /// The keyword of a schema that the problem is about: the last part of its JSON pointer.
+    /// Returns the schema keyword that caused the problem: the last part of its JSON pointer.
     pub fn keyword(&self) -> Option<&str> {
         match &self.place {
             Place::Pointer(pointer) => pointer.rsplit('/').next().filter(|word| !word.is_empty()),
@@ -154,7 +154,7 @@ impl Problem {
         }
     }
 
-    /// A problem at a place.
+    /// Creates a problem at a place.
     pub fn new(kind: ProblemKind, place: Place, message: impl Into<String>) -> Self {
         Problem {
             kind,
@@ -163,7 +163,7 @@ impl Problem {
         }
     }
 
-    /// A problem at a JSON pointer.
+    /// Creates a problem at a JSON pointer.
     pub fn at_pointer(kind: ProblemKind, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Problem::new(kind, Place::Pointer(pointer.into()), message)
     }
@@ -175,15 +175,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a source does not compile: at least one problem.
+/// The error of a source that does not compile, with at least one problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
-    /// All problems that were found, in the order of the source.
+    /// All problems that were found, in source order.
     pub problems: Vec<Problem>,
 }
 
 impl CompileError {
-    /// An error of a single problem.
+    /// Creates an error with a single problem.
     pub fn one(problem: Problem) -> Self {
         CompileError {
             problems: vec![problem],
@@ -211,17 +211,16 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Why a grammar did not answer a question, such as for a mask: the answer would cost more than a limit
-/// allows.
+/// The error of a query, such as for a mask, whose answer would cost more than a limit allows.
 ///
-/// What the grammar allows there is not known, so that nothing may be allowed: whoever asked for a mask has
-/// to end that one sequence. Other states of the grammar, and other grammars, are not affected.
+/// The grammar then does not know which tokens it allows, so none may be allowed, and a caller that asked for
+/// a mask has to end that one sequence. Other states of the grammar, and other grammars, are not affected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exhausted {
     /// The name of the limit; see [`Limits`](crate::limits::Limits).
     pub limit: &'static str,
-    /// Its value.
+    /// The value of the limit.
     pub allowed: usize,
 }
 
@@ -240,12 +239,12 @@ impl std::error::Error for Exhausted {}
 /// Findings that do not stop a compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
-    /// The findings, in the order of the source.
+    /// The findings, in source order.
     pub findings: Vec<Problem>,
 }
 
 impl Diagnostics {
-    /// Notes a finding.
+    /// Adds a finding.
     pub fn push(&mut self, finding: Problem) {
         self.findings.push(finding);
     }

@@ -1,9 +1,10 @@
-//! The intermediate representation in which all front ends meet.
+//! The intermediate representation (IR) that all front ends lower to.
 //!
 //! A [`Cfg`] is a context-free grammar over **bytes** whose leaves may be whole regular languages
 //! ([`Regular`]: intersections and complements of regular expressions, with counted units) and whose
 //! [`Series`] nodes describe lists of items with counts and order without unrolling them: the members of an
-//! object, the items of an array, a counted repetition. What no automaton tells is left to a [`Judge`].
+//! object, the items of an array, a counted repetition. Languages that no automaton decides are left to a
+//! [`Judge`].
 //!
 //! ```text
 //!   rule value  = choice( "null", string, array, … )

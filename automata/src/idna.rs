@@ -1,19 +1,19 @@
-//! Labels of internationalised host names, in the form in which names are looked up: `xn--` and Punycode.
+//! Labels of internationalised host names in the form used for look-ups: `xn--` and Punycode.
 //!
 //! ```text
-//!   xn--mnchen-3ya  ─ punycode ─►  münchen  ─ label ─►  every character valid, where it stands too (RFC 5892)
+//!   xn--mnchen-3ya  ─ punycode ─►  münchen  ─ label ─►  every character valid in its place     (RFC 5892)
 //!       └── body ─┘                                     hyphens, marks, Normalization Form C   (RFC 5891)
 //!                                                       its direction                          (RFC 5893)
 //! ```
 //!
-//! Which bodies are valid has no small automaton. But whatever text stands in a body, it can become one:
-//! written before the last hyphen it is the plain part of a label, into which the digits behind that hyphen
-//! put other characters. Where they put them hangs on the *length* of the plain part alone. So there is one
-//! [`ending`] for each length that makes a valid label of every text of that length: three letters `é` in
-//! front of it, so that no hyphen stands first, nor two in the third and fourth place, and one behind it, so
-//! that none stands last. The [`beginnings`] of bodies are therefore a regular language, although bodies are
-//! not: any text of [`FREE_BODY`] characters, and what is left then is room for the ending alone. That
-//! leaves out valid bodies that are longer and end in another way.
+//! No small automaton decides which bodies are valid, but every text can be the beginning of a valid body:
+//! before the last hyphen, it is the plain part of a label, into which the digits after that hyphen insert
+//! other characters. Where the digits insert them depends on the *length* of the plain part alone. So for
+//! each length there is one [`ending`] that turns every text of that length into a valid label: it inserts
+//! three letters `é` at the front, so that no hyphen comes first or in both the third and fourth place, and
+//! one at the back, so that none comes last. The [`beginnings`] of bodies are therefore a regular language,
+//! although the bodies are not: any text of [`FREE_BODY`] characters, after which there is room for the
+//! ending alone. This leaves out valid bodies that are longer and end in another way.
 
 mod label;
 mod punycode;
@@ -24,22 +24,22 @@ use std::sync::OnceLock;
 
 pub use label::{Directions, NOT_VALID};
 
-/// The most characters that a body may have: a label has 63, and four of them are `xn--`.
+/// The maximum number of characters in a body: a label has at most 63, and four of them are `xn--`.
 const BODY: usize = 59;
 
-/// So many characters of a body are free; behind them stands the [`ending`] of that length.
+/// The number of characters of a body that are free; after them comes the [`ending`] for that length.
 pub(crate) const FREE_BODY: usize = 51;
 
-/// What is free to stand in a body, as a class of a regular expression.
+/// The characters that a body may contain, as a class of a regular expression.
 const FREE_CHARACTERS: &str = "[a-z0-9-]";
 
-/// Whether `xn--` with this body is a valid label with such directions.
+/// Returns `true` if `xn--` followed by `body` is a valid label with the given directions.
 pub(crate) fn is_label(body: &[u8], directions: Directions) -> bool {
     let Some(label) = decoded(body) else { return false };
     label::is_valid(&label) && label::has_directions(&label, directions)
 }
 
-/// Whether a text is a host name of which some label is in Punycode and the others are ASCII.
+/// Returns `true` if `name` is a host name with at least one label in Punycode and all others in ASCII.
 pub fn is_name_in_punycode(name: &str) -> bool {
     let bodies = || name.split('.').map(|label| label.strip_prefix("xn--"));
     let has = |directions| {
@@ -53,7 +53,8 @@ pub fn is_name_in_punycode(name: &str) -> bool {
         && (has(Directions::LeftToRight) || has(Directions::Ordered))
 }
 
-/// Whether a label is ASCII; where an order of directions is asked for it begins with a letter.
+/// Returns `true` if `label` is a valid ASCII label. With [`Directions::Ordered`], it has to begin with a
+/// letter.
 fn is_plain_label(label: &str, directions: Directions) -> bool {
     let bytes = label.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
@@ -71,8 +72,8 @@ fn is_plain_label(label: &str, directions: Directions) -> bool {
         }
 }
 
-/// The characters that a body stands for, where there is one that is not ASCII and they are written in this
-/// way only.
+/// Decodes a body. Returns `None` unless some character is not ASCII and `body` is the canonical Punycode of
+/// the characters.
 fn decoded(body: &[u8]) -> Option<Vec<char>> {
     let is_free = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     if body.len() > BODY || !body.iter().all(is_free) {
@@ -83,8 +84,8 @@ fn decoded(body: &[u8]) -> Option<Vec<char>> {
     (is_international && punycode::encode(&label) == body).then_some(label)
 }
 
-/// What makes a valid label, of both [`Directions`], of every text of so many free characters, at most
-/// [`FREE_BODY`].
+/// Returns the text that completes every text of `length` free characters (at most [`FREE_BODY`]) to a valid
+/// label with both [`Directions`].
 pub(crate) fn ending(length: usize) -> &'static [u8] {
     static ENDINGS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let endings = ENDINGS.get_or_init(|| (0..=FREE_BODY).map(find_ending).collect());
@@ -95,13 +96,13 @@ fn find_ending(length: usize) -> Vec<u8> {
     if length == 0 {
         return punycode::encode(&['é']);
     }
-    // Only its length counts.
+    // Only the length of the text matters.
     let text = vec!['a'; length];
     let label = [&['é'; 3][..], &text, &['é']].concat();
     punycode::encode(&label).split_off(length)
 }
 
-/// The longest that the shortest of all [`completions`] is, whatever begins a body.
+/// Returns the greatest length, over all texts that begin a body, of the shortest of their [`completions`].
 pub(crate) fn longest_completion() -> usize {
     let whole = FREE_BODY + ending(FREE_BODY).len();
     let least = |length: usize| match ending_fits(length) {
@@ -111,15 +112,15 @@ pub(crate) fn longest_completion() -> usize {
     (0..=FREE_BODY).map(least).max().unwrap_or(whole)
 }
 
-/// Whether the ending of this length may stand where the text has that length.
+/// Returns `true` if the ending for this length may follow a text of that length.
 fn ending_fits(length: usize) -> bool {
     length <= FREE_BODY && (length == FREE_BODY || length + ending(length).len() <= FREE_BODY)
 }
 
-/// Completions of a text that begins a body: so many letters `a`, and then these characters.
+/// Returns completions of a text that begins a body, each as a number of letters `a` and the text after them.
 pub(crate) fn completions(text: &[u8]) -> impl Iterator<Item = (usize, &'static [u8])> {
     let padded = (text.len() <= FREE_BODY).then(|| (FREE_BODY - text.len(), ending(FREE_BODY)));
-    // Some of an ending may be written.
+    // A part of an ending may already be written.
     let begun = (0..=text.len().min(FREE_BODY))
         .rev()
         .filter(|&length| ending_fits(length));
@@ -127,8 +128,8 @@ pub(crate) fn completions(text: &[u8]) -> impl Iterator<Item = (usize, &'static 
     begun.chain(padded)
 }
 
-/// An expression of the texts that begin a body, the empty one left aside: each can be completed to a valid
-/// label.
+/// Returns a regular expression of the non-empty texts that begin a body. Each of them can be completed to a
+/// valid label.
 pub(crate) fn beginnings() -> String {
     let ending = ending(FREE_BODY).iter().rev();
     let ending = ending.fold(String::new(), |behind, &byte| {

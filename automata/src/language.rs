@@ -1,18 +1,18 @@
-//! Everything regular: a regular expression becomes a minimal byte automaton with an identity that grammars
-//! share.
+//! Regular languages: compiles a regular expression to a minimal byte automaton with an identity that
+//! grammars share.
 //!
 //! ```text
-//!   Regular ─► characters   each part determinised, over characters where it can be and over bytes where it must
+//!   Regular ─► characters   each part determinised, over characters if possible, otherwise over bytes
 //!           ─► product      intersection and complement, explored and trimmed
-//!           ─► build        written out in bytes, one table for all bounds of a count
+//!           ─► build        spelled in bytes, one table for all bounds of a count
 //!           ─► counter      which counts of a counted part can still be completed
 //!           ─► terminal     a cursor that reads one byte with one look-up
-//!              minimise     states of the same language
-//!              identity     … and a name for it, equal across automata
-//!              attributes   what else is asked of a state, found when it is
+//!              minimise     states with the same language
+//!              identity     … and an id for that language, equal across automata
+//!              attributes   other properties of states, computed on demand
 //! ```
 //!
-//! Nothing here knows of rules or stacks.
+//! This module does not depend on rules or stacks.
 
 mod attributes;
 mod build;

@@ -1,6 +1,6 @@
-//! Grammars as byte machines, and the exact token masks that they allow.
+//! Grammars as byte automata, and the exact token masks that they allow.
 //!
-//! The lower half of the [`lexiform`](https://docs.rs/lexiform) crate, in the order of its pipeline:
+//! This is the lower half of the [`lexiform`](https://docs.rs/lexiform) crate, in the order of its pipeline:
 //!
 //! ```text
 //!  grammar (the IR) ─► pushdown (lazy, byte-level) ─┐
@@ -8,12 +8,13 @@
 //!        vocab (tokens as bytes, a trie) ───────────┘
 //! ```
 //!
-//! Front ends (`lexiform-syntax`) build a [`grammar::Cfg`]; a [`pushdown::Machine`] reads it, and a
-//! [`matcher::Grammar`] asks the machine for masks. This crate is an interface between the crates of
-//! Lexiform: its releases follow theirs, and it may change in any of them. Depend on `lexiform` instead.
+//! Front ends (`lexiform-syntax`) build a [`grammar::Cfg`]; a [`pushdown::Machine`] is compiled from it, and
+//! a [`matcher::Grammar`] queries the machine for masks. This crate is an internal interface between the
+//! crates of Lexiform: it is released together with them and may change in any release. Depend on `lexiform`
+//! instead.
 
 #![forbid(unsafe_code)]
-// The docs of modules are also for those who read the source.
+// The module docs are also written for readers of the source, so they may link to private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod error;

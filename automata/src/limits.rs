@@ -1,11 +1,11 @@
 //! The limits of a compile, by name.
 //!
-//! Sources are untrusted. Each limit stops one way of being expensive, each has a default that no real schema
-//! of JSONSchemaBench reaches, and an error that a limit causes names it and its value.
+//! Sources are untrusted. Each limit stops one way of being expensive. Each has a default that no real schema
+//! of JSONSchemaBench reaches, and an error caused by a limit names the limit and its value.
 //!
-//! Limits are counted, so that the same source gets the same answer everywhere. Whoever has less patience
-//! than they allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may.
-//! Memory is counted like work: a compile reports to a [`Meter`] what it takes, before it takes it.
+//! Limits are counted, so that the same source gets the same answer everywhere. A caller with less patience
+//! than the limits allow *cancels* a compile with a [`Cancel`]: the library reads no clock, but its caller
+//! may. Memory is counted like work: a compile reports its allocations to a [`Meter`] before it makes them.
 
 mod meter;
 
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 
-/// What a compile may cost.
+/// The limits on the cost of a compile and of the queries to its grammar.
 ///
 /// ```
 /// use lexiform::limits::Limits;
@@ -29,53 +29,55 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// The length of a source in bytes. Example: a schema of 2 MiB is refused before it is parsed.
+    /// The length of a source in bytes. Example: a schema of 2 MiB is rejected before it is parsed.
     pub source_bytes: usize,
-    /// How deep a source may nest, whatever makes it deep: brackets and the operators behind parts in a
-    /// grammar or regular expression, objects and arrays of a schema. Where passes recurse they bound it
-    /// further, and their errors say so. Rules that call each other and schemas that refer to each other do
-    /// not nest.
+    /// The nesting depth of a source, whatever nests: brackets and postfix operators in a grammar or regular
+    /// expression, objects and arrays of a schema. Passes that recurse have a lower bound, and their errors
+    /// say so. Rules that call each other and schemas that refer to each other do not count as nesting.
     pub nesting: usize,
-    /// The expressions of the grammar that a source becomes. Example: an `enum` of 2,000,000 values is
-    /// refused.
+    /// The number of expressions in the grammar that a source is lowered to. Example: an `enum` of 2,000,000
+    /// values is rejected.
     pub exprs: usize,
-    /// The greatest count in a repetition that has to be unrolled, as in `(ab){500}`.
+    /// The largest count in a repetition that has to be unrolled, as in `(ab){500}`.
     pub repeat: u32,
-    /// The states of one regular language after determinisation.
+    /// The number of states of one regular language after determinisation.
     pub regular_states: usize,
-    /// The bytes of one automaton while it is being built.
+    /// The bytes of one automaton under construction.
     pub regular_bytes: usize,
-    /// The states of the rules before determinisation.
+    /// The number of states of the rules before determinisation.
     pub rule_states: usize,
-    /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth
-    /// for distances to the end; these are dropped beyond that and found again. When the states of the texts
-    /// that it read pass the last quarter, [`Grammar::compacted`](crate::matcher::Grammar::compacted) tells
-    /// where sequences go on.
+    /// The bytes that one grammar may use for results computed while it is in use. Five eighths are for masks
+    /// and an eighth is for distances to the end; entries beyond that are dropped and recomputed. When the
+    /// states of the texts it has read exceed the last quarter,
+    /// [`Grammar::compacted`](crate::matcher::Grammar::compacted) returns the grammar in which sequences
+    /// continue.
     pub grammar_bytes: usize,
-    /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten
-    /// bytes. What costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.
+    /// The work of one mask, in rounds (loop iterations). A round takes about 3 to 20 ns and allocates at
+    /// most about ten bytes. A query that costs more fails with [`Exhausted`](crate::error::Exhausted); no
+    /// other query is affected.
     pub mask_work: usize,
-    /// The work of what is found once for a grammar when it is first asked how far it is to the end, in
-    /// rounds.
+    /// The work of the distances to the end, in rounds. They are computed once for a grammar, on the first
+    /// query that needs them.
     pub distance_work: usize,
-    /// Steps of the schema algebra (intersections, complements, subset tests).
+    /// The number of steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
     /// The bytes that one compile may hold at once, from the text of its source to the finished grammar:
     /// syntax trees, normal forms and their products, expressions, automata. They are counted where they are
-    /// made, so that the same source gets the same answer everywhere. The count is an estimate: what the
-    /// allocator is asked for stays below half as much again and the buffers of one automaton, some 48 MB.
+    /// allocated, so that the same source gets the same answer everywhere. The count is an estimate: actual
+    /// allocations stay below one and a half times the limit plus the buffers of one automaton, about 48 MB.
     pub compile_bytes: usize,
-    /// What all compiles with these limits hold together, bounded or only counted.
+    /// Counts the bytes that all compiles with these limits hold together, and may bound them.
     pub meter: Meter,
-    /// Ends the compile before any of the others does, if somebody asks for it.
+    /// Cancels the compile before any other limit is reached, if the caller asks for it.
     pub cancel: Cancel,
 }
 
-/// Calls off a compile that is running.
+/// Cancels a running compile.
 ///
-/// Wherever a compile counts work it looks here; one that needs more memory than it may take is called off in
-/// the same way, and says so. Once a look has said yes, the compile has no other outcome than an error of
-/// kind [`ProblemKind::Cancelled`]: what was made by then may lack parts, and nobody sees it.
+/// A compile checks it wherever it counts work. A compile that needs more memory than it may use ends in the
+/// same way, with an error of its own kind. Once a check has returned `true`, the only outcome of the compile
+/// is an error (of kind [`ProblemKind::Cancelled`] if the caller cancelled it): what was built until then may
+/// be incomplete and is never returned.
 ///
 /// ```
 /// use lexiform::error::ProblemKind;
@@ -96,26 +98,26 @@ pub struct Limits {
 #[derive(Clone, Default)]
 pub struct Cancel {
     asked: Option<Arc<Asked>>,
-    /// The bytes of the compile, once it runs.
+    /// The byte count of the compile, once it has begun.
     bytes: Option<Bytes>,
 }
 
-/// The bytes of a compile that runs.
+/// The byte count of a running compile.
 #[derive(Clone)]
 struct Bytes {
     meter: Meter,
-    /// Where in the source it was that they did not suffice.
+    /// The place in the source at which the bytes ran out.
     place: Arc<OnceLock<Place>>,
 }
 
 struct Asked {
-    /// Whether some look has said yes. Kept, because every later look must say the same.
+    /// `true` once some call of `ask` has returned `true`. It is kept because every later check must agree.
     yes: AtomicBool,
     ask: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Cancel {
-    /// Called off once this says so. It is asked often, some hundred thousand times by a long compile.
+    /// Cancels the compile once `ask` returns `true`. A long compile calls it some hundred thousand times.
     pub fn when(ask: impl Fn() -> bool + Send + Sync + 'static) -> Cancel {
         let asked = Asked {
             yes: AtomicBool::new(false),
@@ -127,7 +129,7 @@ impl Cancel {
         }
     }
 
-    /// Whether the compile is called off.
+    /// Returns `true` if the compile is cancelled or has run out of memory.
     #[inline]
     pub fn is_asked(&self) -> bool {
         self.full().is_some() || self.is_called()
@@ -137,7 +139,7 @@ impl Cancel {
         self.bytes.as_ref().and_then(|bytes| bytes.meter.full())
     }
 
-    /// Whether somebody called the compile off.
+    /// Returns `true` if the caller cancelled the compile.
     fn is_called(&self) -> bool {
         let Some(asked) = &self.asked else {
             return false;
@@ -152,8 +154,9 @@ impl Cancel {
         yes
     }
 
-    /// What a stage of a compile ends with: its own result, unless the compile was called off. Every way out
-    /// of the library goes through here, so that its loops may stop in whatever way is nearest.
+    /// Returns the final result of a stage of a compile: `result`, unless the compile was cancelled or ran
+    /// out of memory. Every way out of the library passes through here, so that inner loops may stop in
+    /// whatever way is easiest.
     #[doc(hidden)]
     pub fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
         if self.is_called() {
@@ -183,13 +186,13 @@ impl Cancel {
         }
     }
 
-    /// An account of a structure of this compile.
+    /// Opens an account for one structure of this compile.
     #[doc(hidden)]
     pub fn account(&self) -> Account {
         Account::new(self.bytes.as_ref().map(|bytes| &bytes.meter))
     }
 
-    /// Says where in the source the bytes did not suffice; the first place stays.
+    /// Records the place in the source at which the bytes ran out; the first place is kept.
     #[doc(hidden)]
     pub fn note_place(&self, place: impl FnOnce() -> Place) {
         if let (Some(bytes), Some(_)) = (&self.bytes, self.full()) {
@@ -199,8 +202,8 @@ impl Cancel {
 }
 
 impl Limits {
-    /// These limits for a compile that begins, with a count of its own. A stage of a compile that runs goes
-    /// on with the count it has.
+    /// Returns these limits with a new byte count, for a compile that begins. A stage of a running compile
+    /// keeps the count that it has.
     #[doc(hidden)]
     pub fn begin(&self) -> Cow<'_, Limits> {
         if self.cancel.bytes.is_some() {
@@ -232,7 +235,8 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// Limits are equal if the same sources compile within them; who may call them off is another matter.
+/// All values are equal: limits are equal if the same sources compile within them, whoever may cancel the
+/// compiles.
 impl PartialEq for Cancel {
     fn eq(&self, _: &Cancel) -> bool {
         true
@@ -245,7 +249,7 @@ impl Hash for Cancel {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// As for who calls compiles off, it is another matter who counts them.
+/// All values are equal, as for [`Cancel`]: limits are equal whatever counts the bytes.
 impl PartialEq for Meter {
     fn eq(&self, _: &Meter) -> bool {
         true

@@ -1,4 +1,4 @@
-//! One sequence against one grammar: masks, steps, and what is forced.
+//! Matches one sequence against one grammar: masks, steps, and forced text.
 //!
 //! ```text
 //!   let mut state = grammar.start();
@@ -44,16 +44,15 @@ pub use request::MaskRequest;
 pub use session::{Session, SessionError};
 pub use walk::{DraftTree, TreeError};
 
-/// Where a sequence stands: a small value whose equality means "the same may follow".
+/// The state of a sequence: a small value. Equal states allow the same continuations.
 ///
-/// A state belongs to the grammar that handed it out. Keeping an older one is a rollback, copying one is a
-/// fork.
+/// A state belongs to the grammar that returned it. To roll back, keep an older state; to fork, copy one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State(u32);
 
 impl State {
-    /// The number of the state in its grammar, for callers that keep states outside of Rust. [`u32::MAX`] is
-    /// never one.
+    /// Returns the number of the state in its grammar, for callers that keep states outside of Rust. It is
+    /// never [`u32::MAX`].
     pub fn to_u32(self) -> u32 {
         self.0
     }
@@ -69,23 +68,23 @@ struct Inner {
     machine: Machine,
     tables: Arc<Tables>,
     masks: Masks,
-    /// The token of each special that the grammar names, by the machine's number.
+    /// The token id of each special token that the grammar names, indexed by the machine's number for it.
     specials: Vec<u32>,
-    /// How far it is to the end; found when it is first asked for.
+    /// The distances to the end, computed on first use.
     budget: OnceLock<Result<Budget, Exhausted>>,
     shares: Shares,
     allowances: Allowances,
-    /// The memory of the states that others handed over, in bytes.
+    /// The bytes of the states that other grammars handed over.
     brought: AtomicUsize,
     lineage: Arc<Lineage>,
 }
 
-/// What questions may cost, each a limit's name and value.
+/// The work limits of queries, each as the name and value of a limit.
 #[derive(Clone, Copy, Debug)]
 struct Allowances {
-    /// One mask, step or look at what is forced.
+    /// The work of one mask, step or query for forced text.
     question: (&'static str, usize),
-    /// What is found once about how far it is to the end.
+    /// The work of computing the distances to the end, once.
     distances: (&'static str, usize),
 }
 
@@ -98,7 +97,7 @@ impl Allowances {
     }
 }
 
-/// How the bytes of a grammar are divided.
+/// The division of a grammar's bytes among its caches.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     masks: usize,
@@ -117,10 +116,10 @@ impl Shares {
     }
 }
 
-/// What the grammars that follow each other have in common.
+/// The data that a grammar shares with the grammars that replace it.
 #[derive(Debug, Default)]
 struct Lineage {
-    /// The last one that took the place of another, as long as somebody uses it.
+    /// The latest replacement, as long as it is in use.
     latest: Mutex<Weak<Inner>>,
 }
 
@@ -135,11 +134,11 @@ impl fmt::Debug for Grammar {
 }
 
 impl Grammar {
-    /// Builds the machine of a grammar over the vocabulary of `tables`.
+    /// Compiles a grammar over the vocabulary of `tables`.
     ///
     /// # Errors
-    /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when
-    /// a limit is reached.
+    /// Returns an error if no text belongs to the language, if the grammar names a special token that the
+    /// vocabulary lacks, or if a limit is reached.
     #[doc(hidden)]
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let limits = &*limits.begin();
@@ -162,48 +161,49 @@ impl Grammar {
         })
     }
 
-    /// About how much memory the masks and states take that were found so far, in bytes.
+    /// Returns about how many bytes the masks, states and distances computed so far take.
     pub fn memory_usage(&self) -> usize {
         let budget = self.inner.budget.get().and_then(|budget| budget.as_ref().ok());
         let budget = budget.map_or(0, Budget::bytes);
         self.inner.masks.bytes() + self.inner.machine.bytes() + budget
     }
 
-    /// The vocabulary that the masks are over.
+    /// Returns the vocabulary of the masks.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         self.inner.tables.vocabulary()
     }
 
-    /// Whether both are handles on the same compiled grammar, so that their states mean the same.
+    /// Returns `true` if both are handles to the same compiled grammar, so that their states are
+    /// interchangeable.
     pub fn ptr_eq(&self, other: &Grammar) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Where every sequence begins.
+    /// Returns the state in which every sequence begins.
     pub fn start(&self) -> State {
         State(self.inner.machine.start())
     }
 
-    /// The state of a number that [`State::to_u32`] returned; `None` for a number that no state of this
-    /// grammar has.
+    /// Returns the state whose number [`State::to_u32`] returned, or `None` if no state of this grammar has
+    /// that number.
     ///
-    /// The numbers of two grammars overlap, so a number does not say which grammar it belongs to: who keeps
-    /// numbers keeps the grammar beside them.
+    /// The numbers of two grammars overlap, so a number does not say which grammar it belongs to: a caller
+    /// that keeps numbers has to keep the grammar with them.
     pub fn state(&self, number: u32) -> Option<State> {
         self.inner.machine.stacks().holds(number).then_some(State(number))
     }
 
-    /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence
-    /// tokens are among them iff the text so far is complete.
+    /// Returns the tokens that may come next: exactly those after which some completion exists. The
+    /// end-of-sequence tokens are among them if and only if the text so far is complete.
     ///
-    /// A state seen before costs a look-up and no copy. Where the mask would cost more than
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows it is empty, which no other mask of an
-    /// unfinished sequence is; [`try_mask`](Self::try_mask) tells why.
+    /// For a state seen before, this is a look-up without a copy. If the mask would cost more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows, it is empty, which no other mask of an
+    /// unfinished sequence is; [`try_mask`](Self::try_mask) returns the reason.
     pub fn mask(&self, state: State) -> Arc<Mask> {
         self.mask_of(state).unwrap_or_else(|_| self.nothing())
     }
 
-    /// The mask of a state without a budget and with the ends of the vocabulary.
+    /// Returns the mask of a state without a budget, for the end tokens of the vocabulary.
     fn mask_of(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
         let inner = &self.inner;
         match inner.masks.known(state.0) {
@@ -217,19 +217,19 @@ impl Grammar {
         }
     }
 
-    /// The machine, for searches over it.
+    /// Returns the machine, for searches over it.
     #[doc(hidden)]
     pub fn machine(&self) -> &Machine {
         &self.inner.machine
     }
 
-    /// Answers a question whose answer is kept, within what such a one may cost.
+    /// Runs a query whose answer is cached, within the work limit of such queries.
     #[doc(hidden)]
     pub fn ask_once<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
         work::within(self.inner.allowances.distances, answer)
     }
 
-    /// Answers a question within what one may cost.
+    /// Runs a query within the work limit of one query.
     #[doc(hidden)]
     pub fn ask<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
         work::within(self.inner.allowances.question, answer)
@@ -239,7 +239,7 @@ impl Grammar {
         Arc::new(Mask::empty(self.vocabulary().len()))
     }
 
-    /// The mask of a state, and the least height of what was looked into to find it.
+    /// Returns the mask of a state, and the lowest height in the stacks that its computation looked at.
     fn compute_mask(&self, state: State) -> (Mask, u32) {
         if state.0 == FINISHED {
             return (Mask::empty(self.vocabulary().len()), 0);
@@ -258,21 +258,22 @@ impl Grammar {
         (mask, lowest)
     }
 
-    /// Whether this token may come next; cheaper than a mask when only few tokens are asked for.
+    /// Returns `true` if this token may come next. Cheaper than a mask when only a few tokens are checked.
     pub fn allows(&self, state: State, token: u32) -> bool {
         self.step(state, token).is_some()
     }
 
-    /// The state after a token, or `None` if it may not come next, or if to know would cost more than
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows.
+    /// Returns the state after a token, or `None` if the token may not come next or if the step would cost
+    /// more than [`Limits::mask_work`](crate::limits::Limits::mask_work) allows.
     pub fn step(&self, state: State, token: u32) -> Option<State> {
         self.try_step(state, token).unwrap_or(None)
     }
 
-    /// [`step`](Self::step), or the limit that it would break.
+    /// Returns the state after a token as [`step`](Self::step) does, or the limit that was reached.
     ///
     /// # Errors
-    /// When the step costs more than its limits allow. The token may or may not be one that could come next.
+    /// Returns an error if the step costs more than its limits allow. The token may or may not be allowed in
+    /// that case.
     pub fn try_step(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
         let (vocab, stacks) = (self.vocabulary(), self.inner.machine.stacks());
         match vocab.kind(token) {
@@ -292,29 +293,30 @@ impl Grammar {
         })
     }
 
-    /// The state after a special token or a mark that the grammar names.
+    /// Returns the state after a special token or a mark that the grammar names.
     fn step_named(&self, state: State, token: u32) -> Option<State> {
         let named = self.inner.specials.iter().position(|&special| special == token)?;
         let next = self.inner.machine.stacks().step_special(state.0, named as u32);
         next.map(State)
     }
 
-    /// The special tokens and marks that texts of the language may hold.
+    /// Returns the special tokens and marks that texts of the language may contain.
     pub fn specials(&self) -> &[u32] {
         &self.inner.specials
     }
 
-    /// The state after these bytes, or `None` if no text of the language goes on with them, or if to know
-    /// would cost more than the limits allow. The allowance is that of one question for each piece of the
-    /// bytes.
+    /// Returns the state after these bytes, or `None` if no text of the language continues with them or if
+    /// the step would cost more than the limits allow. Long texts are read in pieces, each with the allowance
+    /// of one query.
     pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
         self.try_step_bytes(state, bytes).unwrap_or(None)
     }
 
-    /// [`step_bytes`](Self::step_bytes), or the limit that it would break.
+    /// Returns the state after these bytes as [`step_bytes`](Self::step_bytes) does, or the limit that was
+    /// reached.
     ///
     /// # Errors
-    /// When some piece of the bytes costs more than the limits allow.
+    /// Returns an error if some piece of the bytes costs more than the limits allow.
     pub fn try_step_bytes(&self, state: State, bytes: &[u8]) -> Result<Option<State>, Exhausted> {
         let stacks = self.inner.machine.stacks();
         let mut at = state.0;
@@ -327,7 +329,8 @@ impl Grammar {
         Ok(Some(State(at)))
     }
 
-    /// Whether the text so far is complete; not so where to know would cost more than the limits allow.
+    /// Returns `true` if the text so far is complete, and `false` if checking would cost more than the limits
+    /// allow.
     pub fn is_accepting(&self, state: State) -> bool {
         let stacks = self.inner.machine.stacks();
         match stacks.known_closure(state.0) {
@@ -336,16 +339,16 @@ impl Grammar {
         }
     }
 
-    /// Whether an end-of-sequence token was taken.
+    /// Returns `true` if an end token was accepted.
     pub fn is_finished(&self, state: State) -> bool {
         state.0 == FINISHED
     }
 
-    /// The bytes that every completion goes on with. Empty where there is a choice, or where the text may
-    /// end.
+    /// Returns the bytes with which every completion begins. They are empty if there is a choice or if the
+    /// text may end.
     pub fn forced(&self, state: State) -> Vec<u8> {
         let mut bytes = Vec::new();
-        // What was found by the time that the allowance is spent is forced all the same.
+        // The bytes found before the allowance was spent are forced in any case.
         let _ = self.ask(|| self.follow_forced(state, &mut bytes));
         bytes
     }
@@ -363,10 +366,11 @@ impl Grammar {
         }
     }
 
-    /// A number for the state, the same in every process that reached it by the same way in an equal grammar.
+    /// Returns a number for the state that is the same in every process that reaches the state in the same
+    /// way in an equal grammar.
     ///
-    /// States of different grammars have the same number only by chance. What is learned at a state can be
-    /// kept under it, over a restart too. It is a look-up where it was asked for before.
+    /// States of different grammars have the same number only by chance. It can be the key for data about a
+    /// state that is kept across restarts. Repeated calls for a state are a look-up.
     pub fn state_key(&self, state: State) -> u64 {
         self.inner.machine.stacks().name(state.0)
     }
@@ -377,10 +381,10 @@ impl Grammar {
     }
 }
 
-/// Forced text is cut at this length; what is left is forced again from there.
+/// The maximum length of forced text; the rest is forced again from there.
 const FORCED_BYTES: usize = 1 << 12;
 
-/// The bytes of a piece; longer texts are read in pieces, each with its own allowance.
+/// The length of a piece in bytes. Longer texts are read in pieces, each with its own allowance.
 const PIECE_BYTES: usize = 1 << 6;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {

@@ -1,18 +1,18 @@
-//! The lazily determinised byte machine that every grammar becomes.
+//! The lazily determinised byte machine that every grammar is compiled to.
 //!
 //! ```text
-//!   Cfg ─► plan          rules as automata over bytes and calls; nullable, productive (the rest is cut away), left-recursive
-//!       ─► frame         determinised states within one rule, terminal or list; those of lists stand in object
+//!   Cfg ─► plan          rules as automata over bytes and calls, and their properties
+//!       ─► frame         determinised states within one rule, terminal or list (object)
 //!       ─► stack         configurations: interned sets of stacks of frames; a step is a table look-up
-//!          lookahead     the same for texts that are only tried: nothing that a mask tries is kept
-//!          equivalence   which configurations no token can tell apart, and what each is called in every process
-//!          distance      how far it is to the end
+//!          lookahead     configurations for texts that are only tried, dropped with the mask
+//!          equivalence   configurations that no token can tell apart, and their names
+//!          distance      the fewest steps to the end
 //! ```
 //!
-//! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the
-//! first step, so a configuration that exists can be completed. *History does not matter*: a configuration is
-//! a value, interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a
-//! tail call does not push, and all walks are over explicit lists.
+//! Three properties hold by construction. *No dead ends*: everything that cannot be completed is removed
+//! before the first step, so every configuration that exists can be completed. *History does not matter*: a
+//! configuration is a value, interned by its content. *No recursion, no growth without reading*: left
+//! recursion is a loop, a tail call does not push, and all walks use explicit lists.
 //!
 //! A rule that calls itself at its end is such a tail call, even if it is left-recursive: after `s`, the
 //! second half of `s ::= s s` is read as part of the first.
@@ -56,13 +56,13 @@ use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
 use crate::language::{Terminal, TerminalError};
 use crate::limits::{Account, Limits};
 
-/// Where compiled regular languages come from, so that grammars with equal ones share them.
+/// A source of compiled regular languages, which lets grammars with equal languages share them.
 pub trait TerminalSource {
-    /// The compiled language.
+    /// Returns the compiled language.
     fn terminal(&self, regular: &Regular, limits: &Limits) -> Result<Arc<Terminal>, TerminalError>;
 }
 
-/// One grammar as a machine over bytes. Immutable to the outside; its tables fill lazily and concurrently.
+/// A grammar as a machine over bytes. It is immutable to callers; its tables fill lazily and concurrently.
 #[derive(Debug)]
 pub struct Machine {
     stacks: stack::Stacks,
@@ -71,10 +71,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Builds the machine of a grammar.
+    /// Compiles a grammar to a machine.
     ///
     /// # Errors
-    /// When no text belongs to the language, or a limit is reached.
+    /// Returns an error if no text belongs to the language, or if a limit is reached.
     pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
         let cancel = &limits.cancel;
         let mut held = cancel.account();
@@ -107,7 +107,7 @@ impl Machine {
         }
     }
 
-    /// The same grammar with nothing found yet. O(1).
+    /// Returns a machine of the same grammar with empty tables. O(1).
     pub(crate) fn fresh(&self) -> Machine {
         Machine::over(
             self.stacks.frames.fresh(),
@@ -116,9 +116,9 @@ impl Machine {
         )
     }
 
-    /// A machine in which the keys of an object need not differ, which reads all texts of this one. It
-    /// forgets what was written, so that texts which differ in their keys lead to the same configuration.
-    /// O(1).
+    /// Returns a machine that accepts all texts of this one, but in which the keys of an object need not
+    /// differ. It does not remember written keys, so texts that differ only in their keys lead to the same
+    /// configuration. O(1).
     pub fn forgetting_keys(&self) -> Machine {
         let mut frames = self.stacks.frames.fresh();
         frames.forgets_keys = true;
@@ -126,13 +126,13 @@ impl Machine {
         Machine::over(frames, self.classes.fresh(), self.stacks.most_bytes)
     }
 
-    /// What a configuration of another machine of the same grammar is here.
+    /// Returns the configuration of this machine that is equivalent to one of another machine of the same
+    /// grammar.
     pub(crate) fn adopt(&self, other: &Machine, config: ConfigId) -> ConfigId {
         self.stacks.adopt(&other.stacks, config)
     }
 
-    /// About how much memory the frames and configurations take that were found so far, in bytes, with the
-    /// unions of these.
+    /// Returns about how many bytes the frames, configurations and unions found so far take.
     pub(crate) fn bytes(&self) -> usize {
         let (frames, configurations) = self.size();
         let configurations = configurations + self.stacks.unions.len();
@@ -141,49 +141,51 @@ impl Machine {
         frames * FRAME_BYTES + configurations * CONFIG_BYTES + remembered * VALUE_BYTES + lists
     }
 
-    /// The configuration before the first byte.
+    /// Returns the configuration before the first byte.
     pub fn start(&self) -> ConfigId {
         self.start
     }
 
-    /// A configuration after which the same tokens may come, and the same one for many.
+    /// Returns the representative of a configuration: one that allows the same tokens, and is the same for
+    /// many configurations.
     pub(crate) fn representative(&self, config: ConfigId, facts: &impl TokenFacts) -> ConfigId {
         Equivalence::new(&self.stacks, &self.classes, facts).representative(config)
     }
 
-    /// The configurations of this machine.
+    /// Returns the configurations of this machine.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
     }
 
-    /// The names of the special tokens that the grammar uses, by their number.
+    /// Returns the names of the special tokens that the grammar uses, indexed by number.
     pub(crate) fn specials(&self) -> &[Box<str>] {
         &self.stacks.frames.nfa.specials
     }
 
-    /// How many frames and configurations have been found so far.
+    /// Returns how many frames and configurations have been found so far.
     pub fn size(&self) -> (usize, usize) {
         (self.stacks.frames.len(), self.stacks.count())
     }
 }
 
-/// A frame with its key in the table that finds it, its edges and its calls.
+/// About the bytes of a frame with its key in the table, its edges and its calls.
 const FRAME_BYTES: usize = 400;
 
-/// How many times its bytes the configurations of a grammar may take, until sequences go on elsewhere.
+/// The factor on `grammar_bytes` up to which the configurations of a grammar may grow until sequences move to
+/// another grammar.
 const AT_ONCE: usize = 2;
 
-/// The bytes that configurations may always take, so that a sequence can go on in a grammar that is replaced
-/// at once.
+/// The bytes that configurations may always take, so that a sequence can continue in a grammar that is
+/// replaced at once.
 const LEAST_BYTES: usize = 32 << 20;
 
-/// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.
+/// About the bytes of a value that a frame remembers, such as a byte of a key, with its entry in the table.
 const VALUE_BYTES: usize = 40;
 
-/// How many times the bytes of one automaton all automata of a grammar may take.
+/// The factor on the bytes of one automaton that all automata of a grammar may take together.
 const TOGETHER: usize = 2;
 
-/// The first rule that names a regular language.
+/// Returns the place of the first rule that uses a regular language.
 fn place_of(cfg: &Cfg, regular: usize) -> Place {
     let wanted = |id: RegularId| id.index() == regular;
     let names = |rule: &&Rule| {
@@ -255,7 +257,7 @@ fn compile_terminals(
         }
         let limited = problems.iter().any(|problem| problem.kind == ProblemKind::Limit);
         if limited || limits.cancel.is_asked() {
-            // Each of the others might cost as much as this one did.
+            // Each of the other languages might cost as much as this one.
             break;
         }
     }

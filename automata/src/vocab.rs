@@ -1,7 +1,7 @@
-//! Vocabularies: what each token writes, as bytes.
+//! Vocabularies: the bytes that each token writes.
 //!
-//! A [`Vocabulary`] knows the exact bytes of every text token, keeps special tokens apart, and holds all text
-//! tokens in a [`Trie`] laid out in depth-first order, so that a walk is a scan with skips.
+//! A [`Vocabulary`] knows the exact bytes of every text token, keeps special tokens separate, and holds all
+//! text tokens in a [`Trie`] laid out in depth-first order, so that a walk is a scan with skips.
 //!
 //! ```text
 //!   tokenizer.json ── from_tokenizer_json ──┐
@@ -9,8 +9,8 @@
 //!   tiktoken ranks ── from_tiktoken ────────┘
 //! ```
 //!
-//! The readers take text, not paths: the library does no I/O. They trust nothing, so a file from a stranger
-//! costs at most an error with its place.
+//! The readers take text, not paths: the library does no I/O. They do not trust their input: the worst effect
+//! of a malformed or malicious file is an error that names a place in it.
 
 mod alphabet;
 mod children;

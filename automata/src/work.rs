@@ -1,9 +1,8 @@
-//! Counted work of one question to a grammar, which ends when its allowance is spent.
+//! Counts the work of one query to a grammar and ends the query when its allowance is spent.
 //!
-//! A grammar is untrusted, and what one of its masks or steps costs is not known before it is found: readings
-//! of an ambiguous text multiply. So whoever answers a question opens an allowance, every loop whose length
-//! depends on the grammar pays for its rounds, and the round that cannot be paid ends the question as a
-//! whole.
+//! Grammars are untrusted, and the cost of a mask or step is not known in advance: the parses of an ambiguous
+//! text multiply. Therefore every query opens an allowance, every loop whose length depends on the grammar
+//! pays for its rounds (iterations), and the first round that cannot be paid for ends the whole query.
 //!
 //! ```text
 //!   within(limit) ─► mask ─► walk ─► threads ─► spend(1) … spend(1) ─► nothing left
@@ -11,17 +10,18 @@
 //!        └──────────── Err(Exhausted { limit }) ◄── unwinds ────────────────┘
 //! ```
 //!
-//! Work is counted, not timed, so that the same question gets the same answer everywhere; and because what
-//! takes memory pays for more rounds, memory is bounded with it. The end unwinds the stack, as salsa does to
-//! cancel a query: nothing half found can be remembered then, because no function returns it, and no hundred
-//! signatures carry a result that is an error once in a million masks. The unwinding runs no panic hook, and
-//! never leaves [`within`] or [`briefly`]. Where panics abort the process there is nothing to unwind, and the
-//! allowance is not enforced.
+//! Work is counted, not timed, so that the same query gets the same answer everywhere. Because code that
+//! allocates memory pays for more rounds, memory is bounded with it. Exhaustion unwinds the stack, as
+//! salsa does to cancel a query: no partial result can be cached because no function returns it, and hundreds
+//! of signatures need not carry an error that occurs once in a million masks. The unwinding runs no panic
+//! hook and never leaves [`within`] or [`briefly`]. Where panics abort the process, unwinding is impossible
+//! and the allowance is not enforced.
 //!
-//! The allowance belongs to the operating-system thread that asks. A question inside of another has its own.
+//! The allowance belongs to the operating-system thread that runs the query. A nested query has an allowance
+//! of its own.
 //!
-//! Whoever can ask a question again elsewhere may bound all that a thread asks for a while ([`briefly`]):
-//! most questions are answered in less time than it takes to hand them to another thread.
+//! A caller that can repeat a query on another thread may also bound all queries of a thread for a while
+//! ([`briefly`]): most queries are answered in less time than it takes to hand them to another thread.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,19 +29,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::error::Exhausted;
 
 thread_local! {
-    /// What the question of this thread may still spend.
+    /// The rounds that the query of this thread may still spend.
     static LEFT: Cell<u64> = const { Cell::new(UNLIMITED) };
-    /// What all questions of this thread together may still spend, until [`briefly`] returns.
+    /// The rounds that all queries of this thread together may still spend, until [`briefly`] returns.
     static BRIEFLY: Cell<u64> = const { Cell::new(UNLIMITED) };
 }
 
-/// Outside of any question. No loop ever spends as much.
+/// The allowance outside of any query. No loop ever spends this much.
 const UNLIMITED: u64 = u64::MAX;
 
-/// What unwinding carries from where the allowance ended.
+/// The payload of the unwinding that ends a query.
 struct Ended(Exhausted);
 
-/// Pays for so many rounds of a loop. Does not return if the question cannot.
+/// Pays for this many rounds of a loop. Does not return if the allowance is spent.
 #[inline]
 pub(crate) fn spend(rounds: usize) {
     LEFT.with(|left| match left.get().checked_sub(rounds as u64) {
@@ -50,7 +50,7 @@ pub(crate) fn spend(rounds: usize) {
     });
 }
 
-/// Ends the question because of another limit than its work; returns where no question is asked.
+/// Ends the query because of another limit than its work. Returns normally outside of any query.
 #[cold]
 pub(crate) fn end_by(limit: &'static str, allowed: usize) {
     let is_asked = LEFT.with(Cell::get) < UNLIMITED / 2;
@@ -66,11 +66,10 @@ fn end(by: Exhausted) {
     }
 }
 
-/// Answers a question that may spend as much as a named limit allows.
+/// Runs a query that may spend as much work as a named limit allows.
 ///
 /// # Errors
-/// When that, or a limit of memory, did not suffice. Nothing that the question was finding is remembered
-/// then.
+/// If the work limit, or a limit on memory, was reached. No result of the query is cached in that case.
 pub fn within<T>(
     (limit, allowed): (&'static str, usize),
     answer: impl FnOnce() -> T,
@@ -84,8 +83,8 @@ pub fn within<T>(
         BRIEFLY.set(brief - (most - left.min(most)));
     }
     answered.map_err(|payload| match payload.downcast::<Ended>() {
-        // That it takes longer than somebody has now is not to be remembered by whoever asked, so that nobody
-        // hears of it.
+        // The query has run out of the time given by `briefly`, not of its own limit. The caller must not
+        // cache that as an error, so the unwinding continues.
         Ok(ended) if ended.0 == Exhausted::default() && most < allowed as u64 => resume_unwind(ended),
         Ok(ended) if ended.0 == Exhausted::default() => Exhausted { limit, allowed },
         Ok(ended) => ended.0,
@@ -93,9 +92,9 @@ pub fn within<T>(
     })
 }
 
-/// Asks questions that may spend so many rounds together; `None` if they needed more. Then nothing is lost
-/// but the time: the same questions have the same answers later. What a question may cost by its own limit
-/// stays as it is.
+/// Runs queries that may spend `rounds` together; returns `None` if they needed more. Only the time is lost
+/// in that case: repeating the queries later gives their usual answers. The limit of each query itself is
+/// unchanged.
 pub fn briefly<T>(rounds: usize, ask: impl FnOnce() -> T) -> Option<T> {
     let outer = BRIEFLY.replace(rounds as u64);
     let asked = catch_unwind(AssertUnwindSafe(ask));

@@ -1,23 +1,24 @@
-//! The mask where hardly any tokens are left: go on inside the current value, or take the shortest way to the
-//! end.
+//! The mask when hardly any tokens are left: it continues inside the current value, or takes the shortest
+//! path to the end.
 //!
 //! ```text
-//!   inside a string        a token that stays in it, if it may still be closed in time; and the way out
+//!   inside a string        a token that stays in it, if it can still be closed in time; and the way out
 //!   few tokens allowed     each by its own distance, exactly
 //!   many tokens allowed    those along one completion that fits
 //! ```
 //!
-//! Tokens that stay within a regular language and lead to the same place are judged once, so that a hundred
-//! thousand ways to go on inside a string are one question. The others are judged one by one where they are
-//! few. Where they are many (after a value of an object with many open alternatives, in an open key), only
-//! those along one completion are allowed, and each of them leads to where one fits again.
+//! Tokens that stay within a regular language and lead to the same state are judged once, so that a hundred
+//! thousand ways to continue inside a string are one query. The others are judged one by one if they are few.
+//! If they are many (after a value of an object with many open alternatives, in an open key), only those
+//! along one completion are allowed, and each of them leads to a configuration in which a completion fits
+//! again.
 //!
-//! # What is narrower than it could be
+//! # Tokens that are left out although they would fit
 //!
-//! Tokens that leave the current value and are neither few nor on the way to the end are left out although
-//! some of them could be completed in time: near the end no optional property and no further item is begun
-//! where that takes a choice among more than [`JUDGED_TOKENS`] tokens. To judge them all took 30 ms in the
-//! 99th percentile of such masks and 90 ms at most.
+//! Tokens that leave the current value and are neither few nor on the path to the end are left out, although
+//! some of them could be completed in time: near the end, no optional property and no further item is begun
+//! if that takes a choice among more than [`JUDGED_TOKENS`] tokens. Judging all of them took 30 ms in the
+//! 99th percentile of such masks, and 90 ms at most.
 
 use super::place::Place;
 use super::profile::{Ahead, Part};
@@ -27,13 +28,14 @@ use crate::mask::Mask;
 use crate::pushdown::{ConfigId, FrameId, View};
 use crate::work::spend;
 
-/// The most tokens of a mask that are judged one by one. In a small vocabulary each may be a search.
+/// The maximum number of tokens of a mask that are judged one by one. In a small vocabulary each may take a
+/// search.
 const JUDGED_TOKENS: usize = 32;
 
-/// The most readers that are compared to find out whether two take the same token.
+/// The maximum number of readers that are compared to find out whether two of them read the same token.
 const MOST_READERS: usize = 16;
 
-/// A mask of which only the tokens are wanted after which the text can be completed with `limit` more.
+/// Selects the tokens of a mask after which the text can be completed with `limit` more.
 pub(super) struct Nearby<'a> {
     distances: &'a TokenDistances,
     place: Place<'a>,
@@ -61,8 +63,8 @@ impl<'a> Nearby<'a> {
         }
     }
 
-    /// Those that stay in the current value, and of the others each that fits, or where they are many, those
-    /// along one completion. The end tokens are as they were.
+    /// Returns the tokens that stay in the current value, and of the others each that fits or, if they are
+    /// many, those along one completion. The end tokens are as in the mask.
     pub(super) fn mask(mut self) -> Mask {
         self.staying();
         let left: Vec<u32> = self
@@ -81,7 +83,8 @@ impl<'a> Nearby<'a> {
         near
     }
 
-    /// Those along one completion, end tokens among them. Empty where no completion is known that fits.
+    /// Returns the tokens along one completion, and the end tokens. If no completion is known that fits, the
+    /// result has no text tokens.
     pub(super) fn along(&self) -> Mask {
         let vocabulary = self.place.vocabulary();
         let mut along = Mask::empty(vocabulary.len());
@@ -99,7 +102,7 @@ impl<'a> Nearby<'a> {
         along
     }
 
-    /// The tokens that stay within the language of a reader.
+    /// Adds the tokens that stay within the language of a reader.
     fn staying(&mut self) {
         let stacks = self.place.machine.stacks();
         let readers = &stacks.closure(self.config).readers;
@@ -113,9 +116,9 @@ impl<'a> Nearby<'a> {
         }
     }
 
-    /// The tokens that stay within the language of a reader, where its own way to the end is short enough in
-    /// steps; and where no other reader takes them and they lead to one place, those of which one token can
-    /// be completed in time.
+    /// Adds the tokens that stay within the language of a reader, if its own path to the end is short enough
+    /// in steps. If no other reader reads them, tokens that lead to the same state are also added if one of
+    /// them can be completed in time.
     fn stay(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'a>, alone: bool) {
         let stacks = self.place.machine.stacks();
         let below = self.distances.achievable().of(stacks, callers);
@@ -152,8 +155,8 @@ impl<'a> Nearby<'a> {
     }
 }
 
-/// Whether no other reader takes a byte that this one takes, so that tokens which stay in its language are in
-/// no other.
+/// Returns `true` if no other reader reads a byte that this one reads, so that tokens that stay in its
+/// language are in no other.
 fn is_alone(
     walk: &Ahead<'_>,
     readers: &[(FrameId, ConfigId)],

@@ -1,11 +1,11 @@
-//! How much the tokens of a configuration can make necessary.
+//! The distances to the end that the tokens of a configuration can lead to.
 //!
-//! Nearly all tokens stay within a regular language and lead nowhere new: one bound holds for all of them.
+//! Nearly all tokens stay within a regular language and lead to few states: one bound holds for all of them.
 //! The others leave it, and are walked as for a mask: along the rests of the terminal mask, with heads.
 //!
 //! ```text
-//!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (and a \u00 begun: 6)
-//!                                   ",{   "],[[             far: with their own number of steps
+//!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (after \u00: 6)
+//!                                   ",{   "],[[             far: each with its own number of steps
 //! ```
 
 use std::ops::Range;
@@ -18,22 +18,22 @@ use crate::pushdown::{ConfigId, Distances, FrameId, Head, Lookahead, SetLengths,
 use crate::vocab::Trie;
 use crate::work::spend;
 
-/// A profile lists no more tokens than this; the others are under one bound.
+/// The maximum number of tokens in a profile; the others share one bound.
 const LISTED_TOKENS: usize = 1 << 14;
 
-/// What the tokens of a configuration make necessary, in steps.
+/// The distances to the end after the tokens of a configuration, in steps.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// A bound for all tokens that are not listed.
+    /// A bound for all tokens that are not in `far`.
     pub(super) base: u64,
     /// A bound for all tokens.
     pub(super) most: u64,
-    /// Tokens with more steps after them than `base`.
+    /// The tokens with a distance greater than `base`, each with its distance.
     pub(super) far: Box<[(u64, u32)]>,
 }
 
 impl Profile {
-    /// The memory that the profile takes, in bytes, with its place in the table that finds it.
+    /// Returns the bytes that the profile takes, including its entry in the table of profiles.
     pub(super) fn bytes(&self) -> usize {
         128 + std::mem::size_of_val(&*self.far)
     }
@@ -61,22 +61,23 @@ struct Measure<'a> {
 pub(super) struct Part<'a> {
     pub(super) terminal: &'a Terminal,
     pub(super) cursor: Cursor,
-    /// What follows the regular language, read as far as it says.
+    /// The heads after the regular language, expanded as far as they are known.
     pub(super) behind: Vec<Head>,
-    /// The bytes that may come there.
+    /// The bytes that these heads may read.
     next: ByteSet,
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
-    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end; or
-    /// whether that depends on the text of a key.
+    /// `true` if a judge decides which tokens leave and how far those that stay are from the end, or if that
+    /// depends on the text of a key.
     pub(super) judged: bool,
-    /// Whether what follows may begin like what the language goes on with, so that a token may do both.
+    /// `true` if the continuation may begin with a byte that the language also reads, so that a token may do
+    /// both.
     pub(super) overlaps: bool,
 }
 
 impl<'a> Part<'a> {
-    /// The part of a reader, if it is of that kind and a bound is known.
+    /// Returns the part of a reader, if the reader is in a regular language and a bound is known.
     pub(super) fn new(
         walk: &mut Ahead<'_>,
         place: Place<'a>,
@@ -97,7 +98,7 @@ impl<'a> Part<'a> {
             }
             _ => return None,
         };
-        // What follows a key may depend on which it is; then it is not all here.
+        // The continuation after a key may depend on the key; then `behind` is incomplete.
         if walk.lookahead.take_lost() {
             return None;
         }
@@ -118,9 +119,9 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Whether all tokens that the part allows either stay, or are visited by [`leaving`](Self::leaving):
-    /// where bounds are near, a token that cannot stay may have to leave in the middle of what would stay
-    /// without them.
+    /// Returns `true` if all tokens that the part allows either stay or are visited by
+    /// [`leaving`](Self::leaving). Near bounds, a token that cannot stay may have to leave in the middle of
+    /// text that would stay without them.
     fn is_whole(&self) -> bool {
         !self.overlaps || matches!(&*self.entry, Entry::Unbounded(_))
     }
@@ -197,7 +198,7 @@ impl Measure<'_> {
         let most = self.far.iter().map(|&(length, _)| length).max();
         let most = most.unwrap_or(0).max(self.base);
         if self.far.len() > LISTED_TOKENS {
-            // The farthest are listed, and the others are under one bound.
+            // The farthest tokens are listed, and the others share one bound.
             let (_, nearest, _) = self
                 .far
                 .select_nth_unstable_by(LISTED_TOKENS, |one, other| other.0.cmp(&one.0));
@@ -213,7 +214,7 @@ impl Measure<'_> {
     }
 }
 
-/// A walk that tells how far it is to the end after each token.
+/// A walk that computes the distance to the end after each token.
 pub(super) struct Ahead<'a> {
     pub(super) lookahead: Lookahead<'a>,
     pub(super) shortest: &'a Distances,
@@ -235,9 +236,9 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the heads there, how
-    /// many steps they are from the end, and the tokens. Where the heads do not know how to go on, all tokens
-    /// below are visited as never ending.
+    /// Visits all nodes of a trie at which tokens end and that the readers can reach, with the heads there,
+    /// their distance to the end in steps, and the tokens. If the heads cannot decide how to continue, all
+    /// tokens below are visited with the distance [`NEVER`].
     pub(super) fn visit(&mut self, trie: &Trie, readers: &[Head], visit: impl FnMut(&[Head], u64, &[u32])) {
         self.visit_range(trie, 0..trie.nodes().len(), readers, visit);
     }

@@ -1,4 +1,4 @@
-//! The profiles that were found so far, within a bound of memory.
+//! A cache of profiles, within a bound on its bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +10,17 @@ use super::place::Place;
 use super::profile::Profile;
 use crate::pushdown::{ConfigId, Distances};
 
-/// The profiles of configurations.
+/// The profiles of configurations, computed on demand.
 #[derive(Debug)]
 pub(super) struct Profiles {
     known: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
     bytes: AtomicUsize,
-    /// The memory for them in bytes; beyond it all are dropped and found again.
+    /// The maximum number of bytes. Beyond it, all profiles are dropped and recomputed.
     most: usize,
 }
 
 impl Profiles {
-    /// Keeps what takes at most this many bytes.
+    /// Creates a cache of at most `most` bytes.
     pub(super) fn new(most: usize) -> Profiles {
         Profiles {
             known: DashMap::default(),
@@ -29,12 +29,12 @@ impl Profiles {
         }
     }
 
-    /// The memory that is taken, in bytes.
+    /// Returns the bytes that the profiles take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// What the tokens of a configuration make necessary.
+    /// Returns the profile of a configuration.
     pub(super) fn of(&self, shortest: &Distances, place: Place<'_>, config: ConfigId) -> Arc<Profile> {
         if let Some(known) = self.known.get(&config) {
             return known.clone();

@@ -1,22 +1,22 @@
-//! The fewest tokens among all completions, by a search over the machine and the trie.
+//! Finds the fewest tokens of all completions, by a search over the machine and the trie.
 //!
-//! A place of the search is a configuration and how much of a token has been read; reading on is free, a
-//! finished token costs one. Places are found in rounds of equal cost, each round to its end. In a small
-//! vocabulary a place is given up where not even the longest tokens would end in time; since it is not known
-//! in which time that is, the search is made for the fewest tokens first, and for one more until it finds a
-//! way (iterative deepening, Korf 1985).
+//! A spot of the search is a configuration and the part of a token that has been read; reading a byte is
+//! free, a finished token costs one. Spots are found in rounds of equal cost, and each round is completed. In
+//! a small vocabulary, a spot is discarded if not even the longest tokens would end within the bound. Since
+//! the right bound is not known, the search begins with a small one and increases it until it finds a
+//! completion (iterative deepening, Korf 1985).
 //!
 //! ```text
 //!   least: 3 tokens      within 3   ○─○─✕
 //!                        within 4   ○─○─○─✕
-//!                        within 5   ○─○─○─○─●     which no search without a bound need have reached
+//!                        within 5   ○─○─○─○─●     found, perhaps out of reach of an unbounded search
 //! ```
 //!
-//! Each search after a token of a completion that was found is part of one of those that found it, so that
-//! there is work enough for it: what is within the bound stays within it on the way to the end.
+//! Each search after a token of a completion that was found is part of one of the searches that found it, so
+//! its work is within the bound: spots within the bound stay within it on the path to the end.
 //!
-//! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is.
-//! From there the completion counts that is spelled, since that is what will be asked for there.
+//! In a large vocabulary, a search is made where no distance in steps is known, and goes as far as spots at
+//! which one is. From there, the spelled completion counts, since later queries will use it there.
 
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -28,22 +28,22 @@ use crate::language::{NEVER, plus};
 use crate::pushdown::{ConfigId, Distances, Stacks};
 use crate::work::{spend, within};
 
-/// The rounds of one search over a small vocabulary, which are its own.
+/// The work limit of one search over a small vocabulary, in rounds, separate from that of the query.
 const SMALL_SEARCH: (&str, usize) = ("search", 1 << 24);
 
-/// How much work the searches from one place may be: each place that they find counts as often as its text
-/// can be read, since so much work is a step from there.
+/// The total work of the searches from one configuration. Each spot costs as many units as there are parses
+/// of its text, since a step from it takes that much work.
 const WORK: usize = 1 << 14;
 
-/// What is known from the searches from one place.
+/// The results of the searches from one configuration.
 #[derive(Clone, Copy, Debug)]
 struct FoundCompletions {
     tokens: Option<u64>,
-    /// The first token of the way that takes the fewest.
+    /// The first token of the completion with the fewest tokens.
     first: Option<u32>,
-    /// Within how many tokens was searched; the greatest number if more would change nothing.
+    /// The bound of the last search in tokens; the greatest number if a larger bound would change nothing.
     rounds: u64,
-    /// What is left of the work.
+    /// The remaining work.
     work: usize,
 }
 
@@ -51,12 +51,12 @@ struct FoundCompletions {
 #[derive(Debug)]
 pub(super) struct Searches {
     found: DashMap<ConfigId, FoundCompletions, FxBuildHasher>,
-    /// How many are remembered at most, for speed alone.
+    /// The maximum number of searches to remember, which affects only speed.
     most: usize,
 }
 
 impl Searches {
-    /// Remembers at most this many searches.
+    /// Creates a cache of at most `most` searches.
     pub(super) fn new(most: usize) -> Searches {
         Searches {
             found: DashMap::default(),
@@ -64,18 +64,18 @@ impl Searches {
         }
     }
 
-    /// The memory that is taken, in bytes.
+    /// Returns the bytes that the searches take.
     pub(super) fn bytes(&self) -> usize {
         self.found.len() * NUMBER_BYTES
     }
 
-    /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no
-    /// way, or if finding one is too much work.
+    /// Returns the fewest tokens if they are at most `limit`, and possibly if they are more; `None` if there
+    /// is no completion or if finding one is too much work.
     pub(super) fn tokens(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Option<u64> {
         self.find(about, config, limit).tokens
     }
 
-    /// The first token of the way that the search finds.
+    /// Returns the first token of the completion that the search finds.
     pub(super) fn first(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Option<u32> {
         self.find(about, config, limit).first
     }
@@ -88,8 +88,7 @@ impl Searches {
             return known;
         }
         let deepen = || self.deepen(about, config, (known, limit));
-        // Over the few tokens of a small vocabulary all that is known comes from searches, which bound their
-        // own work.
+        // For a small vocabulary all distances come from searches, which bound their own work.
         let found = match about.0.is_small() {
             true => within(SMALL_SEARCH, deepen).unwrap_or(FoundCompletions::new(None, u64::MAX, 0)),
             false => deepen(),
@@ -101,8 +100,8 @@ impl Searches {
         found
     }
 
-    /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways
-    /// that are not gone. What is found does not depend on what was asked before.
+    /// Searches with increasing bounds, in a separate machine, so that nothing is cached for paths that are
+    /// not taken. The result does not depend on earlier queries.
     fn deepen(
         &self,
         (place, steps): (Place<'_>, &Steps),
@@ -146,40 +145,40 @@ impl FoundCompletions {
     }
 }
 
-/// The least bound of a search in tokens, so that a search seldom has to be made again with a larger one.
+/// The smallest bound of a search in tokens, so that searches seldom have to be repeated with a larger one.
 const ROUNDS: u64 = 4;
 
-/// What a search within a bound comes to.
+/// The outcome of a search within a bound.
 enum Outcome {
-    /// The fewest tokens, and the first token of the way that takes them.
+    /// The fewest tokens, and the first token of that completion.
     Found(u64, Option<u32>),
-    /// If there is a way, it takes more tokens than the bound.
+    /// Any completion takes more tokens than the bound.
     Beyond,
-    /// There is no way, or finding one is too much work.
+    /// There is no completion, or finding one is too much work.
     Never,
 }
 
-/// What a search goes through.
+/// The context of a search.
 struct CompletionSearch<'a> {
     place: Place<'a>,
     stacks: &'a Stacks,
     at_least: Distances,
     stride: u64,
-    /// How far it is, where completions are not searched to their ends.
+    /// The distances and spelled completions, if searches stop at spots where these are known.
     spelling: Option<(Distances, Spelling)>,
 }
 
 impl CompletionSearch<'_> {
-    /// No completion has fewer tokens.
+    /// Returns a lower bound on the number of tokens of all completions.
     fn least(&self, config: ConfigId) -> u64 {
         match self.at_least.of(self.stacks, config) {
-            // In languages with great counts no known distance is not that there is none.
+            // In languages with large counts, an unknown distance does not mean that there is no completion.
             NEVER => 0,
             steps => steps.div_ceil(self.stride),
         }
     }
 
-    /// Searches among the completions of at most `bound` tokens, with what is left of the work.
+    /// Searches the completions of at most `bound` tokens, with the remaining work.
     fn run(&self, config: ConfigId, bound: u64, work: &mut usize) -> Outcome {
         let mut seen: FxHashSet<Spot> = FxHashSet::default();
         let mut round = vec![(root(self.place, config), None)];
@@ -208,13 +207,14 @@ impl CompletionSearch<'_> {
         match best.0 {
             NEVER if is_all => Outcome::Never,
             tokens if tokens <= bound || is_all => Outcome::Found(tokens, best.1),
-            // Another way may be shorter.
+            // Another completion may be shorter.
             _ => Outcome::Beyond,
         }
     }
 
-    /// Takes the places away from which no completion has so few tokens; whether there were any. Where
-    /// distances are known that are spelled, none are: the way to a known one may lead through such a place.
+    /// Removes the spots from which no completion takes at most `left` tokens. Returns `true` if there were
+    /// any. With spelled completions, none is removed: the path to a known distance may lead through such a
+    /// spot.
     fn give_up(&self, round: &mut Vec<Reached>, left: u64) -> bool {
         let before = round.len();
         if self.spelling.is_none() {
@@ -224,13 +224,13 @@ impl CompletionSearch<'_> {
     }
 }
 
-/// A configuration, and the children that the token may go on with in the trie.
+/// A configuration, and the range of children in the trie with which the token may continue.
 type Spot = (ConfigId, u32, u32);
 
-/// A place, and the token with which the way to it begins, once one is finished.
+/// A spot, and the first token of the path to it, once one is finished.
 type Reached = (Spot, Option<u32>);
 
-/// 0 where the text may end at one of these places, else never; and how the way there begins.
+/// Returns 0 and the first token of the path if the text may end at one of these spots, otherwise [`NEVER`].
 fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
     let mut ends = round.iter().filter(|(spot, _)| spot.1 == 0);
     match ends.find(|(spot, _)| stacks.closure(spot.0).accepting) {
@@ -239,8 +239,8 @@ fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
     }
 }
 
-/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them, and
-/// how the way there begins.
+/// Removes the spots from which a distance is known, and returns the fewest tokens from any of them with the
+/// first token of the path there.
 fn settled(spelling: &Spelling, measured: Measured<'_>, round: &mut Vec<Reached>) -> (u64, Option<u32>) {
     let (_, stacks, shortest) = measured;
     let is_known = |(spot, _): &mut Reached| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;
@@ -253,7 +253,7 @@ fn root(place: Place<'_>, config: ConfigId) -> Spot {
     (config, 0, place.vocabulary().trie().nodes().len() as u32)
 }
 
-/// The places at the beginning of a token that one more token leads to.
+/// Returns the spots at token boundaries that one more token leads to.
 fn after_one_token(
     (place, stacks): (Place<'_>, &Stacks),
     mut round: Vec<Reached>,

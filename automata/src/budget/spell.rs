@@ -1,12 +1,13 @@
-//! One shortest completion, cut into the fewest tokens.
+//! Splits one shortest completion into the fewest tokens.
 //!
-//! Of the shortest completions that with the smallest bytes is taken. After its first token it goes on as the
-//! one of the place reached there, so following it token by token gives what was promised. Inside JSON it is
-//! what closes the text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
+//! Of the shortest completions, the lexicographically smallest is chosen. After its first token it continues
+//! as the chosen completion of the configuration reached there, so following it token by token keeps the
+//! promised length. Inside JSON it is the text that closes everything: `"}]}` is four bytes and, in most
+//! vocabularies, one or two tokens.
 //!
-//! Near the end of a budget many tokens are judged, and after each a completion is spelled that soon goes on
-//! like those before it. So a place remembers the first step of its completion, and into how many tokens it
-//! can be cut:
+//! Near the end of a budget many tokens are judged, and the completion spelled after each soon joins one
+//! spelled before. So each configuration caches the first step of its completion, and the number of tokens
+//! that the completion splits into:
 //!
 //! ```text
 //!   hello"   ──,"b":1──┐
@@ -26,52 +27,53 @@ use crate::pushdown::{ConfigId, Distances, Lookahead, Stacks};
 use crate::vocab::Trie;
 use crate::work::spend;
 
-/// Longer completions are not spelled: they are far from the end in any vocabulary.
+/// The maximum length of a spelled completion in steps: longer ones are far from the end in any vocabulary.
 const LONGEST_SPELLED: u64 = 1 << 12;
 
-/// A number with its key in the table that finds it, in bytes.
+/// The bytes of a number with its key in a table.
 pub(super) const NUMBER_BYTES: usize = 48;
 
-/// One step of a completion.
+/// A step of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpelledStep {
     Byte(u8),
     Special,
 }
 
-/// A machine, which may be a copy of the grammar's, and the distances in it.
+/// A machine, which may be a copy of the grammar's, and its distances.
 pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Distances);
 
-/// The completions in one machine, as far as they were asked for.
+/// The spelled completions in one machine, computed on demand.
 #[derive(Debug)]
 pub(super) struct Spelling {
     steps: DashMap<ConfigId, (SpelledStep, ConfigId), FxBuildHasher>,
     tokens: DashMap<ConfigId, u64, FxBuildHasher>,
-    /// For a configuration one with the same completion, which many share.
+    /// A representative for each configuration with the same completion, which many share.
     bare: DashMap<ConfigId, ConfigId, FxBuildHasher>,
     kept: AtomicUsize,
-    /// How many numbers are remembered at most, for speed alone.
+    /// The maximum number of cached entries, which affects only speed.
     most: usize,
 }
 
-/// A place on the way to the end.
+/// A configuration on the path to the end.
 struct Stop {
     config: ConfigId,
     tokens: Option<u64>,
-    /// Where on the way the tokens end that may come here; empty where the number of tokens is known.
+    /// The positions on the path at which tokens that begin here may end; empty if the number of tokens is
+    /// known.
     ends: SmallVec<[usize; 8]>,
 }
 
-/// A token that was begun on the way.
+/// A token that has begun on the path.
 struct Begun {
-    /// Where it begins.
+    /// The position at which it begins.
     at: usize,
-    /// How far it was read.
+    /// The trie node up to which it was read.
     node: Option<usize>,
 }
 
 impl Spelling {
-    /// Completions of which at most `most` numbers are remembered.
+    /// Creates a cache of at most `most` entries.
     pub(super) fn new(most: usize) -> Spelling {
         Spelling {
             steps: DashMap::default(),
@@ -82,13 +84,13 @@ impl Spelling {
         }
     }
 
-    /// The memory that is taken, in bytes.
+    /// Returns the bytes that the entries take.
     pub(super) fn bytes(&self) -> usize {
         self.kept.load(Ordering::Relaxed) * NUMBER_BYTES
     }
 
-    /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written.
-    /// O(steps that are not known yet + the longest token along them).
+    /// Returns the number of tokens of the spelled completion; [`NEVER`] if it is too long or cannot be
+    /// written. O(steps that are not known yet + the longest token along them).
     pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
         let (_, stacks, shortest) = measured;
         let bare = self.bare(stacks, config);
@@ -113,7 +115,7 @@ impl Spelling {
         way[0].tokens.unwrap_or(NEVER)
     }
 
-    /// The bytes of the completion that is spelled, up to its first special token.
+    /// Returns the bytes of the spelled completion, up to its first special token.
     pub(super) fn bytes_of(&self, measured: Measured<'_>, mut config: ConfigId) -> Vec<u8> {
         let mut bytes = Vec::new();
         config = self.bare(measured.1, config);
@@ -124,11 +126,11 @@ impl Spelling {
         bytes
     }
 
-    /// The way from a place to the end, or as far as some token leads from a place whose tokens are not
-    /// known.
+    /// Returns the path to the end, or the part of it that tokens reach from configurations whose number of
+    /// tokens is not known.
     ///
-    /// Tokens are followed byte by byte from each such place, so that the way ends where the last of them
-    /// does: after some six bytes where all that comes is known.
+    /// Tokens are followed byte by byte from each such configuration, so the path ends where the last of them
+    /// does: after about six bytes if everything after that is known.
     fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<Vec<Stop>> {
         let trie = measured.0.vocabulary().trie();
         let (mut way, mut begun): (Vec<Stop>, Vec<Begun>) = (Vec::new(), Vec::new());
@@ -160,8 +162,8 @@ impl Spelling {
         }
     }
 
-    /// The first step of the completion of a bare configuration, and the bare one that it leads to; `None` at
-    /// the end.
+    /// Returns the first step of the completion of a bare configuration, and the bare configuration that it
+    /// leads to; `None` at the end.
     fn step(&self, measured: Measured<'_>, config: ConfigId) -> Option<(SpelledStep, ConfigId)> {
         if let Some(known) = self.steps.get(&config) {
             return Some(*known);
@@ -169,7 +171,7 @@ impl Spelling {
         let (_, stacks, shortest) = measured;
         let (step, next) = first_step(measured, config)?;
         let step = (step, self.bare(stacks, next));
-        // Each step leads closer, so that the way ends.
+        // Each step leads closer to the end, so the path is finite.
         if shortest.of(stacks, step.1) >= shortest.of(stacks, config) {
             return None;
         }
@@ -205,8 +207,8 @@ impl Stop {
 }
 
 impl Begun {
-    /// Reads the byte of the last place of the way, and notes where it begins if a token ends with it;
-    /// whether some token goes on with it.
+    /// Reads the byte of the last position of the path, and records the position after it if a token ends
+    /// there. Returns `true` if some token continues with the byte.
     fn read(&mut self, trie: &Trie, byte: u8, way: &mut [Stop]) -> bool {
         let Some(node) = trie.find_below(self.node, &[byte]) else {
             return false;
@@ -224,7 +226,7 @@ fn plus_one(tokens: Option<u64>) -> u64 {
     tokens.unwrap_or(NEVER).saturating_add(1)
 }
 
-/// The least byte that leads closer to the end, else a special token.
+/// Returns the smallest byte that leads closer to the end, or else a special token.
 fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Option<(SpelledStep, ConfigId)> {
     let length = shortest.of(stacks, config);
     let closer = |next: &ConfigId| shortest.of(stacks, *next) < length;
@@ -241,7 +243,7 @@ fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Opti
         .map(|next| (SpelledStep::Special, next))
 }
 
-/// The bytes that may be read next on a shortest way, and perhaps others.
+/// Returns a superset of the bytes that may be read next on a shortest path.
 fn readable(stacks: &Stacks, shortest: &Distances, config: ConfigId) -> ByteSet {
     let heads = Lookahead::strict(stacks);
     let readers = &stacks.closure(config).readers;

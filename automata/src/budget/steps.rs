@@ -1,4 +1,4 @@
-//! How far it is to the end in steps: the bytes and special tokens of a completion.
+//! Distances to the end in steps: the bytes and special tokens of a completion.
 
 use super::place::Place;
 use crate::language::ByteSet;
@@ -7,18 +7,19 @@ use crate::pushdown::Distances;
 /// The distances of one grammar in steps.
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// Never too many steps.
+    /// Lower bounds on the distances.
     pub(super) at_least: Distances,
-    /// Never too few, over bytes that are tokens; `None` where it is the same.
+    /// Upper bounds on the distances, over bytes that are tokens; `None` if they equal `at_least`.
     achievable: Option<Distances>,
-    /// Whether every byte is a token.
+    /// `true` if every byte is a token.
     pub(super) writes_all: bool,
-    /// The most steps that one token can make.
+    /// The maximum number of steps that one token can make.
     pub(super) stride: u64,
 }
 
 impl Steps {
-    /// The distances of a grammar over a vocabulary. O(size of the automata of its rules and terminals).
+    /// Computes the distances of a grammar over a vocabulary. O(size of the automata of its rules and
+    /// terminals).
     pub(super) fn new(place: Place<'_>) -> Steps {
         let vocabulary = place.vocabulary();
         let (mut all, mut usable) = (ByteSet::default(), ByteSet::default());
@@ -27,8 +28,8 @@ impl Steps {
             usable.insert_range(byte, byte);
         }
         let stacks = place.machine.stacks();
-        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys
-        // differ, since what is known to be achievable is not always the shortest.
+        // If the shortest completion is not known, one distance cannot serve as both bounds. The same holds
+        // for differing keys, where the known achievable completion is not always the shortest.
         let writes_all = usable == all;
         let complete = writes_all && !stacks.has_judges() && !stacks.counts_keys();
         let at_least = Distances::new(stacks, all, complete);
@@ -41,7 +42,7 @@ impl Steps {
         }
     }
 
-    /// The distances that are never too few, over bytes that are tokens.
+    /// Returns the upper bounds on the distances, over bytes that are tokens.
     pub(super) fn achievable(&self) -> &Distances {
         self.achievable.as_ref().unwrap_or(&self.at_least)
     }

@@ -1,4 +1,4 @@
-//! How far it is to the end in tokens, by steps, by spelling or by search.
+//! Distances to the end in tokens, by steps, by spelling or by search.
 
 use super::place::Place;
 use super::search::Searches;
@@ -16,8 +16,8 @@ pub(super) struct TokenDistances {
 }
 
 impl TokenDistances {
-    /// Distances that remember what they find in at most half of these bytes. O(size of the automata of the
-    /// grammar).
+    /// Computes the distances of a grammar, with caches of at most half of `bytes`. O(size of the automata of
+    /// the grammar).
     pub(super) fn new(place: Place<'_>, bytes: usize) -> TokenDistances {
         let most = bytes / 4 / NUMBER_BYTES;
         TokenDistances {
@@ -27,18 +27,18 @@ impl TokenDistances {
         }
     }
 
-    /// About how much memory is taken by what was found so far, in bytes.
+    /// Returns about how many bytes the caches take.
     pub(super) fn bytes(&self) -> usize {
         self.spelling.bytes() + self.searches.bytes()
     }
 
-    /// The distances in steps that are never too few.
+    /// Returns the upper bounds on the distances in steps.
     pub(super) fn achievable(&self) -> &Distances {
         self.steps.achievable()
     }
 
-    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were
-    /// found.
+    /// Returns the fewest tokens that complete the text, not counting the end token; `None` if no completion
+    /// was found.
     pub(super) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
         let stacks = place.machine.stacks();
         let steps = self.achievable().of(stacks, config);
@@ -52,14 +52,14 @@ impl TokenDistances {
         (best != NEVER).then_some(best)
     }
 
-    /// Whether the text can be completed with at most `limit` tokens, the end of the sequence not counted.
+    /// Returns `true` if the text can be completed with at most `limit` tokens, not counting the end token.
     pub(super) fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         let stacks = place.machine.stacks();
         let steps = self.achievable().of(stacks, config);
         if steps <= limit {
             return true;
         }
-        // In languages with great counts no known distance is not that there is none.
+        // In languages with large counts, an unknown distance does not mean that there is no completion.
         let least = self.steps.at_least.of(stacks, config);
         if least != NEVER && least.div_ceil(self.steps.stride) > limit {
             return false;
@@ -69,7 +69,7 @@ impl TokenDistances {
             || self.is_searched(place, steps) && found().is_some_and(|found| found <= limit)
     }
 
-    /// Whether the text can be completed within the limit after this token, which the mask allows.
+    /// Returns `true` if the text can be completed within the limit after this token, which the mask allows.
     pub(super) fn allows(&self, place: Place<'_>, config: ConfigId, token: u32, limit: u64) -> bool {
         let stacks = place.machine.stacks();
         let special = place.specials.iter().position(|&special| special == token);
@@ -83,7 +83,7 @@ impl TokenDistances {
         next.is_some_and(|next| self.within(place, next, limit))
     }
 
-    /// The text of a completion of at most `limit` tokens, or the beginning of one; empty where none is
+    /// Returns the text of a completion of at most `limit` tokens, or a prefix of one; empty if none is
     /// known.
     pub(super) fn completion(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Vec<u8> {
         let steps = self.achievable().of(place.machine.stacks(), config);
@@ -95,7 +95,8 @@ impl TokenDistances {
         first.map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec())
     }
 
-    /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written.
+    /// Returns the number of tokens of the spelled completion; [`NEVER`] if it is too long or cannot be
+    /// written.
     fn spelled(&self, place: Place<'_>, config: ConfigId) -> u64 {
         self.spelling.tokens(self.measured(place), config)
     }
@@ -104,7 +105,7 @@ impl TokenDistances {
         (place, place.machine.stacks(), self.achievable())
     }
 
-    /// Whether completions are searched from a place with this distance.
+    /// Returns `true` if completions are searched from a configuration with this distance.
     fn is_searched(&self, place: Place<'_>, steps: u64) -> bool {
         steps == NEVER || place.is_small()
     }

@@ -1,4 +1,4 @@
-//! The builder of grammars: it stores equal parts once and simplifies on the way.
+//! The builder of grammars, which deduplicates equal parts and simplifies as it builds.
 
 use std::hash::BuildHasher;
 
@@ -16,31 +16,31 @@ use super::series::Series;
 use super::shift::Shift;
 use crate::limits::Account;
 
-/// The expressions for which there is room at first.
+/// The initial capacity for expressions.
 const ROOM: usize = 448;
 
-/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications
-/// are made on the way.
+/// Builds a [`Cfg`]. Equal expressions, languages and series are stored once, and obvious simplifications are
+/// made as the parts are added.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,
-    /// The numbers of all expressions, by what they are.
+    /// The ids of all expressions, hashed by expression.
     known: HashTable<ExprId>,
     hasher: RandomState,
     rules: Vec<Rule>,
     regulars: Vec<Regular>,
     known_regulars: HashMap<u64, Vec<RegularId>>,
     series: Vec<Series>,
-    /// The numbers of all series that were built here, by what they are.
+    /// The ids of the series that were built here, hashed by series.
     known_series: HashTable<SeriesId>,
-    /// The bytes of all this.
+    /// The bytes of all these parts.
     held: Account,
 }
 
 impl CfgBuilder {
-    /// An empty builder.
+    /// Creates an empty builder.
     pub fn new() -> Self {
-        // Even a small schema has some hundred expressions.
+        // Even a small schema has a few hundred expressions.
         CfgBuilder {
             exprs: Vec::with_capacity(ROOM),
             known: HashTable::with_capacity(ROOM),
@@ -48,7 +48,7 @@ impl CfgBuilder {
         }
     }
 
-    /// An empty builder that reports what it holds.
+    /// Creates an empty builder that reports its bytes to `held`.
     #[doc(hidden)]
     pub fn within(held: Account) -> Self {
         CfgBuilder {
@@ -71,32 +71,32 @@ impl CfgBuilder {
         id
     }
 
-    /// The expression with this number.
+    /// Returns the expression with this id.
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.index()]
     }
 
-    /// The number of expressions so far; front ends bound it.
+    /// Returns the number of expressions so far, which front ends bound.
     pub fn len(&self) -> usize {
         self.exprs.len()
     }
 
-    /// Whether nothing was built yet.
+    /// Returns `true` if nothing was built yet.
     pub fn is_empty(&self) -> bool {
         self.exprs.is_empty()
     }
 
-    /// The empty language.
+    /// Returns the expression for the empty language.
     pub fn never(&mut self) -> ExprId {
         self.intern(Expr::Never)
     }
 
-    /// The empty string.
+    /// Returns the expression for the empty string.
     pub fn empty(&mut self) -> ExprId {
         self.intern(Expr::Empty)
     }
 
-    /// Exactly these bytes.
+    /// Returns the expression for exactly these bytes.
     pub fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> ExprId {
         let bytes = bytes.as_ref();
         if bytes.is_empty() {
@@ -106,7 +106,7 @@ impl CfgBuilder {
         }
     }
 
-    /// The parts one after the other; neighbouring literals are joined.
+    /// Returns the concatenation of `parts`; adjacent literals are joined.
     pub fn seq(&mut self, parts: impl IntoIterator<Item = ExprId>) -> ExprId {
         let mut flat: Vec<ExprId> = Vec::new();
         for part in parts {
@@ -125,7 +125,7 @@ impl CfgBuilder {
         }
     }
 
-    /// Makes one literal of each run of them.
+    /// Joins each run of adjacent literals into one.
     fn join_literals(&mut self, parts: &mut Vec<ExprId>) {
         let is_literal = |builder: &Self, part: ExprId| matches!(builder.expr(part), Expr::Bytes(_));
         let (mut kept, mut at) = (0, 0);
@@ -150,7 +150,7 @@ impl CfgBuilder {
         parts.truncate(kept);
     }
 
-    /// Any one of the alternatives; duplicates and empty languages are dropped.
+    /// Returns the choice among `alternatives`; duplicates and empty languages are dropped.
     pub fn choice(&mut self, alternatives: impl IntoIterator<Item = ExprId>) -> ExprId {
         let mut flat: Vec<ExprId> = Vec::new();
         let mut seen = FxHashSet::default();
@@ -169,15 +169,15 @@ impl CfgBuilder {
         }
     }
 
-    /// The body or nothing.
+    /// Returns the expression for `body` or nothing.
     pub fn optional(&mut self, body: ExprId) -> ExprId {
         let empty = self.empty();
         self.choice([body, empty])
     }
 
-    /// The body between `min` and `max` times.
+    /// Returns the repetition of `body`, between `min` and `max` times.
     pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
-        // A repetition of a repetition is one: written out, each level would double what is inside.
+        // A repetition of a repetition is collapsed: written out, each level would double its body.
         if let &Expr::Repeat {
             body: inside,
             min: 0 | 1,
@@ -200,17 +200,17 @@ impl CfgBuilder {
         }
     }
 
-    /// A reference to a rule.
+    /// Returns a reference to a rule.
     pub fn rule(&mut self, rule: RuleId) -> ExprId {
         self.intern(Expr::Rule(rule))
     }
 
-    /// A word of a regular language.
+    /// Returns the expression for the words of a regular language.
     pub fn regular(&mut self, regular: RegularId) -> ExprId {
         self.intern(Expr::Regular(regular))
     }
 
-    /// A regular language made of one expression, anchored at both ends.
+    /// Returns the expression for the regular language of `hir`, anchored at both ends.
     pub fn hir(&mut self, hir: Hir) -> ExprId {
         let id = self.add_regular(Regular {
             parts: vec![Part::Match(hir.into())],
@@ -218,13 +218,13 @@ impl CfgBuilder {
         self.regular(id)
     }
 
-    /// A word of a language that a judge tells.
+    /// Returns the expression for the words of a language that a judge decides.
     pub fn judged(&mut self, judge: Judge) -> ExprId {
         let beginnings = self.add_regular(judge.beginnings());
         self.intern(Expr::Judged(Judged { judge, beginnings }))
     }
 
-    /// Adds a regular language; an equal one is found again.
+    /// Adds a regular language, or returns the id of an equal one.
     pub fn add_regular(&mut self, regular: Regular) -> RegularId {
         let same_hash = self.known_regulars.entry(regular.structure_hash()).or_default();
         if let Some(&known) = same_hash.iter().find(|id| self.regulars[id.index()] == regular) {
@@ -237,12 +237,12 @@ impl CfgBuilder {
         id
     }
 
-    /// The parts of a regular language that was added.
+    /// Returns the parts of a regular language.
     pub fn regular_parts(&self, id: RegularId) -> &Regular {
         &self.regulars[id.index()]
     }
 
-    /// A list of items; an equal one is found again.
+    /// Adds a list of items, or returns the expression of an equal one.
     pub fn series(&mut self, series: Series) -> ExprId {
         let hash = self.hasher.hash_one(&series);
         let same = |id: &SeriesId| self.series[id.index()] == series;
@@ -257,7 +257,7 @@ impl CfgBuilder {
         self.intern(Expr::Series(id))
     }
 
-    /// Takes over a whole grammar, and refers to its start.
+    /// Adds all parts of another grammar and returns a reference to its start rule.
     ///
     /// ```
     /// use lexiform_automata::grammar::CfgBuilder;
@@ -277,7 +277,7 @@ impl CfgBuilder {
         self.rule(shift.rule(start))
     }
 
-    /// Puts all of another grammar after what is here; how far its indices moved.
+    /// Appends all parts of another grammar; returns how far its ids were shifted.
     fn append(&mut self, cfg: Cfg) -> Shift {
         let shift = Shift {
             exprs: self.exprs.len() as u32,
@@ -297,12 +297,12 @@ impl CfgBuilder {
         shift
     }
 
-    /// A special token by its name.
+    /// Returns the expression for a special token, given by name.
     pub fn special(&mut self, name: &str) -> ExprId {
         self.intern(Expr::Special(name.into()))
     }
 
-    /// Declares a rule, to be defined by [`define`](Self::define).
+    /// Declares a rule, whose body is set by [`define`](Self::define).
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
         let body = self.never();
         let name = name.into();
@@ -311,12 +311,12 @@ impl CfgBuilder {
         RuleId(self.rules.len() as u32 - 1)
     }
 
-    /// Gives a declared rule its body.
+    /// Sets the body of a declared rule.
     pub fn define(&mut self, rule: RuleId, body: ExprId) {
         self.rules[rule.index()].body = body;
     }
 
-    /// The finished grammar.
+    /// Returns the finished grammar.
     pub fn finish(self, start: RuleId) -> Cfg {
         Cfg {
             exprs: self.exprs,
@@ -329,7 +329,7 @@ impl CfgBuilder {
 }
 
 impl Cfg {
-    /// The same texts, each behind these bytes.
+    /// Returns the grammar of the same texts, each with `prefix` before it.
     ///
     /// ```
     /// use lexiform::limits::Limits;
@@ -345,7 +345,7 @@ impl Cfg {
         let mut builder = CfgBuilder::new();
         let texts = builder.import(self);
         let prefix = builder.bytes(prefix);
-        // Without a name: nobody wrote this rule, so no message and no place may name it.
+        // The rule has no name, because no user wrote it: no message and no place may name it.
         let start = builder.declare("");
         let body = builder.seq([prefix, texts]);
         builder.define(start, body);

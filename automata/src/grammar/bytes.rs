@@ -1,17 +1,17 @@
-//! About how many bytes the parts of a grammar take, for the count of what a compile holds.
+//! Estimates of the bytes of the parts of a grammar, for the byte count of a compile.
 
 use super::cfg::{Cfg, Expr, Rule};
 use super::regular::{Part, Regular};
 use super::series::Series;
 
-/// About the bytes of an expression and its places in the tables, without what it lists.
+/// About the bytes of an expression and its entries in the tables, without the lists that it owns.
 const EXPR_BYTES: usize = 2 * size_of::<Expr>() + 16;
 
-/// About the bytes of a regular language and its places in the tables, without its expressions.
+/// About the bytes of a regular language and its entries in the tables, without its expressions.
 const REGULAR_BYTES: usize = 160;
 
 impl Cfg {
-    /// About the bytes that it takes. O(its size).
+    /// Returns about how many bytes the grammar takes. O(its size).
     pub(crate) fn bytes(&self) -> usize {
         let exprs = self.exprs.iter().map(Expr::bytes);
         let rules = self
@@ -25,7 +25,7 @@ impl Cfg {
 }
 
 impl Expr {
-    /// About the bytes that it takes, with its places in the tables.
+    /// Returns about how many bytes the expression takes, including its entries in the tables.
     pub(super) fn bytes(&self) -> usize {
         let listed = match self {
             Expr::Bytes(bytes) => bytes.len(),
@@ -38,7 +38,7 @@ impl Expr {
 }
 
 impl Regular {
-    /// About the bytes that it takes, without the expressions that others share.
+    /// Returns about how many bytes the language takes, without expressions that are shared.
     pub(super) fn bytes(&self) -> usize {
         let parts = self.parts.iter().map(|part| match part {
             Part::Match(expression) | Part::Not(expression) => expression.own_bytes(),
@@ -49,7 +49,7 @@ impl Regular {
 }
 
 impl Series {
-    /// About the bytes that it takes.
+    /// Returns about how many bytes the series takes.
     pub(super) fn bytes(&self) -> usize {
         let ways = self
             .members

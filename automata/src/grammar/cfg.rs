@@ -1,4 +1,4 @@
-//! The grammar arena: expressions, rules, regular languages and series that refer to each other by number.
+//! The grammar arena: expressions, rules, regular languages and series that refer to each other by id.
 
 use super::ids::{ExprId, RegularId, RuleId, SeriesId};
 use super::judge::Judge;
@@ -14,47 +14,48 @@ pub enum Expr {
     Empty,
     /// Exactly these bytes.
     Bytes(Box<[u8]>),
-    /// All parts, one after the other.
+    /// All parts, in sequence.
     Seq(Box<[ExprId]>),
     /// Any one of the alternatives.
     Choice(Box<[ExprId]>),
     /// The body at least `min` and at most `max` times.
     Repeat {
-        /// What is repeated.
+        /// The repeated expression.
         body: ExprId,
-        /// The least number of times.
+        /// The smallest number of times.
         min: u32,
-        /// The greatest number of times; `None` is no bound.
+        /// The largest number of times; `None` if unbounded.
         max: Option<u32>,
     },
-    /// Whatever the rule derives.
+    /// The texts that the rule derives.
     Rule(RuleId),
     /// A word of a regular language.
     Regular(RegularId),
-    /// A word of a language that is no regular one.
+    /// A word of a language that is not regular.
     Judged(Judged),
     /// A list of items; see [`Series`].
     Series(SeriesId),
-    /// The special token of this name (`<|eot|>`), which is never matched by text.
+    /// The special token of this name (`<|eot|>`), which text never matches.
     Special(Box<str>),
 }
 
-/// A language that is no regular one; see [`CfgBuilder::judged`](super::CfgBuilder::judged).
+/// A language that is not regular; see [`CfgBuilder::judged`](super::CfgBuilder::judged).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Judged {
-    /// Who tells the words.
+    /// Decides which words belong to the language.
     pub(super) judge: Judge,
-    /// How they begin: always the judge's own expression, so that whatever begins a word can be completed.
+    /// The prefixes of the words. This is always the judge's own expression, so that every such prefix can be
+    /// completed.
     pub(super) beginnings: RegularId,
 }
 
 impl Judged {
-    /// Who tells the words.
+    /// Returns the judge that decides which words belong to the language.
     pub fn judge(self) -> Judge {
         self.judge
     }
 
-    /// How words begin.
+    /// Returns the regular language of the prefixes of the words.
     pub fn beginnings(self) -> RegularId {
         self.beginnings
     }
@@ -63,9 +64,9 @@ impl Judged {
 /// A named rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// The name, as it is shown in messages; for JSON Schema a JSON pointer.
+    /// The name of the rule in messages; for JSON Schema it is a JSON pointer.
     pub name: String,
-    /// What the rule derives; [`Expr::Never`] until it is defined.
+    /// The body of the rule; [`Expr::Never`] until it is defined.
     pub body: ExprId,
 }
 
@@ -85,7 +86,7 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// The expression with this number.
+    /// Returns the expression with this id.
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.index()]
     }

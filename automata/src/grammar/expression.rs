@@ -1,7 +1,7 @@
-//! A regular expression that many share.
+//! Shared regular expressions.
 //!
-//! Expressions keep their hashes, and all compiles of a process share the expressions of formats: copies
-//! took a sixth of a compile. Together with tables that keep no state twice (`language/characters/`,
+//! Expressions cache their hashes, and all compiles of a process share the expressions of formats: copying
+//! them took a sixth of a compile. Together with tables that store no state twice (`language/characters/`,
 //! `language/product/word_tree.rs`), sharing made compiles two fifths faster.
 
 use std::fmt;
@@ -12,21 +12,21 @@ use regex_syntax::hir::Hir;
 
 use super::hash;
 
-/// A regular expression, shared by all that speak of it. That of a format such as `date-time` has thousands
-/// of nodes, stands in a schema in many places, and is looked up again and again; copies cost nothing and its
-/// hash is found once.
+/// A shared regular expression. The expression of a format such as `date-time` has thousands of nodes, occurs
+/// in many places of a schema, and is looked up again and again. A clone costs nothing, and the hash is
+/// computed once.
 #[derive(Clone)]
 pub struct Expression(Arc<SharedHir>);
 
 struct SharedHir {
     hir: Hir,
-    /// The hash, and about how many bytes it takes.
+    /// The hash of the expression, and about how many bytes it takes.
     hash: OnceLock<(u64, usize)>,
 }
 
 impl Expression {
-    /// A hash that equal expressions share. It depends on the structure alone, so it is the same in every
-    /// process. O(size of the expression) when first asked for.
+    /// Returns a hash of the expression; equal expressions have equal hashes. The hash depends on the
+    /// structure alone, so it is the same in every process. The first call is O(size of the expression).
     pub fn structure_hash(&self) -> u64 {
         self.measured().0
     }
@@ -35,7 +35,7 @@ impl Expression {
         *self.0.hash.get_or_init(|| hash::of_hir(&self.0.hir))
     }
 
-    /// About how many bytes it takes, if nobody shares it.
+    /// Returns about how many bytes the expression takes, or 0 if it is shared.
     #[doc(hidden)]
     pub fn own_bytes(&self) -> usize {
         match Arc::strong_count(&self.0) {
@@ -44,7 +44,7 @@ impl Expression {
         }
     }
 
-    /// About how many bytes it takes.
+    /// Returns about how many bytes the expression takes.
     #[doc(hidden)]
     pub fn bytes(&self) -> usize {
         self.measured().1

@@ -1,21 +1,21 @@
 //! A hash of regular expressions by their structure.
 //!
-//! [`Hir`] compares but does not hash; this walk hashes what its equality looks at, so that equal expressions
-//! meet in the same bucket of a map.
+//! [`Hir`] implements `Eq` but not `Hash`. This walk hashes what its equality compares, so that equal
+//! expressions land in the same bucket of a map.
 
 use std::hash::{Hash, Hasher};
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use rustc_hash::FxHasher;
 
-/// A hash that equal expressions share, and about how many bytes the expression takes.
+/// Returns a hash, equal for equal expressions, and about how many bytes the expression takes.
 pub(super) fn of_hir(hir: &Hir) -> (u64, usize) {
     let mut hasher = FxHasher::default();
     let bytes = hash_hir(hir, &mut hasher);
     (hasher.finish(), bytes)
 }
 
-/// About the bytes of a node: itself, and what it says of the whole below it, which is allocated.
+/// About the bytes of a node: the node itself and its allocated properties of the subtree.
 const NODE_BYTES: usize = size_of::<Hir>() + 96;
 
 fn hash_hir(hir: &Hir, hasher: &mut FxHasher) -> usize {

@@ -1,4 +1,4 @@
-//! The numbers by which the parts of a grammar refer to each other.
+//! The ids by which the parts of a grammar refer to each other.
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -7,7 +7,7 @@ macro_rules! index {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in the arena.
+            /// Returns the position in the arena.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -16,18 +16,18 @@ macro_rules! index {
 }
 
 index!(
-    /// An expression of a [`Cfg`](super::Cfg).
+    /// The id of an expression of a [`Cfg`](super::Cfg).
     ExprId
 );
 index!(
-    /// A rule of a [`Cfg`](super::Cfg).
+    /// The id of a rule of a [`Cfg`](super::Cfg).
     RuleId
 );
 index!(
-    /// A regular language of a [`Cfg`](super::Cfg).
+    /// The id of a regular language of a [`Cfg`](super::Cfg).
     RegularId
 );
 index!(
-    /// A series of a [`Cfg`](super::Cfg).
+    /// The id of a series of a [`Cfg`](super::Cfg).
     SeriesId
 );

@@ -1,34 +1,36 @@
-//! Languages that are no regular ones.
+//! Languages that are not regular.
 //!
-//! Of some languages every word can be told from what is none only once it is whole, by more than an
-//! automaton can remember, but how words may *begin* is regular. A [`Judge`] tells both: an expression of the
-//! beginnings, each of which can become a word, and of a whole text whether it is one.
+//! In some languages, deciding whether a whole word belongs to the language takes more than an automaton can
+//! remember, but the *prefixes* of the words are a regular language. A [`Judge`] provides both: an expression
+//! of the prefixes, each of which can be completed to a word, and a function that decides whether a whole
+//! text is a word.
 //!
 //! # Why a function, and not an automaton
 //!
-//! Whether a label of a host name in Punycode is valid depends on the text that it decodes to. How a valid
-//! label may *begin* is regular ([`idna`](crate::idna) explains why), so masks use the language of
-//! beginnings and are as exact as all others; the function decodes the text only where the label would end.
-//! Such a language cannot be intersected with others. Therefore names in Punycode are allowed only where the
-//! format is the only constraint of a string, and a finding says so. A negated format excludes a larger
-//! language, so that no invalid value is accepted.
+//! Whether a label of a host name in Punycode is valid depends on the text that it decodes to. The *prefixes*
+//! of valid labels are regular ([`idna`](crate::idna) explains why), so masks use the language of prefixes
+//! and are as exact as all others; the function decodes the text only where the label would end. Such a
+//! language cannot be intersected with others. Therefore names in Punycode are allowed only where the format
+//! is the only constraint of a string, and a finding says so. A negated format excludes a larger language, so
+//! that no invalid value is accepted.
 
 use crate::idna::{self, Directions};
 
 use super::regular::{Part, Regular};
 
-/// A language by who tells its words.
+/// A language that is not regular, with the function that decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Judge {
-    /// What stands behind `xn--` in a label of a host name in Punycode, of characters none of which runs from
-    /// right to left. Such labels may stand beside all others like them.
+    /// The part after `xn--` of a Punycode label of a host name without right-to-left characters. Such labels
+    /// may be combined freely with each other.
     LabelFromLeft,
-    /// The same of characters in the order of RFC 5893. Such labels may stand beside all others like them.
+    /// The part after `xn--` of a Punycode label whose characters are ordered as RFC 5893 requires. Such
+    /// labels may be combined freely with each other.
     OrderedLabel,
 }
 
 impl Judge {
-    /// Whether a text is a word.
+    /// Returns `true` if the text is a word of the language.
     pub fn accepts(self, text: &[u8]) -> bool {
         let directions = match self {
             Judge::LabelFromLeft => Directions::LeftToRight,
@@ -37,7 +39,8 @@ impl Judge {
         idna::is_label(text, directions)
     }
 
-    /// What words begin with, but for the empty text, which is no word. All of it can be completed.
+    /// Returns the language of the non-empty prefixes of words (the empty text is not a word). Each of them
+    /// can be completed to a word.
     pub(super) fn beginnings(self) -> Regular {
         let pattern = regex_syntax::parse(&idna::beginnings());
         let pattern = pattern.expect("the expression of the beginnings is well formed");
@@ -46,13 +49,13 @@ impl Judge {
         }
     }
 
-    /// Texts that complete what begins a word, each by how often `a` stands in front of something. Behind
-    /// each of their bytes the rest is one of the texts there.
+    /// Returns completions of a prefix of a word, each as a number of letters `a` and the text after them.
+    /// After each byte of a completion, the rest is again a completion of the text read so far.
     pub(crate) fn completions(self, text: &[u8]) -> impl Iterator<Item = (usize, &'static [u8])> {
         idna::completions(text)
     }
 
-    /// The longest that the shortest of them is, whatever begins a word.
+    /// Returns the greatest length, over all prefixes of words, of the shortest completion.
     pub(crate) fn longest_completion(self) -> usize {
         idna::longest_completion()
     }

@@ -9,10 +9,10 @@ use super::expression::Expression;
 /// A regular language: the intersection of all its parts.
 ///
 /// Every [`Hir`](regex_syntax::hir::Hir) here is over bytes of UTF-8 or any bytes, anchored at both ends (the
-/// whole word must match), and without look-around. No part at all is the language of every byte string.
+/// whole word must match), and without look-around. With no parts, the language is that of all byte strings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Regular {
-    /// The languages that are intersected.
+    /// The languages to intersect.
     pub parts: Vec<Part>,
 }
 
@@ -23,7 +23,7 @@ pub enum Part {
     Match(Expression),
     /// Words that this expression does not match as a whole.
     Not(Expression),
-    /// Words that are a run of units, at least `min` and at most `max` of them.
+    /// Words that are a sequence of at least `min` and at most `max` units.
     ///
     /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one
     /// JSON string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs
@@ -31,16 +31,16 @@ pub enum Part {
     Units {
         /// One unit.
         unit: Expression,
-        /// The least number of units.
+        /// The smallest number of units.
         min: u64,
-        /// The greatest number of units; `None` is no bound.
+        /// The largest number of units; `None` if unbounded.
         max: Option<u64>,
     },
 }
 
 impl Regular {
-    /// A hash that equal languages share. It depends on the structure alone, so it is the same in every
-    /// process.
+    /// Returns a hash of the language; languages with equal parts have equal hashes. The hash depends on the
+    /// structure alone, so it is the same in every process.
     pub fn structure_hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         for part in &self.parts {

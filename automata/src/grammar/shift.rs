@@ -1,10 +1,10 @@
-//! How the indices of a grammar move when it becomes a part of a larger one.
+//! Shifts the ids of a grammar that becomes part of a larger one.
 
 use super::cfg::{Expr, Judged};
 use super::ids::{ExprId, RegularId, RuleId, SeriesId};
 use super::series::{Member, Rest, Series, Way};
 
-/// How far the indices of a grammar move.
+/// The offsets by which the ids of a grammar are shifted.
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
     pub(super) exprs: u32,

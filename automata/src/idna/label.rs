@@ -1,7 +1,7 @@
-//! Which characters make a label, and in which directions they run.
+//! The rules for the characters of a label and for their directions.
 //!
-//! RFC 5892 names the valid characters, and those that are valid between certain neighbours; RFC 5891 what a
-//! label may not begin and end with; RFC 5893 how characters of both directions may stand together.
+//! RFC 5892 lists the valid characters, and those that are valid between certain neighbours; RFC 5891 says
+//! what a label may not begin and end with; RFC 5893 says how characters of both directions may be combined.
 
 use std::sync::OnceLock;
 
@@ -11,21 +11,23 @@ use unicode_joining_type::{JoiningType, get_joining_type};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 
-/// Code points whose category would make them letters, marks or digits of labels, but which are unstable
+/// Code points that would be letters, marks or digits of labels by their category, but that are unstable
 /// under NFKC and case folding, ignorable, old Hangul, or exceptions (RFC 5892, 2.2 to 2.9). Computed from
-/// the Unicode Character Database by those rules; ranges run over code points that are out anyway.
+/// the Unicode Character Database by those rules; ranges may include code points that are excluded anyway.
 pub const NOT_VALID: &str = r"\u{AA}-\u{BA}\u{133}\u{140}\u{149}\u{17F}\u{1C6}-\u{1CC}\u{1F3}\u{2B0}-\u{2B8}\u{2E0}-\u{2E4}\u{340}-\u{341}\u{343}-\u{345}\u{34F}\u{374}\u{37A}\u{3D0}-\u{3D6}\u{3F0}-\u{3F2}\u{3F5}\u{587}\u{640}\u{660}-\u{669}\u{675}-\u{678}\u{6F0}-\u{6F9}\u{7FA}\u{958}-\u{95F}\u{9DC}-\u{9DF}\u{A33}\u{A36}\u{A59}-\u{A5B}\u{A5E}\u{B5C}-\u{B5D}\u{E33}\u{EB3}\u{EDC}-\u{EDD}\u{F43}\u{F4D}\u{F52}\u{F57}\u{F5C}\u{F69}\u{F73}\u{F75}-\u{F79}\u{F81}\u{F93}\u{F9D}\u{FA2}\u{FA7}\u{FAC}\u{FB9}\u{10FC}\u{1100}-\u{11FF}\u{13F8}-\u{13FD}\u{17B4}-\u{17B5}\u{180B}-\u{180F}\u{1C80}-\u{1C88}\u{1D2C}-\u{1D2E}\u{1D30}-\u{1D3A}\u{1D3C}-\u{1D4D}\u{1D4F}-\u{1D6A}\u{1D78}\u{1D9B}-\u{1DBF}\u{1E9A}-\u{1E9B}\u{1F71}\u{1F73}\u{1F75}\u{1F77}\u{1F79}\u{1F7B}\u{1F7D}-\u{1FA7}\u{1FB2}-\u{1FB4}\u{1FB7}-\u{1FC4}\u{1FC7}\u{1FD3}\u{1FE3}\u{1FF2}-\u{1FF4}\u{1FF7}-\u{2149}\u{2C7C}-\u{2C7D}\u{2D6F}\u{302E}-\u{303B}\u{309F}\u{30FF}\u{3131}-\u{318E}\u{A69C}-\u{A69D}\u{A770}\u{A7F2}-\u{A7F4}\u{A7F8}-\u{A7F9}\u{A960}-\u{A97C}\u{AB5C}-\u{AB5F}\u{AB69}-\u{ABBF}\u{D7B0}-\u{FA0D}\u{FA10}\u{FA12}\u{FA15}-\u{FA1E}\u{FA20}\u{FA22}\u{FA25}-\u{FA26}\u{FA2A}-\u{FB1D}\u{FB1F}-\u{FE0F}\u{FE70}-\u{FE72}\u{FE74}-\u{FFDC}\u{10781}-\u{107BA}\u{1CCF0}-\u{1CCF9}\u{1D165}-\u{1D7FF}\u{1E030}-\u{1E06D}\u{1EE00}-\u{1FBF9}\u{2F800}-\u{2FA1D}\u{E0100}-\u{E01EF}";
 
-/// In which directions the characters of a label run.
+/// The directions of the characters of a label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Directions {
-    /// None from right to left, so that the labels beside it may be any such.
+    /// No character runs from right to left, so other labels without right-to-left characters may be next to
+    /// it.
     LeftToRight,
-    /// As RFC 5893 wants it of all labels of a name in which one has characters from right to left.
+    /// The directions that RFC 5893 requires of all labels of a name in which one has right-to-left
+    /// characters.
     Ordered,
 }
 
-/// Sets of characters, as they are looked up.
+/// The character sets that the rules look up.
 struct Sets {
     valid: ClassUnicode,
     greek: ClassUnicode,
@@ -37,7 +39,7 @@ impl Sets {
     fn get() -> &'static Sets {
         static SETS: OnceLock<Sets> = OnceLock::new();
         SETS.get_or_init(|| Sets {
-            // The six behind the bracket are exceptions.
+            // The six characters after the inner bracket are exceptions.
             valid: class(&format!(
                 r"[\-[0-9a-z\p{{Ll}}\p{{Lo}}\p{{Lm}}\p{{Mn}}\p{{Mc}}\p{{Nd}}--[{NOT_VALID}]]\u{{6FD}}\u{{6FE}}\u{{F0B}}\u{{3007}}\u{{13A0}}-\u{{13F5}}]"
             )),
@@ -62,7 +64,7 @@ fn has(class: &ClassUnicode, c: char) -> bool {
     ranges.get(at).is_some_and(|range| range.start() <= c)
 }
 
-/// Whether characters are a label, directions left aside.
+/// Returns `true` if the characters are a valid label, ignoring directions.
 pub(super) fn is_valid(label: &[char]) -> bool {
     let (Some(&first), Some(&last)) = (label.first(), label.last()) else {
         return false;
@@ -75,7 +77,7 @@ pub(super) fn is_valid(label: &[char]) -> bool {
         && label.iter().copied().nfc().eq(label.iter().copied())
 }
 
-/// Whether a character is valid where it stands.
+/// Returns `true` if the character at this position is valid there.
 fn is_valid_at(label: &[char], at: usize) -> bool {
     let sets = Sets::get();
     let before = at.checked_sub(1).map(|before| label[before]);
@@ -100,7 +102,7 @@ fn is_virama(c: char) -> bool {
     canonical_combining_class(c) == 9
 }
 
-/// Whether the letters around a place, marks left aside, would be joined there.
+/// Returns `true` if the letters on both sides of a position, ignoring marks, would be joined there.
 fn joins(label: &[char], at: usize) -> bool {
     let joining = |c: &char| get_joining_type(*c);
     let letter = |joining: &JoiningType| *joining != JoiningType::Transparent;
@@ -110,7 +112,7 @@ fn joins(label: &[char], at: usize) -> bool {
         && matches!(behind, Some(JoiningType::RightJoining | JoiningType::DualJoining))
 }
 
-/// Whether a label has such directions.
+/// Returns `true` if a label has these directions.
 pub(super) fn has_directions(label: &[char], directions: Directions) -> bool {
     use BidiClass::{AL, AN, R};
     let classes: Vec<BidiClass> = label.iter().map(|&c| bidi_class(c)).collect();
@@ -120,7 +122,7 @@ pub(super) fn has_directions(label: &[char], directions: Directions) -> bool {
     }
 }
 
-/// The six conditions of RFC 5893.
+/// Checks the six conditions of RFC 5893.
 fn is_ordered(classes: &[BidiClass]) -> bool {
     use BidiClass::{AL, AN, BN, CS, EN, ES, ET, L, NSM, ON, R};
     let neutral = |class: &BidiClass| matches!(class, EN | ES | CS | ET | ON | BN | NSM);

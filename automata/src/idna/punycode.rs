@@ -1,12 +1,12 @@
-//! Punycode (RFC 3492): characters as letters, digits and hyphens.
+//! Punycode (RFC 3492), which writes characters as letters, digits and hyphens.
 //!
 //! ```text
 //!   bücher  =  bcher  -  kva
-//!              the ASCII ones   by how much to count on, through the places of the text and the characters, to the next insertion
+//!              the ASCII ones   how far to count, through places and characters, to the next insertion
 //! ```
 //!
-//! Numbers are written in digits whose values vary with their place, and the bias of these places follows the
-//! size of the numbers before.
+//! Numbers are written in digits whose weights vary with their place, and the bias of the places adapts to
+//! the size of the preceding numbers.
 
 const BASE: u32 = 36;
 const LEAST_THRESHOLD: u32 = 1;
@@ -16,7 +16,7 @@ const DAMP: u32 = 700;
 const FIRST_BIAS: u32 = 72;
 const FIRST_CODE: u32 = 0x80;
 
-/// How many values a digit has in a place before the number goes on in the next one.
+/// Returns how many values a digit has in a place before the number continues in the next one.
 fn threshold(place: u32, bias: u32) -> u32 {
     let units = BASE * (place + 1);
     units
@@ -24,7 +24,7 @@ fn threshold(place: u32, bias: u32) -> u32 {
         .clamp(LEAST_THRESHOLD, GREATEST_THRESHOLD)
 }
 
-/// The bias behind a number with which the text has so many characters.
+/// Returns the bias after a number with which the text has `length` characters.
 fn adapted(delta: u32, length: u32, is_first: bool) -> u32 {
     let mut delta = if is_first { delta / DAMP } else { delta / 2 };
     delta += delta / length;
@@ -51,7 +51,7 @@ fn digit(value: u32) -> u8 {
     }
 }
 
-/// Reads a number, and leaves what stands behind it.
+/// Reads a number and advances `digits` past it.
 fn read(digits: &mut &[u8], bias: u32) -> Option<u32> {
     let (mut number, mut weight) = (0u32, 1u32);
     for place in 0.. {
@@ -79,8 +79,8 @@ fn write(mut number: u32, bias: u32, into: &mut Vec<u8>) {
     into.push(digit(number));
 }
 
-/// The characters that a text of lower-case letters, digits and hyphens stands for; `None` where it is none
-/// of Punycode. O(length²).
+/// Decodes a text of lower-case letters, digits and hyphens; returns `None` if it is not Punycode.
+/// O(length²).
 pub(super) fn decode(text: &[u8]) -> Option<Vec<char>> {
     let (plain, mut digits) = match text.iter().rposition(|&byte| byte == b'-') {
         Some(hyphen) => (&text[..hyphen], &text[hyphen + 1..]),
@@ -102,7 +102,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<char>> {
     Some(label)
 }
 
-/// The Punycode of characters, which are as few as a label has. O(length²).
+/// Returns the Punycode of the characters of a label, which are few. O(length²).
 pub(super) fn encode(label: &[char]) -> Vec<u8> {
     let mut text: Vec<u8> = label.iter().filter(|c| c.is_ascii()).map(|&c| c as u8).collect();
     let mut written = text.len() as u32;

@@ -1,4 +1,4 @@
-//! Bodies of labels: their code, their rules, and that each that was begun can be completed.
+//! Tests of the bodies of labels: their encoding, their rules, and that each beginning can be completed.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn text(characters: &str) -> Vec<char> {
     characters.chars().collect()
 }
 
-/// What the label of a body is, whatever its directions.
+/// Returns `true` if the body makes a valid label with any directions.
 fn is_any(body: &str) -> bool {
     is_label(body.as_bytes(), Directions::LeftToRight) || is_label(body.as_bytes(), Directions::Ordered)
 }
@@ -15,7 +15,7 @@ fn body_of(label: &str) -> String {
     String::from_utf8(punycode::encode(&text(label))).expect("Punycode is ASCII")
 }
 
-/// Numbers without a pattern, the same in each run.
+/// Deterministic pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -28,14 +28,14 @@ impl Dice {
     }
 
     fn free_text(&mut self, length: usize) -> Vec<u8> {
-        // Many hyphens and digits, which are what rules are about.
+        // Hyphens and digits are frequent, because the rules concern them.
         let characters = b"abcxyz0129-----------abcdefghijklmnopqrstuvwxyz0123456789";
         let one = |_| characters[self.roll(characters.len())];
         (0..length).map(one).collect()
     }
 }
 
-/// Pairs of RFC 3492, 7.1, as far as they are of lower case, and of names that are in use.
+/// The pairs of RFC 3492, 7.1 that are in lower case, and pairs of names in actual use.
 #[test]
 fn known_labels_have_their_known_punycode() {
     let pairs = [
@@ -72,7 +72,7 @@ fn decoding_undoes_encoding_and_never_fails_otherwise() {
             punycode::decode(&punycode::encode(&label)).as_deref(),
             Some(&label[..])
         );
-        // Whatever is no Punycode is refused without a panic.
+        // Texts that are not Punycode are rejected without a panic.
         let length = dice.roll(60);
         let noise = dice.free_text(length);
         if let Some(label) = decoded(&noise) {
@@ -84,7 +84,7 @@ fn decoding_undoes_encoding_and_never_fails_otherwise() {
     assert_eq!(punycode::decode(b"\xff"), None);
 }
 
-/// All of one length have one ending, so this samples texts and takes every length.
+/// All texts of one length have one ending, so this tests every length on a sample of texts.
 #[test]
 fn every_text_that_begins_a_body_is_completed_to_a_label() {
     let mut dice = Dice(1);
@@ -114,7 +114,7 @@ fn completions_lead_to_labels_and_are_no_longer_than_said() {
         let text = &whole[..dice.roll(whole.len() + 1)];
         let shown = String::from_utf8_lossy(text);
         if !text.is_empty() && !beginning.is_match(&mut cache, text) {
-            // An ending that stood too far behind.
+            // An ending that begins too late.
             assert!(text.len() > FREE_BODY, "{shown}");
             continue;
         }
@@ -149,7 +149,7 @@ fn characters_are_valid_where_the_rules_say() {
 
 #[test]
 fn a_label_is_written_in_one_way() {
-    // Not the Punycode of anything, that of ASCII alone, and another way to write what is a label.
+    // Bodies that decode to nothing, those of ASCII alone, and a second encoding of a valid label.
     let bodies = "- X x a- example- -9uc 7a MNCHEN-3ya mnchen-3yA a_-zca zca-";
     for body in bodies.split(' ').chain([""]) {
         assert!(!is_any(body), "{body}");
@@ -178,8 +178,8 @@ fn directions_are_kept_apart() {
     }
 }
 
-/// The table of what is not valid was computed from a version of Unicode; this holds it against the data of
-/// the crates.
+/// Compares the table of invalid code points, which was computed from one version of Unicode, with the data
+/// of the crates.
 #[test]
 fn valid_characters_are_stable_under_normalisation_and_lower_case() {
     use unicode_normalization::UnicodeNormalization;

@@ -1,15 +1,14 @@
-//! What is found out about the states of a regular language when it is first asked for.
+//! Attributes of the states of a regular language, each computed on first use.
 //!
 //! ```text
-//!   infinite, words_left   how many words go on from a state
+//!   infinite, words_left   how many words continue from a state
 //!   ends                   how words begin and end
-//!   completions            the words that go on from a state, one by one
+//!   completions            the words that continue from a state, one by one
 //!   lengths                how long the shortest of them are; found by shortest_words
-//!   alike                  which states a token cannot tell apart
 //! ```
 //!
-//! Each is found by itself: a language that nobody asks costs nothing, and most are asked for one of these or
-//! none.
+//! Each attribute is computed separately: a language costs nothing until it is queried, and most are queried
+//! for one of these or none.
 
 mod completions;
 mod ends;

@@ -1,7 +1,7 @@
-//! From a regular language to its table: the product of its parts, spelled in bytes.
+//! Builds the table of a regular language: the product of its parts, spelled in bytes.
 //!
-//! Most strings of a schema are "between so and so many characters". Languages that differ in their bounds
-//! alone have one table, the same names of its states, and the same judgement of what is nearest to an end.
+//! Most strings of a schema are bounded by a minimum and a maximum length. Languages that differ only in
+//! their bounds share one table, the ids of its states, and the distances to the nearest end.
 //!
 //! ```text
 //!   Units(char, 1..=100) ─┐
@@ -17,10 +17,10 @@ use super::table::Table;
 use crate::grammar::{Part, Regular};
 use crate::limits::Limits;
 
-/// The least and the greatest number of units.
+/// The smallest and the largest number of units.
 pub(super) type Bounds = (u64, Option<u64>);
 
-/// The table of a language, and the bounds of its counts where it has any.
+/// Builds the table of a language, and returns its count bounds if it has any.
 pub(super) fn build(
     regular: &Regular,
     automata: &Automata,
@@ -52,7 +52,7 @@ fn table(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Tabl
     })
 }
 
-/// The common range of all counts of a language; `None` where nothing is counted.
+/// Returns the intersection of the ranges of all counts of a language; `None` if nothing is counted.
 fn bounds(regular: &Regular) -> Option<Bounds> {
     let counts = regular.parts.iter().filter_map(|part| match part {
         Part::Units { min, max, .. } => Some((*min, *max)),
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// All texts of up to five letters, and whether they are words.
+    /// Returns all texts of up to five letters, and whether they are words.
     fn words(terminal: &Terminal) -> Vec<(String, bool)> {
         let mut words = Vec::new();
         let mut open = vec![(String::new(), Some(terminal.start()))];

@@ -1,6 +1,6 @@
 //! A set of bytes.
 
-/// Which of the 256 bytes are in a set.
+/// A set of bytes, one bit for each of the 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ByteSet([u64; 4]);
 
@@ -19,12 +19,12 @@ impl ByteSet {
         }
     }
 
-    /// Whether another set has all bytes of this one.
+    /// Returns `true` if all bytes of this set are in another.
     pub(crate) fn is_within(&self, other: &ByteSet) -> bool {
         self.0.iter().zip(other.0).all(|(word, other)| word & !other == 0)
     }
 
-    /// The bytes that are in both sets.
+    /// Returns the bytes that are in both sets.
     pub(crate) fn common(&self, other: &ByteSet) -> ByteSet {
         let mut common = *self;
         for (word, other) in common.0.iter_mut().zip(other.0) {
@@ -33,17 +33,17 @@ impl ByteSet {
         common
     }
 
-    /// Whether no byte is in the set.
+    /// Returns `true` if the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Takes the least byte out of the set.
+    /// Removes and returns the smallest byte.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<u8> {
         let (word, at) = self
@@ -56,7 +56,7 @@ impl ByteSet {
         Some(byte)
     }
 
-    /// Whether the byte is in the set.
+    /// Returns `true` if the byte is in the set.
     #[inline]
     pub(crate) fn contains(&self, byte: u8) -> bool {
         self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1

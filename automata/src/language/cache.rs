@@ -1,7 +1,8 @@
-//! Automata of expressions, shared.
+//! Shares automata among the compiles of a process.
 //!
-//! The same few expressions stand in nearly every schema (a JSON string, a number), and building one takes
-//! longer than much of what is done for a small schema, so they are kept by their structure.
+//! The same few expressions (a JSON string, a number) occur in nearly every schema, and building one takes
+//! longer than much of the work for a small schema, so automata are cached by the structure of their
+//! expressions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use super::table::Table;
 use crate::grammar::{Expression, Regular};
 use crate::limits::Limits;
 
-/// The automata that were built so far. Dropped when they pass a bound, but for those of the base.
+/// A cache of automata. When it exceeds a bound, all but those of the base are dropped.
 #[derive(Debug, Default)]
 pub struct Automata {
     base: Arc<FxHashMap<u64, Known>>,
@@ -23,20 +24,20 @@ pub struct Automata {
     bytes: AtomicUsize,
 }
 
-/// What has the same hash.
+/// The entries with the same hash.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Expressions. What cannot be had over characters is remembered too.
+    /// The automata of expressions. Failures over characters are cached too.
     automata: Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>,
-    /// The tables of counted languages, bounds left aside.
+    /// The tables of counted languages, ignoring their bounds.
     tables: Vec<(Regular, Table)>,
 }
 
-/// The memory for automata beyond the base.
+/// The maximum number of bytes of automata beyond the base.
 const BOUND: usize = 16 << 20;
 
 impl Automata {
-    /// The automaton of an expression.
+    /// Returns the automaton of an expression over an alphabet.
     pub(super) fn get(
         &self,
         expression: &Expression,
@@ -71,7 +72,7 @@ impl Automata {
         found
     }
 
-    /// The table of a counted language, its bounds left aside.
+    /// Returns the table of a counted language, ignoring its bounds.
     pub(super) fn spelled(
         &self,
         regular: &Regular,
@@ -95,7 +96,7 @@ impl Automata {
         Ok(table)
     }
 
-    /// Makes room for this number of bytes more.
+    /// Counts this many more bytes, and drops everything beyond the base if the bound is exceeded.
     fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BOUND {
             self.found.clear();
@@ -103,7 +104,7 @@ impl Automata {
         }
     }
 
-    /// The same base, and nothing found since.
+    /// Returns a cache with the same base and nothing else.
     pub(crate) fn fresh(&self) -> Automata {
         Automata {
             base: self.base.clone(),
@@ -111,7 +112,7 @@ impl Automata {
         }
     }
 
-    /// A base of everything that was found.
+    /// Returns a cache whose base holds everything cached so far.
     pub(crate) fn primed(&self) -> Automata {
         let mut base = (*self.base).clone();
         for known in &self.found {

@@ -1,8 +1,8 @@
 //! Strongly connected components (Tarjan 1972), without recursion.
 
-/// The number of the component of each node; a component's number is smaller than those of the components
-/// that lead into it, so that an edge between components goes from a greater to a smaller number. O(nodes +
-/// edges).
+/// Returns the number of the component of each node. A component's number is smaller than those of the
+/// components that lead into it, so an edge between components goes from a larger to a smaller number.
+/// O(nodes + edges).
 pub(crate) fn components<E: AsRef<[u32]>>(edges: &[E]) -> Vec<u32> {
     let mut search = ComponentSearch {
         edges,

@@ -1,17 +1,17 @@
-//! Judges counts of units: from which (state, count) can a word within the bounds still be completed?
+//! Decides from which (state, count) a word within the bounds can still be completed.
 //!
 //! Write `Len(s)` for the set of numbers of units that the completions of state `s` have. A pair (s, n) is
-//! alive iff some `l ∈ Len(s)` has `min ≤ n + l ≤ max`. Three cases are told apart, each exact:
+//! alive iff some `l ∈ Len(s)` has `min ≤ n + l ≤ max`. There are three cases, each exact:
 //!
 //! ```text
-//!   no max           the longest completion of s must reach min             (∞ if s can reach a loop that counts)
+//!   no max           the longest completion of s must reach min       (∞ if s can reach a loop that counts)
 //!   n ≥ min          the shortest completion of s must not pass max
 //!   n < min ≤ max    layer[min − n] ∋ s, where layer[0] = { s : shortest(s) ≤ max − min } and
 //!                    layer[k] = { s : some path with exactly one unit leads from s into layer[k − 1] }
 //! ```
 //!
-//! The layers are a deterministic sequence of sets, so as soon as two neighbours are equal all later ones
-//! are, and nothing more is stored: a bound of 10⁹ costs a handful of sets.
+//! The layers are a deterministic sequence of sets, so once two neighbours are equal, all later ones are too,
+//! and no more need to be stored: a bound of 10⁹ costs a handful of sets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use super::components::components;
 use super::error::TerminalError;
 use crate::limits::Limits;
 
-/// Where a run through a [`Terminal`](super::Terminal) stands: a state and the units completed so far
+/// The position of a run through a [`Terminal`](super::Terminal): a state and the units completed so far
 /// (clamped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cursor {
     /// The state of the product.
     pub state: u32,
-    /// Units completed, as far as they still matter.
+    /// The number of completed units, as far as it still matters.
     pub count: u64,
 }
 
-/// The transitions of a trimmed product with the mark of those that complete a unit.
+/// The transitions of a trimmed product, each marked if it completes a unit.
 #[derive(Debug)]
 pub(super) struct UnitGraph {
     edges: Vec<Vec<(u32, bool)>>,
-    /// The least number of units in a completion of each state.
+    /// The smallest number of units in a completion of each state.
     shortest: Arc<[u64]>,
 }
 
@@ -47,7 +47,7 @@ impl UnitGraph {
     }
 }
 
-/// The bounds of a counted language and what is needed to judge counts.
+/// The bounds of a counted language and the data to judge counts.
 #[derive(Debug)]
 pub(super) struct Counter {
     min: u64,
@@ -55,7 +55,7 @@ pub(super) struct Counter {
     shortest: Arc<[u64]>,
     longest: Vec<u64>,
     layers: Vec<Vec<bool>>,
-    /// The greatest of the finite `longest`, and of the finite `shortest`.
+    /// The largest finite value in `longest`; `nearest` is the largest finite value in `shortest`.
     farthest: u64,
     nearest: u64,
 }
@@ -101,7 +101,7 @@ impl Counter {
         (self.min, self.max)
     }
 
-    /// The least number of units in a completion of a state.
+    /// Returns the smallest number of units in a completion of a state.
     pub(super) fn least(&self, state: u32) -> u64 {
         self.shortest[state as usize]
     }
@@ -110,7 +110,7 @@ impl Counter {
         self.max.is_none()
     }
 
-    /// Counts beyond the greatest that matters are one.
+    /// Maps all counts beyond the largest that matters to one value.
     pub(super) fn clamp(&self, count: u64) -> u64 {
         if self.max.is_none() {
             count.min(self.min)
@@ -138,12 +138,12 @@ impl Counter {
         self.layers[missing as usize][state]
     }
 
-    /// Units missing to the lower and left to the upper bound, as far as `horizon` more units can tell;
-    /// `None` where neither bound can be felt.
+    /// Returns the units missing to the lower bound and those left to the upper one, as far as `horizon` more
+    /// units can distinguish them; `None` if neither bound can be reached.
     pub(super) fn horizon(&self, count: u64, horizon: u64) -> Option<(u64, u64)> {
         let missing = self.min.saturating_sub(count);
-        // Beyond the last stored layer all are equal, and so are distances that only a loop can cover: only
-        // what lies within `horizon` of the greatest distance that matters can make a difference.
+        // Beyond the last stored layer all layers are equal, and so are distances that only a loop can cover:
+        // only counts within `horizon` of the greatest distance that matters can make a difference.
         let layers = self.layers.len() as u64 + 1;
         let low = missing.min(horizon.saturating_add(self.farthest).saturating_add(layers));
         let left = self.max.map_or(NEVER, |max| max.saturating_sub(count));
@@ -152,7 +152,8 @@ impl Counter {
     }
 }
 
-/// The least number of units in a completion of each state: a breadth-first search in which only units cost.
+/// Returns the smallest number of units in a completion of each state, by a breadth-first search in which
+/// only units cost.
 fn shortest(edges: &[Vec<(u32, bool)>], accepting: &[bool]) -> Vec<u64> {
     let mut into: Vec<Vec<(u32, bool)>> = vec![Vec::new(); edges.len()];
     for (from, here) in edges.iter().enumerate() {
@@ -180,10 +181,10 @@ fn shortest(edges: &[Vec<(u32, bool)>], accepting: &[bool]) -> Vec<u64> {
     distance
 }
 
-/// The greatest number of units in a completion of each state, `NEVER` standing for no bound.
+/// Returns the greatest number of units in a completion of each state; `NEVER` means unbounded.
 ///
-/// Components are numbered so that edges lead to smaller numbers, so one pass in that order sees every
-/// successor first; a component with a counting edge inside itself has no bound.
+/// Components are numbered so that edges lead to smaller numbers, so one pass in that order visits every
+/// successor first; a component with a counting edge inside itself is unbounded.
 fn longest(graph: &UnitGraph) -> Vec<u64> {
     let plain: Vec<Vec<u32>> = graph
         .edges
@@ -242,7 +243,7 @@ fn layers(
     Ok(layers)
 }
 
-/// The states from which a path with exactly one unit leads into `goal`.
+/// Returns the states from which a path with exactly one unit leads into `goal`.
 fn before_one_unit(graph: &UnitGraph, goal: &[bool]) -> Vec<bool> {
     let mut found: Vec<bool> = graph
         .edges

@@ -1,6 +1,6 @@
-//! Why a regular expression has no automaton.
+//! The errors of building a regular language.
 
-/// Why a regular language could not be built.
+/// The error of a regular language that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TerminalError {
     /// No word belongs to the language.
@@ -9,15 +9,15 @@ pub enum TerminalError {
     /// A limit was reached.
     #[error("the expression needs more than {limit} {what}")]
     Limit {
-        /// What there are too many of.
+        /// The counted quantity, such as states.
         what: &'static str,
-        /// The limit.
+        /// The value of the limit.
         limit: usize,
     },
     /// The counted unit is not a prefix code, or two different units are counted at once.
     #[error("the repeated part cannot be counted: {0}")]
     Units(&'static str),
-    /// The expression looks around.
+    /// The expression uses look-around.
     #[error("look-around is not possible inside a grammar")]
     Look,
 }

@@ -1,15 +1,15 @@
-//! The transitions of a product as one list, before and after its dead ends are cut away.
+//! The transitions of a product as one list, before and after trimming.
 
 use super::counter::UnitGraph;
 use super::error::TerminalError;
 
-/// A transition that leads to no word.
+/// A transition from which no word can be completed.
 pub(super) const DEAD: u32 = u32::MAX;
 
-/// The explored product, before and after its dead ends are cut away.
+/// The explored product, before and after trimming.
 pub(super) struct Graph {
     pub(super) stride: usize,
-    /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
+    /// The transitions: `target * 2 + (1 if a unit ends)`, or `DEAD`.
     pub(super) next: Vec<u32>,
     pub(super) accepting: Vec<bool>,
 }
@@ -22,8 +22,8 @@ impl Graph {
             .map(|&packed| (packed >> 1, packed & 1 == 1))
     }
 
-    /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order
-    /// in which it is reached; an error if the start is among them.
+    /// Removes the states from which no word can be completed, and renumbers the others in the order in which
+    /// they are reached. Returns an error if the start is among the removed states.
     pub(super) fn trim(&mut self) -> Result<(), TerminalError> {
         let live = self.live();
         if !live[0] {
@@ -40,7 +40,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Keeps only what the start still reaches.
+    /// Keeps only the states that the start still reaches.
     fn renumber(&mut self) {
         let mut numbers = vec![u32::MAX; self.accepting.len()];
         numbers[0] = 0;
@@ -96,7 +96,7 @@ impl Graph {
     }
 }
 
-/// The states that lead into each state, once for each edge.
+/// The predecessors of each state, one entry per edge.
 struct Reverse {
     ends: Vec<u32>,
     from: Vec<u32>,
@@ -117,7 +117,7 @@ impl Reverse {
         let mut from = vec![0u32; sum as usize];
         for (row, state) in rows().zip(0u32..) {
             for &packed in row.iter().filter(|&&packed| packed != DEAD) {
-                // What was the end of each list becomes its beginning.
+                // The end of each list, counted down, becomes its beginning.
                 let end = &mut ends[(packed >> 1) as usize];
                 *end -= 1;
                 from[*end as usize] = state;

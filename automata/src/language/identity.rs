@@ -1,9 +1,9 @@
-//! Names for the languages after the states of an automaton, equal across automata.
+//! Names for the languages of the states of an automaton, equal across automata.
 //!
 //! Every schema has strings, and every object with open keys has "a string that is none of these names":
-//! different automata that share most of their behaviour. A digest names what can follow a state, so that
-//! what was found out about one state is known of all states with the same future, in whatever terminal of
-//! whatever grammar.
+//! different automata that share most of their behaviour. A digest identifies the continuations of a state,
+//! so that results computed for one state apply to all states with the same continuations, in any terminal of
+//! any grammar.
 //!
 //! ```text
 //!   "name" excluded:  ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○      five states of their own
@@ -12,15 +12,15 @@
 //!                                  ◯ string body              the same digest in every terminal
 //! ```
 //!
-//! States of the same language are found first (`minimise`). Their classes are named bottom up along the
-//! strongly connected components. A state that is on no cycle is its acceptance and its edges to named
-//! states. A component with cycles is written down from a root that does not depend on the numbering; its
-//! states are named by that text and their place in it. Equal language_ids mean equal languages. Equal
-//! languages may have different language_ids where an automaton is too large to be made minimal, which costs
-//! sharing and nothing else; where it is larger still, each state has a name of its own.
+//! States with the same language are found first (`minimise`). Their classes are named bottom-up along the
+//! strongly connected components. A state on no cycle is described by its acceptance and its edges to named
+//! states. A component with cycles is written out from a root that does not depend on the numbering; its
+//! states are named by that text and their place in it. Equal language ids mean equal languages. Equal
+//! languages may have different language ids if an automaton is too large to be minimised, which costs
+//! sharing and nothing else; if it is larger still, each state has a name of its own.
 //!
-//! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can
-//! be made to collide on purpose.
+//! A digest consists of 128 bits from two keyed hashes whose keys are drawn once per process, so no source
+//! can cause a collision on purpose.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
@@ -32,21 +32,21 @@ use super::components::components;
 use super::graph::DEAD;
 use super::minimise::{Dfa, classes};
 
-/// The 128-bit name of the language of a state, equal for equal languages across automata.
+/// The 128-bit id of the language of a state, equal for equal languages across automata.
 pub(crate) type LanguageId = u128;
 
-/// An edge: all bytes of a range lead to the same place.
+/// An edge: a range of bytes, first and last, that leads to the same place.
 type RangeEdge = (u8, u8, u32);
 
-/// Roots that look alike are all tried, but not more of them than this.
+/// The maximum number of roots with the same look that are tried.
 const MOST_ROOTS: usize = 8;
 
-/// An automaton of more states that was not made minimal shares next to nothing.
+/// An automaton with more states than this that was not minimised would share next to nothing.
 const LARGE_AUTOMATON: usize = 4096;
 
-/// The digest of every state. O(states · classes) for all but components with many states that look alike,
-/// besides what it takes to find the states of the same language. States of large automata are languages of
-/// their own.
+/// Returns the digest of every state. O(states · classes), except for components with many states of the same
+/// look, in addition to the cost of finding the states with the same language. Each state of a large
+/// automaton gets a name of its own.
 pub(super) fn language_ids(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
     match classes(automaton) {
         Some(classes) => {
@@ -62,7 +62,7 @@ pub(super) fn language_ids(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
     }
 }
 
-/// Names that nothing else has.
+/// Returns names that nothing else has.
 fn own_ids(count: usize) -> Box<[LanguageId]> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut text = vec![OWN];
@@ -99,9 +99,9 @@ fn ids_of(automaton: &Dfa<'_>) -> Box<[LanguageId]> {
     naming.language_ids
 }
 
-/// The edges of all states, one state after the other.
+/// The edges of all states, concatenated.
 struct StateEdges {
-    /// Those of a state are from its start to that of the next.
+    /// The start of each state's edges, which extend to the start of the next state's.
     starts: Vec<usize>,
     list: Vec<RangeEdge>,
 }
@@ -126,7 +126,7 @@ impl StateEdges {
 }
 
 impl Dfa<'_> {
-    /// The bytes as maximal ranges of one class.
+    /// Returns the bytes as maximal ranges of one class.
     fn ranges(&self) -> Vec<(u8, u8, u8)> {
         let mut ranges: Vec<(u8, u8, u8)> = Vec::new();
         for byte in 0..=255u8 {
@@ -163,14 +163,14 @@ struct Naming<'a> {
     language_ids: Box<[LanguageId]>,
     /// The place of each state in the text that is being written.
     places: Vec<u32>,
-    /// Room for what a digest is taken of.
+    /// A buffer for the text to digest.
     text: Vec<u8>,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl Naming<'_> {
-    /// A state on no cycle: all its edges lead to states that have their names.
+    /// Names a state on no cycle, all of whose edges lead to named states.
     fn name_alone(&mut self, state: u32) {
         let mut merged: Vec<(u8, u8, LanguageId, bool)> = Vec::new();
         for &(first, last, packed) in self.edges.of(state) {
@@ -190,7 +190,7 @@ impl Naming<'_> {
         self.language_ids[state as usize] = digest(&self.text);
     }
 
-    /// States on common cycles: one text for all, and each state's place in it.
+    /// Names states on common cycles: by one text for all, and each state's place in it.
     fn name_component(&mut self, states: &[u32]) {
         let roots = self.roots(states);
         let texts = roots.into_iter().map(|root| self.text(root));
@@ -204,7 +204,7 @@ impl Naming<'_> {
         }
     }
 
-    /// The states whose neighbourhood has the least hash.
+    /// Returns the states whose look has the smallest hash.
     fn roots(&self, states: &[u32]) -> Vec<u32> {
         let own = self.component[states[0] as usize];
         let mut looks: Vec<(u64, u32)> = states.iter().map(|&s| (self.look(s, own), s)).collect();
@@ -214,8 +214,8 @@ impl Naming<'_> {
         alike.map(|&(_, state)| state).take(MOST_ROOTS).collect()
     }
 
-    /// A state as it looks without the numbers of its component. Two that look alike by chance cost another
-    /// text.
+    /// Returns a hash of how a state looks, without the numbers in its component. Two states that look alike
+    /// by chance cost another text.
     fn look(&self, state: u32, own: u32) -> u64 {
         let mut look = FxHasher::default();
         self.automaton.accepting[state as usize].hash(&mut look);
@@ -234,7 +234,8 @@ impl Naming<'_> {
         look.finish()
     }
 
-    /// The component written down breadth first from a root, and the order in which its states come.
+    /// Writes out the component breadth-first from a root; returns a digest of the text and the order of its
+    /// states.
     fn text(&mut self, root: u32) -> (LanguageId, Vec<u32>) {
         let own = self.component[root as usize];
         let mut order = vec![root];
@@ -270,13 +271,13 @@ impl Naming<'_> {
     }
 }
 
-/// What the text of a state begins with.
+/// The first byte of the text of a state on no cycle; `CYCLE` is that of a state on one.
 const ALONE: u8 = 0;
 const CYCLE: u8 = 1;
-/// What the text of names begins with that stand for nothing else.
+/// The first byte of the text for names that nothing else has.
 const OWN: u8 = 2;
 
-/// Two hashes with different secret keys.
+/// Returns two hashes with different secret keys.
 fn digest(text: &[u8]) -> LanguageId {
     static KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
     let (one, two) = KEYS.get_or_init(Default::default);

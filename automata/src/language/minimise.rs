@@ -1,18 +1,18 @@
-//! Which states of an automaton have the same language.
+//! Finds the states of an automaton that have the same language.
 //!
-//! Determinisation leaves states that differ in nothing but their history: after `é` a search stands in
-//! another state than after `e`, although the same may follow. Partition refinement finds them: states begin
-//! in two classes, accepting and not, and a class is split as long as some byte leads its states to different
-//! classes (Moore 1956). A state is looked at again only where it leads to one that was split off, and of a
-//! class that is split the largest part keeps its number (Hopcroft 1971), so that no state changes its class
+//! Determinisation leaves states that differ only in their history: after `é` a search is in another state
+//! than after `e`, although the continuations are the same. Partition refinement finds such states: states
+//! begin in two classes, accepting and not, and a class is split as long as some byte leads its states to
+//! different classes (Moore 1956). A state is examined again only if it leads to one that was split off, and
+//! when a class is split, its largest part keeps the number (Hopcroft 1971), so no state changes its class
 //! more often than the logarithm of their number.
 //!
-//! Rows are compared by hashes: the sum of a number for each column times a number for the class that it
-//! leads to. So a state that moves to another class changes what leads to it by a difference, and no row is
-//! read again. The partition that comes out is checked row by row once, so that a collision can cost the
-//! result but not make it wrong.
+//! Rows are compared by hashes: the sum, over the columns, of a number for the column times a number for the
+//! class that it leads to. When a state moves to another class, the hashes of its predecessors change by a
+//! difference, and no row is read again. The final partition is checked once, row by row, so a collision can
+//! cost the result but not make it wrong.
 //!
-//! # Why automata are not minimised
+//! # Why terminals keep their automata as they are
 //!
 //! Only the names of states come from the minimal automaton, and they are computed when the first mask needs
 //! them. So masks are shared, and a terminal that never needs a mask costs nothing.
@@ -21,18 +21,18 @@ use rustc_hash::FxHashMap;
 
 use super::graph::DEAD;
 
-/// The tables of an automaton, as a terminal keeps them.
+/// The tables of an automaton, as in a terminal.
 #[derive(Clone, Copy)]
 pub(super) struct Dfa<'a> {
     pub(super) classes: &'a [u8; 256],
     pub(super) stride: usize,
     pub(super) next: &'a [u32],
     pub(super) accepting: &'a [bool],
-    /// Whether it makes a difference which transitions complete a unit.
+    /// `true` if the transitions that complete a unit are distinguished from others.
     pub(super) units: bool,
 }
 
-/// An automaton with one state for each class of another.
+/// An automaton with one state for each class of states of another.
 pub(super) struct Quotient {
     next: Vec<u32>,
     accepting: Vec<bool>,
@@ -49,7 +49,8 @@ impl Quotient {
 }
 
 impl Dfa<'_> {
-    /// Where each column of a state leads, and whether a unit ends there as far as that makes a difference.
+    /// Returns the target of each column of a state, and whether a unit ends there, if units are
+    /// distinguished.
     fn row(&self, state: usize) -> impl Iterator<Item = Option<(u32, bool)>> + '_ {
         let row = &self.next[state * self.stride..(state + 1) * self.stride];
         row.iter().map(|&packed| match packed {
@@ -77,14 +78,15 @@ impl Dfa<'_> {
     }
 }
 
-/// More columns than this are not looked at: the states of large automata stay as they are.
+/// The maximum number of columns that are examined. Beyond it, no classes are computed.
 const MOST_STEPS: usize = 1 << 19;
 
-/// Refinement of anything takes more looks at all states than this.
+/// The minimum number of passes over all states that a refinement takes.
 const FEWEST_ROUNDS: usize = 3;
 
-/// The class of each state, numbered from zero in the order of their first states; states of a class have the
-/// same language. `None` if it would take too long. O(edges · log states), and no more than a constant.
+/// Returns the class of each state, numbered from zero in the order of their first states; states of a class
+/// have the same language. Returns `None` if that would take too long. O(edges · log states), bounded by
+/// [`MOST_STEPS`].
 pub(super) fn classes(automaton: &Dfa<'_>) -> Option<Vec<u32>> {
     if automaton.next.len() * 2 * FEWEST_ROUNDS > MOST_STEPS {
         return None;
@@ -108,14 +110,14 @@ struct Partition {
     /// The place of each state among the members of its class.
     places: Vec<u32>,
     before: Predecessors,
-    /// What each state looks like, its own class left aside.
+    /// The hash of each state's row, ignoring its own class.
     looks: Vec<u64>,
-    /// The states that have to be looked at, those of a class after each other.
+    /// The states to examine, grouped by class.
     open: Vec<u32>,
 }
 
-/// What a class falls into: those of its states that were looked at, by what they look like, and whether the
-/// others look like the first of these.
+/// The parts that a class is split into: the examined states, grouped by hash, and whether the states that
+/// were not examined belong to the first group.
 struct ClassParts {
     class: u32,
     looked_at: Vec<Vec<u32>>,
@@ -154,7 +156,7 @@ impl Partition {
         }
     }
 
-    /// What the classes of the open states fall into.
+    /// Returns the parts of the classes of the open states.
     fn parts(&self) -> Vec<ClassParts> {
         let class = |state: u32| self.classes[state as usize];
         let mut all = Vec::new();
@@ -167,7 +169,7 @@ impl Partition {
             let mut known: FxHashMap<u64, usize> = FxHashMap::default();
             let members = &self.members[parts.class as usize];
             if open.len() < members.len() {
-                // The others still look alike, so that one of them speaks for all.
+                // The states that are not open still look alike, so one of them represents all.
                 let other = members.iter().find(|state| open.binary_search(state).is_err());
                 known.insert(self.looks[*other.unwrap_or(&open[0]) as usize], 0);
                 parts.looked_at.push(Vec::new());
@@ -188,8 +190,8 @@ impl Partition {
         all
     }
 
-    /// Makes classes of all parts but the largest of each class; what leads to their states is open then.
-    /// O(states that were looked at), besides what leads to those that move.
+    /// Turns all parts of each class except the largest into classes, and opens the predecessors of their
+    /// states. O(examined states), plus the predecessors of those that move.
     fn split(&mut self, all: Vec<ClassParts>) {
         self.open.clear();
         for parts in all {
@@ -215,8 +217,8 @@ impl Partition {
         self.open.dedup();
     }
 
-    /// Takes all parts but the largest out of a class. States that were not looked at are seldom touched:
-    /// they are most of a class as a rule, and stay.
+    /// Removes all parts except the largest from a class. States that were not examined are rarely touched:
+    /// they are usually most of the class, and stay.
     fn moving(&mut self, mut parts: ClassParts) -> Vec<Vec<u32>> {
         let looked_at: usize = parts.looked_at.iter().map(Vec::len).sum();
         let others = self.members[parts.class as usize].len() - looked_at;
@@ -229,7 +231,7 @@ impl Partition {
             return parts.looked_at;
         }
         if parts.others_are_first {
-            // There are fewer of the others than were looked at.
+            // There are fewer of the other states than were examined.
             for &state in parts.looked_at[1..].iter().flatten() {
                 self.take_out(parts.class, state);
             }
@@ -253,7 +255,7 @@ impl Partition {
         }
     }
 
-    /// The classes, numbered in the order of their first states.
+    /// Returns the classes, numbered in the order of their first states.
     fn numbered(&self) -> Vec<u32> {
         let mut numbers = vec![u32::MAX; self.members.len()];
         let mut count = 0;
@@ -269,9 +271,9 @@ impl Partition {
     }
 }
 
-/// The states that lead to each state, and by which columns: the sum of their numbers.
+/// The predecessors of each state, each with the sum of the numbers of its columns.
 struct Predecessors {
-    /// Those of a state are from its start to that of the next.
+    /// The start of each state's predecessors, which extend to the start of the next state's.
     starts: Vec<u32>,
     states: Vec<(u32, u64)>,
 }
@@ -283,7 +285,7 @@ impl Predecessors {
             .map(|column| number(!column))
             .collect();
         let mut edges: Vec<(u32, u32, u64)> = Vec::new();
-        // The last edge that was seen to lead to each state.
+        // The last edge seen to lead to each state.
         let mut last = vec![usize::MAX; count];
         let mut starts = vec![0; count + 1];
         for state in 0..count as u32 {
@@ -320,7 +322,7 @@ impl Predecessors {
     }
 }
 
-/// A number that has nothing to do with those of others (SplitMix64).
+/// Returns a pseudo-random number for `of` (SplitMix64).
 fn number(of: u32) -> u64 {
     let mut number = (u64::from(of) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -328,7 +330,7 @@ fn number(of: u32) -> u64 {
     number ^ number >> 31
 }
 
-/// Whether all states of a class accept alike and go on alike.
+/// Checks that all states of a class agree on acceptance and on the classes of their targets.
 fn is_right(automaton: &Dfa<'_>, classes: &[u32], count: usize) -> bool {
     let mut first = vec![usize::MAX; count];
     let class_of =
@@ -353,7 +355,7 @@ mod tests {
     use super::super::graph::DEAD;
     use super::*;
 
-    /// An automaton over two columns; `-` is no way on.
+    /// Returns the classes of an automaton over two columns; a negative target means no edge.
     fn classes_of(next: &[[i32; 2]], accepting: &[bool]) -> Vec<u32> {
         let pack = |&target: &i32| u32::try_from(target).map_or(DEAD, |target| target << 1);
         let next: Vec<u32> = next.iter().flatten().map(pack).collect();
@@ -369,13 +371,14 @@ mod tests {
 
     #[test]
     fn states_with_the_same_language_are_one_class() {
-        // Twice the same loop, entered by different bytes.
+        // Two copies of the same loop, entered by different bytes.
         let found = classes_of(&[[1, 2], [1, 2], [2, 1]], &[false, true, true]);
         assert_eq!(found[1], found[2]);
         assert_ne!(found[0], found[1]);
     }
 
-    /// Each round splits one state off a class of thousands, which must not cost a look at all of them.
+    /// Each pass splits one state off a class of thousands, which must not cost an examination of all of
+    /// them.
     #[test]
     fn a_chain_is_refined_from_its_end() {
         let length = 40_000;
@@ -388,7 +391,7 @@ mod tests {
         assert_eq!(found, (0..length as u32).collect::<Vec<_>>());
     }
 
-    /// Refinement by rows that are compared as they are.
+    /// Refines by comparing rows directly.
     fn slowly(next: &[[i32; 2]], accepting: &[bool]) -> Vec<u32> {
         let mut classes: Vec<u32> = accepting.iter().map(|&accepts| u32::from(accepts)).collect();
         loop {

@@ -1,8 +1,9 @@
 //! The product of the automata of a regular language, explored and trimmed.
 //!
-//! Each part of a [`Regular`] is one automaton. A state of the product is a state of each; it is explored
-//! from the start, one class of letters after the other, and what cannot lead to a word is cut away. Letters
-//! are characters, where all parts can be had over them, and what is left is spelled in bytes at the end.
+//! Each part of a [`Regular`] is one automaton. A state of the product is a tuple of their states. It is
+//! explored from the start, one class of letters after the other, and states that cannot lead to a word are
+//! removed. Letters are characters if all parts can be compiled over characters; the result is then spelled
+//! in bytes at the end.
 
 mod numbering;
 mod word_tree;
@@ -21,18 +22,18 @@ use word_tree::WordTree;
 /// One factor of a product.
 enum Operand {
     Automaton(Arc<Automaton>),
-    /// A finite set of words, which would be slow to determinise and is a tree already.
+    /// A finite set of words, which would be slow to determinise and is already a tree.
     Words(WordTree),
 }
 
 /// The automata whose product is the language.
 pub(super) struct Operands {
-    /// Each with whether its words are wanted (`true`) or unwanted.
+    /// Each operand with `true` if its words are wanted, and `false` if they are excluded.
     matches: Vec<(Operand, bool)>,
     unit: Option<Arc<Automaton>>,
-    /// The classes of letters that all operands agree on.
+    /// The common refinement of the letter classes of all operands.
     letters: Letters,
-    /// For each operand, the unit last, its own class for each of these.
+    /// For each operand, with the unit last, the operand's own class for each common class.
     maps: Vec<Vec<u16>>,
 }
 
@@ -42,7 +43,7 @@ impl Operands {
         automata: &Automata,
         limits: &Limits,
     ) -> Result<Operands, TerminalError> {
-        // What is only excluded excludes nothing of what is no text.
+        // Exclusions alone do not exclude bytes that are not text.
         let is_text = regular.parts.iter().any(|part| !matches!(part, Part::Not(_)));
         if is_text {
             match Operands::over(regular, Alphabet::Chars, automata, limits) {
@@ -82,7 +83,7 @@ impl Operands {
         Ok(Operands::of(matches, unit, alphabet)?)
     }
 
-    /// Whether units are counted.
+    /// Returns `true` if units are counted.
     pub(super) fn counts(&self) -> bool {
         self.unit.is_some()
     }
@@ -113,8 +114,8 @@ impl Operands {
             .collect()
     }
 
-    /// Writes the states of all operands after each class of letters, one column for each operand, and which
-    /// classes complete a unit, or lead nowhere.
+    /// Writes the states of all operands after each class of letters, one column per operand, and marks the
+    /// classes that complete a unit or lead nowhere.
     fn write_columns(&self, from: &[u32], columns: &mut Columns) {
         let count = self.letters.count();
         columns.edges.clear();
@@ -149,7 +150,8 @@ impl Operands {
         between && matches.all(|((operand, wanted), &id)| operand.accepts(id) == *wanted)
     }
 
-    /// The product, in which a word can be completed from every state; an error if there is none.
+    /// Returns the product, in which a word can be completed from every state; an error if the language is
+    /// empty.
     fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
         if let Some(graph) = self.alone(limits)? {
             return Ok(graph);
@@ -159,13 +161,13 @@ impl Operands {
         Ok(graph)
     }
 
-    /// Most languages are one expression, and its automaton is the product.
+    /// Handles the common case that the language is one expression, whose automaton is the product.
     fn alone(&self, limits: &Limits) -> Result<Option<Graph>, TerminalError> {
         let ([(operand, true)], None) = (&self.matches[..], &self.unit) else {
             return Ok(None);
         };
-        // One of its states is dead and none of the product. The table is not made before it is known to be
-        // small enough.
+        // One state of the automaton is dead, none of the product is. The size is checked before the table is
+        // made.
         self.check_room(operand.len() as usize - 1, limits)?;
         Ok(match operand {
             Operand::Words(words) if words.has_words() => Some(words.graph()),
@@ -174,7 +176,7 @@ impl Operands {
         })
     }
 
-    /// Refuses a table of as many states that is larger than it may be, and any that nobody wants any more.
+    /// Returns an error if a table with this many states would be too large, or if the compile was cancelled.
     fn check_room(&self, states: usize, limits: &Limits) -> Result<(), TerminalError> {
         if states > limits.regular_states || limits.cancel.is_asked() {
             return Err(TerminalError::Limit {
@@ -182,7 +184,7 @@ impl Operands {
                 limit: limits.regular_states,
             });
         }
-        // There may be more classes of letters than of bytes, so that a table may shrink when it is spelled.
+        // There may be more classes of letters than of bytes, so a table may shrink when it is spelled.
         if states.saturating_mul(self.letters.count()) > limits.regular_bytes {
             return Err(Problem::Automaton(Failure::Limit).into_error(limits));
         }
@@ -214,8 +216,8 @@ impl Operands {
         while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
             self.write_columns(&from, &mut columns);
-            // After most classes of a state is the same: a letter that no word of a list goes on with is like
-            // any other.
+            // Most classes lead from a state to the same target: a letter with which no word of a list
+            // continues is like any other.
             let mut recent: [Option<(usize, u32)>; 2] = [None; 2];
             for (class, edge) in columns.edges.iter().enumerate() {
                 let Some(ended) = edge else {
@@ -236,7 +238,7 @@ impl Operands {
                 };
                 graph.next.push(packed);
             }
-            // Lists grow to twice their length; the states are found by what they are made of.
+            // Lists grow by doubling, and the table of states is keyed by their tuples.
             let entries = graph.next.len() + states.count * (from.len() + 4);
             held.set(2 * size_of::<u32>() * entries);
             self.check_room(states.count, limits)?;
@@ -244,13 +246,13 @@ impl Operands {
         Ok(graph)
     }
 
-    /// The product as a table over bytes.
+    /// Returns the product as a table over bytes.
     pub(super) fn spelled(&self, limits: &Limits) -> Result<ByteGraph, TerminalError> {
         if let ([(Operand::Automaton(automaton), true)], None) = (&self.matches[..], &self.unit)
             && automaton.is_live()
         {
-            // Spelled from where it is: tables of words are large, and each copy is one more pass through
-            // memory.
+            // Spelled from the automaton directly: tables of words are large, and each copy is one more pass
+            // through memory.
             self.check_room(automaton.len() as usize - 1, limits)?;
             let rows = &automaton.rows()[self.letters.count()..];
             return self.spell(rows, packed, accepting(automaton), limits);
@@ -259,7 +261,7 @@ impl Operands {
         self.spell(&graph.next, |edge| edge, graph.accepting, limits)
     }
 
-    /// Writes a graph over letters out in bytes.
+    /// Writes out a graph over letters in bytes.
     fn spell(
         &self,
         next: &[u32],
@@ -292,11 +294,11 @@ pub(super) struct ByteGraph {
     pub(super) graph: Graph,
     /// The class of each byte.
     pub(super) classes: Box<[u8; 256]>,
-    /// Whether no word begins with another.
+    /// `true` if no word is a prefix of another.
     pub(super) prefix_code: bool,
 }
 
-/// The entry of a graph for a state of an automaton that is the whole product.
+/// Returns the graph entry for a state of an automaton that is the whole product.
 fn packed(state: u32) -> u32 {
     match state {
         Automaton::DEAD => DEAD,
@@ -304,32 +306,32 @@ fn packed(state: u32) -> u32 {
     }
 }
 
-/// Which of the states but the dead one accept.
+/// Returns which states accept, without the dead one.
 fn accepting(automaton: &Automaton) -> Vec<bool> {
     let states = Automaton::START..automaton.len();
     states.map(|state| automaton.accepts(state)).collect()
 }
 
-/// What is after a state of the product, for each class of letters.
+/// The successors of a state of the product, for each class of letters.
 #[derive(Default)]
 struct Columns {
-    /// The states of the operands, one operand after the other.
+    /// The states of the operands, concatenated.
     states: Vec<u32>,
-    /// Whether a unit ends; `None` where no word goes on.
+    /// `true` if a unit ends; `None` if no word continues.
     edges: Vec<Option<bool>>,
-    /// The states of one operand after its own classes.
+    /// The states of one operand after each of its own classes.
     row: Vec<u32>,
 }
 
 impl Columns {
-    /// Whether two of `count` classes lead to the same state from everywhere.
+    /// Returns `true` if two of `count` classes lead to the same state.
     fn are_alike(&self, class: usize, other: usize, count: usize) -> bool {
         let mut columns = self.states.chunks_exact(count);
         self.edges[class] == self.edges[other] && columns.all(|column| column[class] == column[other])
     }
 }
 
-/// What stops a product.
+/// The errors of computing a product.
 enum Problem {
     Automaton(Failure),
     Terminal(TerminalError),
@@ -387,7 +389,7 @@ impl Operand {
         }
     }
 
-    /// Writes the states after each of its own classes.
+    /// Writes the states after each of the operand's own classes.
     fn write_row(&self, state: u32, row: &mut Vec<u32>) {
         row.clear();
         match self {
@@ -403,7 +405,7 @@ impl Operand {
         }
     }
 
-    /// The state from which no word is completed.
+    /// Returns the state from which no word is completed.
     fn dead(&self) -> u32 {
         match self {
             Operand::Automaton(_) => Automaton::DEAD,
@@ -419,7 +421,7 @@ impl Operand {
     }
 }
 
-/// Units can only be counted if it is clear where one ends: where a unit is complete, it cannot go on.
+/// Checks that a complete unit never continues, which is needed to know where a unit ends.
 fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Problem> {
     let alphabet = unit.letters().alphabet();
     let alone = Operands::of(vec![(Operand::Automaton(unit.clone()), true)], None, alphabet)?;

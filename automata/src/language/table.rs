@@ -8,31 +8,31 @@ use rustc_hash::FxHashMap;
 use super::counter::UnitGraph;
 use super::identity::LanguageId;
 
-/// A table over classes of bytes. Whoever has it has a copy, because steps are looked up in it all the time;
-/// what takes long to find is shared.
+/// A table over classes of bytes. Each terminal has a copy, because steps look it up all the time; data that
+/// is expensive to compute is shared.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) classes: Box<[u8; 256]>,
     pub(super) stride: usize,
-    /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
+    /// The transitions: `target * 2 + (1 if a unit ends)`, or `DEAD`.
     pub(super) next: Vec<u32>,
     pub(super) accepting: Vec<bool>,
-    /// Whether a complete word never goes on, bounds left aside.
+    /// `true` if a complete word never continues, ignoring bounds.
     pub(super) prefix_code: bool,
-    /// The same as a graph, where units are counted.
+    /// The same transitions as a graph, if units are counted.
     pub(super) units: Option<Arc<UnitGraph>>,
     pub(super) named: Arc<Named>,
 }
 
-/// What all languages share that have the same table: its number, and the names of its states, found when
-/// they are first asked for.
+/// The data shared by all languages with the same table: its number, and the names of its states, computed on
+/// first use.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// No other table of this process has it.
+    /// A number that no other table of this process has.
     pub(super) number: u64,
-    /// Where units do not matter, and where they do.
+    /// The names of the states, ignoring units and including them.
     pub(super) names: [OnceLock<Box<[LanguageId]>>; 2],
-    /// A state of each name, where units matter.
+    /// A state for each name that includes units.
     pub(super) states: OnceLock<FxHashMap<LanguageId, u32>>,
 }
 
@@ -50,7 +50,7 @@ impl Default for Named {
 }
 
 impl Table {
-    /// The memory that the table takes.
+    /// Returns the bytes that the table takes.
     pub(super) fn bytes(&self) -> usize {
         512 + self.next.len() * 4 + self.accepting.len() * 2
     }

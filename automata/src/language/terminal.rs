@@ -1,9 +1,9 @@
-//! One regular language as a byte automaton without dead ends.
+//! A regular language as a byte automaton without dead ends.
 //!
-//! The parts of a [`Regular`] become one DFA each; their product is explored eagerly over classes of
-//! characters, states from which no word can be completed are cut away, and what is left is spelled in bytes,
-//! as a dense table. A counted part is not unrolled: its unit runs as one more operand of the product, and
-//! each completed unit adds one to a register that [`Counter`] judges.
+//! Each part of a [`Regular`] becomes a DFA. Their product is explored eagerly over classes of characters,
+//! states from which no word can be completed are removed, and the result is spelled in bytes as a dense
+//! table. A counted part is not unrolled: its unit is one more operand of the product, and each completed
+//! unit increments a register that [`Counter`] judges.
 //!
 //! ```text
 //!   parts:  Match(^a.*)   Units(char, ..=20)          cursor = (product state, units so far)
@@ -29,49 +29,49 @@ use super::table::Named;
 use crate::grammar::Regular;
 use crate::limits::Limits;
 
-/// A compiled regular language. Immutable; every cursor that it hands out can be completed to a word.
+/// A compiled regular language. Immutable; every cursor that it returns can be completed to a word.
 #[derive(Debug)]
 pub struct Terminal {
     pub(super) classes: Box<[u8; 256]>,
     pub(super) stride: usize,
-    /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
+    /// The transitions: `target * 2 + (1 if a unit ends)`, or `DEAD`.
     pub(super) next: Vec<u32>,
     pub(super) accepting: Vec<bool>,
-    /// Whether infinitely many words go on from each state, counts left aside.
+    /// For each state, whether infinitely many words continue from it, ignoring counts.
     infinite: OnceLock<Infinite>,
-    /// How many words go on from each state where these are not infinitely many, counts left aside.
+    /// For each state with finitely many continuations, their number, ignoring counts.
     pub(super) words_left: OnceLock<WordsLeft>,
     pub(super) prefix_code: bool,
     pub(super) counter: Option<Counter>,
-    /// The names of the states, shared with all languages that differ in their bounds alone.
+    /// The names of the states, shared with all languages that differ only in their bounds.
     named: Arc<Named>,
-    /// The bytes that each state takes, and those of them after which words go on without end.
+    /// The bytes that each state reads, and those of them after which infinitely many words continue.
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
-    /// The bytes that some state takes in which a word may end.
+    /// The bytes that are read in states in which a word may end.
     behind_words: OnceLock<ByteSet>,
-    /// The characters that lead back to each state, as who walks the terminal has found them without the
-    /// names of states and with them.
+    /// The characters that lead back to each state, as computed without the names of states and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
-    /// What those who keep something about the terminal know it by.
+    /// The number of the terminal, for caches.
     number: u64,
-    /// What those know it by who keep it longer than the process.
+    /// The hash of the terminal's structure, for caches that outlive the process.
     structure: u64,
-    /// The states from which words of any number of units can be completed that is not too small.
+    /// The states from which words of every sufficiently large number of units can be completed.
     endless: OnceLock<Box<[bool]>>,
-    /// Whether infinitely many words go on from everywhere but their ends.
+    /// `true` if infinitely many words continue from everywhere but their ends.
     pub(super) endless_inside: OnceLock<bool>,
     /// The bytes with which all words begin and end.
     pub(super) edges: OnceLock<Option<(u8, u8)>>,
-    /// How long the shortest words are.
+    /// The lengths of the shortest words.
     shortest: OnceLock<Arc<Lengths>>,
 }
 
-/// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever
-/// terminals they come from.
+/// The continuations of a cursor, as far as a token can distinguish them: equal identities allow the same
+/// bytes, whatever terminals they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     language: LanguageId,
-    /// Units missing to the lower and left to the upper bound; zero and zero where neither can be felt.
+    /// The units missing to the lower bound, and in `left` those left to the upper one; both are zero if
+    /// neither bound can be reached.
     missing: u64,
     left: u64,
 }
@@ -80,17 +80,17 @@ pub(crate) struct Identity {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Terminal {
-    /// Whether a complete word never goes on: no word begins with another.
+    /// Returns `true` if no word is a prefix of another, so that a complete word never continues.
     pub fn is_prefix_code(&self) -> bool {
         self.prefix_code
     }
 
-    /// Compiles the language; an empty one is an error.
+    /// Compiles the language. An empty language is an error.
     pub fn new(regular: &Regular, limits: &Limits) -> Result<Terminal, TerminalError> {
         Terminal::with(regular, &Automata::default(), limits)
     }
 
-    /// The same; automata that are known already are not built again.
+    /// Compiles the language, reusing automata that are already known.
     pub fn with(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
         let (table, bounds) = build(regular, automata, limits)?;
         let counter = match (&table.units, bounds) {
@@ -125,12 +125,12 @@ impl Terminal {
         }
     }
 
-    /// Where every run begins.
+    /// Returns the cursor at which every run begins.
     pub fn start(&self) -> Cursor {
         Cursor { state: 0, count: 0 }
     }
 
-    /// The cursor after one more byte, or `None` if no word goes on with it.
+    /// Returns the cursor after one more byte, or `None` if no word continues with it.
     #[inline]
     pub fn next(&self, cursor: Cursor, byte: u8) -> Option<Cursor> {
         let packed = self.next[cursor.state as usize * self.stride + self.classes[byte as usize] as usize];
@@ -145,31 +145,31 @@ impl Terminal {
         counter.alive(state, count).then_some(Cursor { state, count })
     }
 
-    /// Whether the bytes so far are a word.
+    /// Returns `true` if the bytes so far are a word.
     #[inline]
     pub fn is_accepting(&self, cursor: Cursor) -> bool {
         self.accepting[cursor.state as usize]
             && self.counter.as_ref().is_none_or(|c| c.in_range(cursor.count))
     }
 
-    /// Whether infinitely many words go on from here.
+    /// Returns `true` if infinitely many words continue from here.
     pub fn is_infinite(&self, cursor: Cursor) -> bool {
         let infinite = self.infinite.get_or_init(|| Infinite::new(self.len()));
         infinite.holds(cursor.state, &self.next, self.stride)
             && self.counter.as_ref().is_none_or(Counter::is_unbounded)
     }
 
-    /// Whether no byte goes on from here.
+    /// Returns `true` if no byte can be read here.
     pub fn is_stuck(&self, cursor: Cursor) -> bool {
         (0..=255).all(|byte| self.next(cursor, byte).is_none())
     }
 
-    /// The memory that the tables take, in bytes.
+    /// Returns the bytes that the tables take.
     pub fn bytes(&self) -> usize {
         512 + self.next.len() * 4 + self.accepting.len() * 2 + self.counter.as_ref().map_or(0, Counter::bytes)
     }
 
-    /// Whether these bytes, read from the cursor on, complete a word.
+    /// Returns `true` if these bytes, read from the cursor on, complete a word.
     pub fn matches_from(&self, cursor: Cursor, bytes: &[u8]) -> bool {
         let end = bytes
             .iter()
@@ -177,13 +177,13 @@ impl Terminal {
         end.is_some_and(|cursor| self.is_accepting(cursor))
     }
 
-    /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.
+    /// Adds the bytes that the cursor can read. Near bounds, some of them may lead nowhere.
     pub(crate) fn add_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
         bytes.unite(&self.bytes_of(cursor.state)[0]);
     }
 
-    /// The bytes that a state takes, and those of them after which words go on without end, bounds left
-    /// aside.
+    /// Returns the bytes that a state reads, and those of them after which infinitely many words continue,
+    /// ignoring bounds.
     pub(crate) fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
         let known = self
             .bytes_of
@@ -203,7 +203,7 @@ impl Terminal {
         })
     }
 
-    /// The bytes that may come after some word, to make it another one.
+    /// Returns the bytes that may follow some word so that the result begins another word.
     pub(crate) fn bytes_behind_words(&self) -> &ByteSet {
         self.behind_words.get_or_init(|| {
             let mut bytes = ByteSet::default();
@@ -214,8 +214,8 @@ impl Terminal {
         })
     }
 
-    /// The characters that lead back to a state: what `find` found when it was asked first, with names or
-    /// without.
+    /// Returns the characters that lead back to a state, as `find` computes them on the first call with names
+    /// or without.
     #[inline]
     pub(crate) fn loops(&self, state: u32, find: impl FnOnce(Option<&[LanguageId]>) -> u128) -> u128 {
         let names = self.named.names[0].get().map(|names| &names[..]);
@@ -224,30 +224,30 @@ impl Terminal {
         *known[state as usize].get_or_init(|| find(names))
     }
 
-    /// How long the shortest words are, as was found when it was asked first.
+    /// Returns the lengths of the shortest words, as `find` computes them on the first call.
     pub(super) fn shortest_words(&self, find: impl FnOnce() -> Lengths) -> Arc<Lengths> {
         self.shortest.get_or_init(|| Arc::new(find())).clone()
     }
 
-    /// A number that no other terminal of this process has.
+    /// Returns a number that no other terminal of this process has.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// A hash of the expressions that it was made of, the same in every process. Terminals of equal ones have
-    /// the same states.
+    /// Returns a hash of the expressions of the terminal, the same in every process. Terminals of equal
+    /// expressions have the same states.
     pub(crate) fn structure(&self) -> u64 {
         self.structure
     }
 
-    /// A number that only those terminals share that have the same states and steps: they differ in their
-    /// bounds alone.
+    /// Returns a number shared only by terminals that have the same states and steps and differ only in their
+    /// bounds.
     pub(crate) fn table_number(&self) -> u64 {
         self.named.number
     }
 
-    /// The cursor in a state that more bytes lead to, which end this many units; `None` if no word within the
-    /// bounds goes on from there.
+    /// Returns the cursor in `state`, reached by more bytes that complete this many units; `None` if no word
+    /// within the bounds continues from there.
     pub(crate) fn after_units(&self, cursor: Cursor, state: u32, units: u64) -> Option<Cursor> {
         let count = match &self.counter {
             Some(counter) => counter.clamp(cursor.count + units),
@@ -256,7 +256,7 @@ impl Terminal {
         self.alive(state, count).then_some(Cursor { state, count })
     }
 
-    /// What can follow the cursor within `horizon` more bytes.
+    /// Returns the identity of the continuations of the cursor within `horizon` more bytes.
     pub(crate) fn identity(&self, cursor: Cursor, horizon: u64) -> Identity {
         let felt = self
             .counter
@@ -270,14 +270,14 @@ impl Terminal {
         }
     }
 
-    /// Whether the bounds of the counter cannot be felt within `horizon` more bytes, so that the state alone
-    /// says what can follow.
+    /// Returns `true` if the bounds of the counter cannot be reached within `horizon` more bytes, so that the
+    /// state alone determines the continuations.
     pub(crate) fn is_plain(&self, cursor: Cursor, horizon: u64) -> bool {
         let counter = self.counter.as_ref();
         counter.is_none_or(|counter| counter.horizon(cursor.count, horizon).is_none())
     }
 
-    /// The name of the language of each state; with `units` also of when its units end.
+    /// Returns the language id of each state; with `units`, the id also depends on where units end.
     pub(crate) fn language_ids(&self, units: bool) -> &[LanguageId] {
         self.named.names[usize::from(units)].get_or_init(|| {
             language_ids(&Dfa {
@@ -290,32 +290,32 @@ impl Terminal {
         })
     }
 
-    /// Whether the names of the states are known, where units do not matter.
+    /// Returns `true` if the names of the states, ignoring units, are known.
     pub(crate) fn has_language_ids(&self) -> bool {
         self.named.names[0].get().is_some()
     }
 
-    /// Whether two bytes lead to the same state from everywhere.
+    /// Returns `true` if two bytes lead to the same state from everywhere.
     #[inline]
     pub(crate) fn are_alike(&self, one: u8, other: u8) -> bool {
         self.classes[one as usize] == self.classes[other as usize]
     }
 
-    /// The state after a byte, bounds left aside.
+    /// Returns the state after a byte, ignoring bounds.
     #[inline]
     pub(crate) fn next_state(&self, state: u32, byte: u8) -> Option<u32> {
         let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
         (packed != DEAD).then_some(packed >> 1)
     }
 
-    /// The state after a byte and whether a unit ended, bounds left aside.
+    /// Returns the state after a byte and whether a unit ended, ignoring bounds.
     #[inline]
     pub(crate) fn next_unit(&self, state: u32, byte: u8) -> Option<(u32, bool)> {
         let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
         (packed != DEAD).then_some((packed >> 1, packed & 1 == 1))
     }
 
-    /// One of these bytes for each class of bytes that lead to the same from everywhere.
+    /// Returns one of these bytes for each class of bytes that lead to the same state from everywhere.
     pub(crate) fn kinds_of(&self, mut bytes: ByteSet) -> Vec<u8> {
         let mut seen = [false; 256];
         let bytes = std::iter::from_fn(|| bytes.pop());
@@ -324,7 +324,8 @@ impl Terminal {
             .collect()
     }
 
-    /// Whether a word within the bounds can be completed from a state of this language after `count` units.
+    /// Returns `true` if a word within the bounds can be completed from a state of this language after
+    /// `count` units.
     pub(crate) fn is_alive_at(&self, language: LanguageId, count: u64) -> bool {
         let states = self.named.states.get_or_init(|| {
             let names = self.language_ids(true).iter();
@@ -334,26 +335,26 @@ impl Terminal {
         state.is_some_and(|&state| self.alive(state, count))
     }
 
-    /// The number of units that are left to the upper bound, if there is one.
+    /// Returns the number of units left to the upper bound, if there is one.
     pub(crate) fn units_left(&self, count: u64) -> Option<u64> {
         let (_, max) = self.bounds()?;
         Some(max?.saturating_sub(count))
     }
 
-    /// Whether units are counted and any number is enough.
+    /// Returns `true` if units are counted and have only an upper bound.
     pub(crate) fn has_only_an_upper_bound(&self) -> bool {
         matches!(self.bounds(), Some((0, Some(_))))
     }
 
-    /// The least number of units with which a word is completed from a state.
+    /// Returns the smallest number of units with which a word is completed from a state.
     #[inline]
     pub(crate) fn least_units(&self, state: u32) -> u64 {
         self.counter.as_ref().map_or(0, |counter| counter.least(state))
     }
 
-    /// Whether a state is known to complete words with [the least number of units](Self::least_units) and
-    /// with every larger one: there is a byte that is a unit and leads back to it, or it is as far from the
-    /// end as such a state to which it leads. This is a property of its language alone.
+    /// Returns `true` if a state is known to complete words with [the least number of
+    /// units](Self::least_units) and with every larger one: some byte is a unit and leads back to it, or it
+    /// leads to such a state on a shortest path to the end. This is a property of its language alone.
     #[inline]
     pub(crate) fn is_endless(&self, state: u32) -> bool {
         self.endless.get_or_init(|| self.find_endless())[state as usize]
@@ -367,7 +368,7 @@ impl Terminal {
                 .filter(|&&packed| packed != DEAD)
                 .map(|&packed| (packed >> 1, packed & 1))
         };
-        // From which states each one lies on the shortest way to the end.
+        // For each state, the states that it follows on a shortest path to the end.
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
         let mut endless = vec![false; self.len()];
         let mut open = Vec::new();
@@ -388,35 +389,35 @@ impl Terminal {
         endless.into()
     }
 
-    /// Whether units are counted.
+    /// Returns `true` if units are counted.
     pub(crate) fn is_counted(&self) -> bool {
         self.counter.is_some()
     }
 
-    /// Whether a word of `count` units is within the bounds.
+    /// Returns `true` if a word of `count` units is within the bounds.
     pub(crate) fn is_in_range(&self, count: u64) -> bool {
         self.counter
             .as_ref()
             .is_none_or(|counter| counter.in_range(count))
     }
 
-    /// The least and the greatest number of units of a word, where units are counted.
+    /// Returns the smallest and the largest number of units of a word, if units are counted.
     pub(crate) fn bounds(&self) -> Option<(u64, Option<u64>)> {
         self.counter.as_ref().map(Counter::bounds)
     }
 
-    /// Whether a word may end in the state, bounds left aside.
+    /// Returns `true` if a word may end in the state, ignoring bounds.
     #[inline]
     pub(crate) fn is_accepting_state(&self, state: u32) -> bool {
         self.accepting[state as usize]
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     pub fn len(&self) -> usize {
         self.accepting.len()
     }
 
-    /// Whether there is no state; never true of a compiled terminal.
+    /// Returns `false`: a compiled terminal has at least one state.
     pub fn is_empty(&self) -> bool {
         self.accepting.is_empty()
     }
@@ -467,7 +468,7 @@ mod tests {
             regular_states: 20,
             ..Limits::default()
         };
-        // A set of words, and an expression that is none.
+        // A set of words, and an expression that is not one.
         for pattern in ["abcdefghijklmnopqrstuvwxyz", "[a-z]{26}x*"] {
             let parts = vec![Part::Match(hir(pattern))];
             let refused = Terminal::new(&Regular { parts }, &limits);

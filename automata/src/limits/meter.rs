@@ -1,8 +1,8 @@
-//! Counts of bytes: what a compile holds, and what compiles hold together.
+//! Counts of the bytes that a compile holds and of those that several compiles hold together.
 //!
-//! The structures of a compile report what they take before they take it, each through an [`Account`] that
-//! gives everything back when the structure is dropped. The reports are estimates from above of what the
-//! allocator is asked for; `tests/limits/compile_bytes.rs` compares them with it.
+//! The structures of a compile report their allocations before they make them, each through an [`Account`]
+//! that returns all its bytes when the structure is dropped. The reports are upper estimates of the actual
+//! allocations; `tests/limits/compile_bytes.rs` compares the two.
 //!
 //! ```text
 //!   Account ─┐                       ┌─ Meter of a key ─┐
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts bytes up to a bound, alone or within another meter.
 ///
-/// Put into [`Limits::meter`](super::Limits::meter), a meter bounds all compiles that run with these limits
-/// together, and tells afterwards the most bytes that they held at once. What a compile holds is given back
-/// when it ends; what the grammar takes from then on is for the grammar's own bounds.
+/// As [`Limits::meter`](super::Limits::meter), a meter bounds all compiles with these limits together, and
+/// afterwards reports the most bytes that they held at once. A compile returns its bytes when it ends; the
+/// memory that the grammar uses from then on falls under the grammar's own bounds.
 ///
 /// ```
 /// use lexiform::limits::{Limits, Meter};
@@ -38,7 +38,7 @@ pub struct Meter(Arc<Count>);
 struct Count {
     held: Mutex<Held>,
     most: usize,
-    /// Whether something was refused, and by whom; see [`Full`].
+    /// Zero, or the refusing bound plus one; see [`Full`].
     full: AtomicU8,
     within: Option<Meter>,
 }
@@ -49,22 +49,22 @@ struct Held {
     peak: usize,
 }
 
-/// Whose bound refused bytes.
+/// The meter whose bound refused an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// The meter's own.
+    /// The meter itself.
     Own,
-    /// That of a meter around it.
+    /// A meter that encloses it.
     Around,
 }
 
 impl Meter {
-    /// A meter that lets `most` bytes be held at once.
+    /// Creates a meter that allows `most` bytes to be held at once.
     pub fn new(most: usize) -> Meter {
         Meter::of(most, None)
     }
 
-    /// A meter of which every byte is one of another meter, too.
+    /// Creates a meter whose bytes also count towards another meter.
     pub fn within(other: &Meter, most: usize) -> Meter {
         Meter::of(most, Some(other.clone()))
     }
@@ -78,22 +78,22 @@ impl Meter {
         }))
     }
 
-    /// The bytes that are held now.
+    /// Returns the bytes that are held now.
     pub fn held(&self) -> usize {
         self.count().now
     }
 
-    /// The most bytes that were held at once.
+    /// Returns the most bytes that were held at once.
     pub fn peak(&self) -> usize {
         self.count().peak
     }
 
     fn count(&self) -> MutexGuard<'_, Held> {
-        // Nothing panics while it is locked; if something did, the numbers are whole all the same.
+        // Nothing panics while the lock is held; even if something did, the numbers would be consistent.
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes bytes; false where they do not fit, and then nothing is taken. O(meters around it).
+    /// Takes `bytes`, or takes nothing and returns `false` if they do not fit. O(number of enclosing meters).
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let mut held = self.count();
         let now = held.now.saturating_add(bytes);
@@ -120,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// Whether bytes were refused, and by whose bound. Once it is so it stays so.
+    /// Returns the meter whose bound refused bytes, or `None` if none did. A refusal is permanent.
     pub(crate) fn full(&self) -> Option<Full> {
         match self.0.full.load(Ordering::Relaxed) {
             0 => None,
@@ -147,20 +147,20 @@ impl fmt::Debug for Meter {
     }
 }
 
-/// An account takes bytes from its meter in such portions, so that most reports cost an addition.
+/// The portion in which an account takes bytes from its meter, so that most reports cost one addition.
 const PORTION: usize = 16 << 10;
 
-/// What one structure of a compile holds. It is given back when the account is dropped.
+/// The bytes that one structure of a compile holds. They are returned when the account is dropped.
 #[derive(Debug, Default)]
 pub struct Account {
     meter: Option<Meter>,
-    /// The bytes that were reported, and those that were taken for them.
+    /// The bytes that were reported; `taken` holds the bytes taken from the meter to cover them.
     bytes: usize,
     taken: usize,
 }
 
 impl Account {
-    /// An account that holds nothing yet; without a meter everything fits.
+    /// Creates an account that holds nothing yet. Without a meter everything fits.
     pub(crate) fn new(meter: Option<&Meter>) -> Account {
         Account {
             meter: meter.cloned(),
@@ -168,7 +168,8 @@ impl Account {
         }
     }
 
-    /// Reports bytes that are about to be allocated; false where they do not fit, and the compile ends.
+    /// Reports bytes that are about to be allocated. Returns `false` if they do not fit; the compile then
+    /// ends.
     #[inline]
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
@@ -186,7 +187,8 @@ impl Account {
         fits
     }
 
-    /// Holds so many bytes, be it more or less than before.
+    /// Sets the bytes held to `bytes`, which may be more or less than before. Returns `false` if they do not
+    /// fit.
     #[inline]
     pub fn set(&mut self, bytes: usize) -> bool {
         self.bytes = bytes;
@@ -199,7 +201,7 @@ impl Account {
         self.bytes <= self.taken || self.take()
     }
 
-    /// The bytes that were reported.
+    /// Returns the bytes that were reported.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

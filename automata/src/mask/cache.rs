@@ -1,4 +1,4 @@
-//! What grammars over one vocabulary share: compiled terminals and their terminal masks.
+//! The tables that grammars over one vocabulary share: compiled terminals and their terminal masks.
 //!
 //! `docs/src/caches.md` lists all caches of the library with their keys and bounds.
 
@@ -24,11 +24,11 @@ use crate::limits::Limits;
 use crate::pushdown::TerminalSource;
 use crate::vocab::Vocabulary;
 
-/// The structures of one vocabulary: built once, filled lazily, shared by all grammars and threads.
+/// The shared data of one vocabulary: built once, filled lazily, shared by all grammars and threads.
 ///
-/// What nearly every grammar needs, such as the inside of a JSON string, is put into a *base* that is never
-/// dropped; see [`Tables::primed`]. The rest is bounded: when it passes the bound it is dropped and found
-/// again as it is needed. A mask never depends on what is cached.
+/// Data that nearly every grammar needs, such as the inside of a JSON string, is put into a *base* that is
+/// never dropped; see [`Tables::primed`]. The rest is bounded: when it exceeds the bound, it is dropped and
+/// recomputed as needed. A mask never depends on what is cached.
 #[derive(Debug)]
 pub struct Tables {
     pub(super) vocab: Arc<Vocabulary>,
@@ -44,27 +44,27 @@ pub struct Tables {
     pub(super) subtree_masks: DashMap<SubtreeKey, Arc<SubtreeMask>, FxBuildHasher>,
     pub(super) key_subtree_masks: DashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>, FxBuildHasher>,
     end_states: EndStatesByState,
-    /// The closed alphabets of terminals, by the numbers of these.
+    /// The closed alphabets of terminals, by terminal number.
     pub(super) closed: DashMap<u64, Arc<Kept>, FxBuildHasher>,
     /// The number of the next trie of rests.
     pub(super) next_trie: AtomicU64,
 }
 
-/// The number of a trie, a node of it, and the language of a state.
+/// The key of a subtree mask: the number of a trie, a node of it, and the language of a state.
 pub(super) type SubtreeKey = (u64, Option<u32>, LanguageId);
 
-/// Where tokens lead, by the number of a table and a state in it.
+/// End states by table number and state of the table.
 type EndStatesByState = DashMap<(u64, u32), Arc<EndStates>, FxBuildHasher>;
 
-/// What tables of one vocabulary begin with.
+/// The part of the tables of one vocabulary that is never dropped.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) bytes: usize,
-    /// All text tokens; found when first asked for.
+    /// All text tokens, computed on first use.
     pub(super) everything: OnceLock<Mask>,
-    /// The tokens by their characters; found when first asked for.
+    /// The tokens by number of characters, computed on first use.
     pub(super) lengths: OnceLock<Arc<TokenLengths>>,
-    /// What tokens hold, as far as it was asked for.
+    /// The facts about the contents of tokens, each computed on first use.
     pub(super) facts: Arc<Facts>,
     pub(super) terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
     pub(super) terminal_masks: FxHashMap<LanguageId, Arc<TerminalMask>>,
@@ -72,23 +72,23 @@ pub(super) struct Base {
     pub(super) subtree_masks: FxHashMap<SubtreeKey, Arc<SubtreeMask>>,
     pub(super) key_subtree_masks: FxHashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>>,
     pub(super) closed: FxHashMap<u64, Arc<Kept>>,
-    /// Where tokens lead in the languages of the base, as far as it was asked for.
+    /// The end states of tokens in the languages of the base, each computed on first use.
     pub(super) end_states: BaseEndStates,
-    /// How many tries of rests the base has.
+    /// The number of tries of rests in the base.
     pub(super) tries: u64,
 }
 
-/// Where tokens lead in languages that are never dropped, so that it need not be dropped either.
+/// The end states of tokens in languages that are never dropped; they are not dropped either.
 #[derive(Debug, Default)]
 pub(super) struct BaseEndStates {
-    /// The tables of these languages.
+    /// The table numbers of these languages.
     pub(super) tables: FxHashSet<u64>,
     known: EndStatesByState,
     bytes: AtomicUsize,
 }
 
 impl Base {
-    /// Nothing is known beforehand.
+    /// Creates an empty base.
     fn new(vocabulary: Arc<Vocabulary>) -> Base {
         Base {
             bytes: 0,
@@ -108,7 +108,7 @@ impl Base {
 }
 
 impl Tables {
-    /// Empty tables for a vocabulary; `bound` is the greatest number of bytes for terminal masks and
+    /// Creates empty tables for a vocabulary. `bound` is the maximum number of bytes for terminal masks and
     /// terminals.
     pub fn new(vocab: Arc<Vocabulary>, bound: usize) -> Tables {
         let horizon = vocab
@@ -148,7 +148,7 @@ impl Tables {
         }
     }
 
-    /// Tables with the same base that have learned nothing since.
+    /// Returns tables with the same base and nothing else cached.
     pub fn fresh(&self) -> Tables {
         Tables::over(
             self.vocab.clone(),
@@ -159,18 +159,18 @@ impl Tables {
         )
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocab
     }
 
-    /// The memory that the tables take, in bytes; the vocabulary itself is not counted.
+    /// Returns the bytes that the tables take, without the vocabulary itself.
     pub fn bytes(&self) -> usize {
         let end_states = self.base.end_states.bytes.load(Ordering::Relaxed);
         self.base.bytes + end_states + self.bytes.load(Ordering::Relaxed)
     }
 
-    /// All text tokens that have bytes.
+    /// Returns all text tokens that have bytes.
     pub(crate) fn everything(&self) -> &Mask {
         self.base.everything.get_or_init(|| {
             let mut mask = Mask::empty(self.vocab.len());
@@ -179,19 +179,19 @@ impl Tables {
         })
     }
 
-    /// The tokens by their characters.
+    /// Returns the tokens by number of characters.
     pub(super) fn lengths(&self) -> &TokenLengths {
         self.base
             .lengths
             .get_or_init(|| Arc::new(TokenLengths::new(&self.vocab)))
     }
 
-    /// What tokens hold.
+    /// Returns the facts about the contents of tokens.
     pub(crate) fn facts(&self) -> &Facts {
         &self.base.facts
     }
 
-    /// Where the tokens lead that stay within a language from one of its states.
+    /// Returns the end states of the tokens that stay within a language from one of its states.
     pub(crate) fn end_states(&self, terminal: &Terminal, state: u32) -> Arc<EndStates> {
         let key = (terminal.table_number(), state);
         let base = &self.base.end_states;
@@ -210,25 +210,24 @@ impl Tables {
         known.entry(key).or_insert(found).clone()
     }
 
-    /// The closed alphabets of a terminal that earlier walks found. Where they are missing they are found
-    /// again.
+    /// Returns the closed alphabets of a terminal that earlier walks found; missing ones are recomputed.
     pub(super) fn closed(&self, terminal: &Terminal) -> Arc<Kept> {
         let new = || (CLOSED_BYTES, Arc::default());
         self.known_or((&self.base.closed, &self.closed), terminal.number(), new)
     }
 
-    /// The length of the longest token in bytes.
+    /// Returns the length of the longest token in bytes.
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
     }
 
-    /// A subtree of as many nodes is walked faster than what is known of it is looked up. In the small
-    /// vocabularies of tests all is looked up, so that the oracle sees it.
+    /// Returns the number of nodes up to which walking a subtree is faster than looking up its mask. For the
+    /// small vocabularies of tests it is 0, so that the oracle exercises the look-ups.
     pub(super) fn small(&self) -> usize {
         SMALL_SUBTREE.min(self.vocab.trie().nodes().len() / LARGE_TRIE)
     }
 
-    /// The vocabulary's trie as the ground of a walk.
+    /// Returns the vocabulary's trie as the ground of a walk.
     pub(super) fn ground(&self) -> Ground<'_> {
         Ground {
             trie: self.vocab.trie(),
@@ -236,13 +235,13 @@ impl Tables {
         }
     }
 
-    /// A number that no other trie has.
+    /// Returns a number that no other trie has.
     pub(super) fn number(&self) -> u64 {
         self.next_trie.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What is known by a key, or what is found now, with the bytes that it takes. Nothing is locked
-    /// meanwhile: what is found may need more from here.
+    /// Returns the value of a key. `find` computes a missing value and its bytes; no lock is held meanwhile,
+    /// because `find` may query these tables.
     pub(super) fn known_or<K: Eq + Hash, V: Clone>(
         &self,
         (base, known): (&FxHashMap<K, V>, &DashMap<K, V, FxBuildHasher>),
@@ -275,13 +274,13 @@ impl Tables {
     }
 }
 
-/// About how much memory the closed alphabets of a terminal take.
+/// About the bytes that the closed alphabets of a terminal take.
 const CLOSED_BYTES: usize = 1 << 10;
 
-/// As many nodes are walked in the time of a look-up.
+/// The number of nodes that can be walked in the time of a look-up.
 const SMALL_SUBTREE: usize = 16;
 
-/// A trie of fewer nodes has no subtrees that are small for it.
+/// In a trie with fewer nodes than this, no subtree counts as small.
 const LARGE_TRIE: usize = 1 << 10;
 
 impl TerminalSource for Tables {

@@ -1,4 +1,4 @@
-//! The mask of a configuration from the terminal masks of its frames.
+//! Composes the mask of a configuration from the terminal masks of its frames.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::language::{ByteSet, Cursor, Terminal};
 use crate::pushdown::{ConfigId, FrameId, Head, Machine, Stacks, View};
 use crate::work::spend;
 
-/// All text tokens that may come next in a configuration, and the least height of what was looked into to
-/// find them.
+/// Returns all text tokens that may come next in a configuration, and the lowest height in the stacks that
+/// the computation looked at.
 pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId) -> (Mask, u32) {
     let stacks = machine.stacks();
     let mut fill = Fill {
@@ -29,9 +29,9 @@ struct Fill<'a> {
     stacks: &'a Stacks,
     tables: &'a Tables,
     walk: Walk<'a>,
-    /// Tokens of the reader at hand that have to be judged by their bytes.
+    /// Tokens of the current reader that have to be judged by their bytes.
     lost: Vec<u32>,
-    /// What the readers before it allow, where it does not add to that itself.
+    /// The tokens that the previous readers allow, unless the current reader is adding to that mask itself.
     begun: Option<Mask>,
 }
 
@@ -70,7 +70,7 @@ impl Fill<'_> {
             self.begun = Some(mask);
             return;
         }
-        // A part that takes back what it cannot stand for must not take back what others allow.
+        // A part that removes tokens again must not remove tokens that other parts allow.
         let alone = self.alone(reader, part);
         match &mut self.begun {
             Some(mask) => mask.unite(&alone),
@@ -78,7 +78,7 @@ impl Fill<'_> {
         }
     }
 
-    /// What one frame allows.
+    /// Returns the tokens that one frame allows.
     fn alone(&mut self, reader: (FrameId, ConfigId), part: RegularFrame<'_>) -> Mask {
         let copied = part.copied();
         let mut mask = copied.map_or_else(|| Mask::empty(self.tables.vocabulary().len()), Mask::clone);
@@ -90,7 +90,8 @@ impl Fill<'_> {
         mask
     }
 
-    /// After which bytes a frame is only in keys that were written before, as far as tokens reach.
+    /// Returns the byte sequences after which a frame has only keys left that were written before, as far as
+    /// tokens reach.
     fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
         let trie = self.tables.vocabulary().trie();
         self.stacks.taken(frame, |key| trie.may_hold(key))
@@ -107,7 +108,7 @@ impl Fill<'_> {
         }
     }
 
-    /// A walk through the whole trie, by first bytes.
+    /// Walks the whole trie with the readers that are frames of rules.
     fn walk_all(&mut self, walked: &[(FrameId, ConfigId)], mask: &mut Mask) {
         let readers: Vec<Head> = walked
             .iter()
@@ -122,14 +123,14 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what one frame allows to a mask that holds nothing else, if the part takes something back.
+    /// Adds the tokens that one frame allows. If the part removes tokens again, the mask must hold nothing
+    /// else.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &RegularFrame<'_>, mask: &mut Mask) {
         let behind = match part.kind {
             PartKind::Key => self.walk.lookahead.behind_key(frame, callers),
             PartKind::Terminal | PartKind::Judged => self.walk.lookahead.readers_of(callers, 0),
         };
-        // A key that is the whole item, as in a list of different strings: what comes after depends on the
-        // key.
+        // The key is the whole item, as in a list of distinct strings: the continuation depends on the key.
         let whole = self.walk.lookahead.take_lost();
         match &*part.entry {
             Entry::Unbounded(terminal_mask) => {
@@ -151,7 +152,7 @@ impl Fill<'_> {
         self.find_lost(frame, callers, mask);
     }
 
-    /// Has all tokens that leave the terminal judged by their bytes.
+    /// Queues all tokens that leave the terminal, to be judged by their bytes.
     fn doubt_rests(&mut self, part: &RegularFrame<'_>) {
         let vocab = self.tables.vocabulary().trie();
         let terminal_mask = match &*part.entry {
@@ -170,8 +171,9 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of
-    /// its terminal masks, also what stays within the second. The bytes that may come after the terminal.
+    /// Adds the tokens that leave a state, ignoring bounds. The tokens that stay within the base of the
+    /// terminal mask are already in the mask; with `inner`, those that stay within the mask itself are added
+    /// too. Returns the bytes that may come after the terminal.
     fn add_unbounded(
         &mut self,
         terminal_mask: &TerminalMask,
@@ -191,8 +193,8 @@ impl Fill<'_> {
         bytes
     }
 
-    /// The same for what begins words that are judged. All of that can be completed, but where a word may end
-    /// the judge alone knows, by its text.
+    /// Adds the tokens that leave a prefix of a judged word. All such prefixes can be completed, but only the
+    /// judge can decide from the text where a word may end.
     fn add_judged(
         &mut self,
         terminal_mask: &TerminalMask,
@@ -210,7 +212,7 @@ impl Fill<'_> {
         bytes
     }
 
-    /// Adds the tokens that leave the terminal where a word ends.
+    /// Adds the tokens that leave the terminal at the end of a word.
     fn add_judged_rests(
         &mut self,
         terminal_mask: &TerminalMask,
@@ -226,7 +228,7 @@ impl Fill<'_> {
             .filter(|rests| bytes.contains(rests.byte))
         {
             for node in rests.nodes() {
-                // All tokens below the node begin with what was read before it.
+                // All tokens below the node begin with the bytes that were read before it.
                 let token = trie.tokens_below(node).first();
                 let written = usize::from(trie.nodes()[node].depth) - 1;
                 let word = token.map(|&token| &vocabulary.bytes(token)[..written]);
@@ -238,7 +240,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what a state allows near a bound of its language.
+    /// Adds the tokens that a state allows near a bound of its language.
     fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, behind: &[Head], mask: &mut Mask) {
         let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
         let trie = self.tables.vocabulary().trie();
@@ -253,8 +255,9 @@ impl Fill<'_> {
         }
     }
 
-    /// Has the tokens judged by their bytes that would stay within the terminal but for its bounds: where
-    /// what follows may begin with a byte that the terminal takes as well, they may leave it in time.
+    /// Queues, to be judged by their bytes, the tokens that would stay within the terminal but for its
+    /// bounds: if the continuation may begin with a byte that the terminal accepts as well, they may leave it
+    /// in time.
     fn doubt_inner(&mut self, bounds: &Bounds, both: &ByteSet) {
         let vocabulary = self.tables.vocabulary();
         let mut out = Mask::empty(vocabulary.len());
@@ -272,7 +275,8 @@ impl Fill<'_> {
         self.lost.extend(out.iter().filter(may_leave));
     }
 
-    /// Adds the tokens that leave the terminal and go on after it, where the walk was started.
+    /// Adds the tokens that leave the terminal and continue after it, with the readers that the walk was
+    /// started with.
     fn add_rests(&mut self, terminal_mask: &TerminalMask, bytes: &ByteSet, mask: &mut Mask) {
         let vocab = self.tables.ground();
         for rests in terminal_mask
@@ -288,8 +292,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Takes out the tokens that run into a key which was written before. Where a key may go on after a whole
-    /// one, so may some of these: they are judged by their bytes.
+    /// Removes the tokens that lead only to a key that was written before. If a key may continue after a
+    /// complete one, some of these tokens may be allowed: they are queued to be judged by their bytes.
     fn take_out(&mut self, part: &RegularFrame<'_>, mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
         for node in part.taken.iter().filter_map(|bytes| trie.find(bytes)) {
@@ -300,8 +304,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Judges tokens of a reader by their bytes: those that write a key, its item and more, or may break a
-    /// bound.
+    /// Judges queued tokens of a reader by their bytes: those that write a key, its item and more, or that
+    /// may violate a bound.
     fn find_lost(&mut self, frame: FrameId, callers: ConfigId, mask: &mut Mask) {
         if self.lost.is_empty() {
             return;
@@ -318,7 +322,7 @@ impl Fill<'_> {
             }
             let bytes = vocab.bytes(token);
             let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
-                // Who copies the callers looks at all of them.
+                // Copying the callers looks at all of them.
                 self.walk.lookahead.look_into(0);
                 let (stacks, config) = apart.get_or_insert_with(|| self.stacks.apart(frame, callers));
                 let step = |config, &byte: &u8| stacks.step(config, byte);
@@ -331,7 +335,7 @@ impl Fill<'_> {
     }
 }
 
-/// What a frame is in.
+/// The language that a frame is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartKind {
     Terminal,
@@ -339,20 +343,20 @@ enum PartKind {
     Judged,
 }
 
-/// A frame that is in a regular language.
+/// A frame inside a regular language.
 struct RegularFrame<'t> {
     kind: PartKind,
     entry: Arc<Entry>,
     terminal: &'t Terminal,
     cursor: Cursor,
-    /// The bytes after which only keys are left that must not be written again.
+    /// The byte sequences after which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
-    /// Whether the mask was begun as a copy of what stays within the language.
+    /// `true` if the mask started as a copy of the tokens that stay within the language.
     begun: bool,
 }
 
 impl RegularFrame<'_> {
-    /// The set that is added first, if it is worth copying.
+    /// Returns the set that is added first, if it is large enough to copy.
     fn copied(&self) -> Option<&Mask> {
         let Entry::Unbounded(terminal_mask) = &*self.entry else {
             return None;
@@ -363,7 +367,7 @@ impl RegularFrame<'_> {
         }
     }
 
-    /// Whether tokens are taken out again that were added for it.
+    /// Returns `true` if tokens that were added for this frame may be removed again.
     fn takes_back(&self) -> bool {
         match &*self.entry {
             Entry::Unbounded(terminal_mask) => terminal_mask.base.is_some() || !self.taken.is_empty(),

@@ -6,10 +6,10 @@
 //!                       \u00                     where two digits are missing
 //! ```
 //!
-//! Near the end of a budget, one token is judged for all that lead to the same place. To find out which do
-//! takes a walk through the vocabulary: a millisecond inside a string. So it is made without the bounds of a
-//! count, by state and number of units, once for all languages that differ in their bounds alone;
-//! [`Tables`](super::Tables) keep it.
+//! Near the end of a budget, one token is judged on behalf of all tokens that lead to the same state. Finding
+//! out which do takes a walk through the vocabulary: a millisecond inside a string. So the walk ignores the
+//! bounds of a count and groups tokens by state and number of units. It is made once for all languages that
+//! differ only in their bounds, and [`Tables`](super::Tables) cache the result.
 
 use rustc_hash::FxHashMap;
 
@@ -18,12 +18,12 @@ use crate::language::{Cursor, Terminal};
 use crate::vocab::Vocabulary;
 use crate::work::spend;
 
-/// The set of tokens that stay within a language from one of its states, grouped by where they lead, bounds
-/// left aside.
+/// The tokens that stay within a language from one of its states, ignoring bounds, grouped by the state that
+/// they lead to.
 #[derive(Debug)]
 pub(crate) struct EndStates(Vec<TokenGroup>);
 
-/// The tokens that lead to the same state and end the same number of units.
+/// Tokens that lead to the same state and complete the same number of units.
 #[derive(Debug)]
 struct TokenGroup {
     state: u32,
@@ -32,7 +32,7 @@ struct TokenGroup {
 }
 
 impl EndStates {
-    /// Where the tokens lead from a state. O(vocabulary).
+    /// Groups the tokens that stay within the terminal from a state. O(vocabulary).
     pub(super) fn new(terminal: &Terminal, state: u32, vocabulary: &Vocabulary) -> EndStates {
         let trie = vocabulary.trie();
         let mut found: FxHashMap<(u32, u64), Vec<u32>> = FxHashMap::default();
@@ -62,8 +62,9 @@ impl EndStates {
         EndStates(groups)
     }
 
-    /// The groups with the cursor that each leads to from this one of a terminal, which stands in their
-    /// state. A cursor may come more than once, where units beyond a bound are no longer counted.
+    /// Returns the groups, each with the cursor that it leads to from `cursor`, which must be in the state
+    /// that the groups start from. A cursor may occur more than once if units beyond a bound are no longer
+    /// counted.
     pub(crate) fn from<'a>(
         &'a self,
         terminal: &'a Terminal,
@@ -75,7 +76,7 @@ impl EndStates {
         })
     }
 
-    /// The memory that they take, in bytes.
+    /// Returns the bytes that the groups take.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|group| group.tokens.bytes() + 48).sum()
     }

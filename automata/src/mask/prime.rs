@@ -1,4 +1,4 @@
-//! Tables that begin with what others have learned.
+//! Creates tables whose base holds what other tables have learned.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,12 +7,12 @@ use super::cache::{Base, BaseEndStates, Tables};
 use super::ground::VOCABULARY;
 use crate::language::Terminal;
 
-/// Terminals with more states than this are not primed beyond them.
+/// The number of states of a terminal whose masks are computed for the base.
 const PRIMED_STATES: usize = 64;
 
 impl Tables {
-    /// Tables whose base is everything that these have learned, and the terminal masks of all states of their
-    /// terminals. One walk of the vocabulary for each state that is not like another.
+    /// Returns tables whose base holds everything that these have learned, and the terminal masks of the
+    /// states of their terminals. One walk of the vocabulary for each state whose language is new.
     pub fn primed(&self) -> Tables {
         let known = self.terminals.iter().flat_map(|list| list.value().clone());
         let terminals: Vec<Arc<Terminal>> = known.map(|(_, terminal)| terminal).collect();

@@ -1,56 +1,56 @@
 //! Sets of tokens as packed bits.
 //!
-//! # Why one bit a token, however few tokens a mask has
+//! # Why one bit per token, however few tokens a mask has
 //!
-//! Masks that are kept as lists, or as another set with corrections, save a tenth of the time in memory and
-//! spend it on bookkeeping (`benches/record/2026-11-22-forms.md`); and sampling needs one piece. Sets inside
-//! of terminal masks are lists where they are small.
+//! Masks stored as lists, or as differences from another set, save a tenth of the time in memory and lose it
+//! again in bookkeeping (`benches/record/2026-11-22-forms.md`), and sampling needs one contiguous piece. The
+//! smaller sets inside terminal masks are stored as lists.
 
-/// The tokens that may come next: bit `t % 32` of word `t / 32` stands for token `t`.
+/// The tokens that may come next: bit `t % 32` of word `t / 32` represents token `t`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mask {
     words: Box<[u32]>,
 }
 
 impl Mask {
-    /// The set of no token of a vocabulary of `tokens` tokens.
+    /// Creates an empty set for a vocabulary of `tokens` tokens.
     pub fn empty(tokens: usize) -> Mask {
         Mask {
             words: vec![0; tokens.div_ceil(32)].into(),
         }
     }
 
-    /// Whether the token is in the set; tokens outside the vocabulary are not.
+    /// Returns `true` if the token is in the set; a token outside the vocabulary is not.
     pub fn contains(&self, token: u32) -> bool {
         self.words
             .get(token as usize / 32)
             .is_some_and(|word| word >> (token % 32) & 1 == 1)
     }
 
-    /// The packed words, one for each 32 tokens, ready to be copied to a device.
+    /// Returns the packed words, one for every 32 tokens, ready to be copied to a device.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// Writes the packed words into a buffer; its words beyond the set are cleared, missing ones are left
-    /// out.
+    /// Copies the packed words into a buffer. Buffer words beyond the set are cleared; a set longer than the
+    /// buffer is cut off.
     pub fn copy_to(&self, words: &mut [u32]) {
         let shared = words.len().min(self.words.len());
         words[..shared].copy_from_slice(&self.words[..shared]);
         words[shared..].fill(0);
     }
 
-    /// The number of tokens in the set.
+    /// Returns the number of tokens in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether no token is in the set.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// The tokens in ascending order.
+    /// Returns the tokens in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip(0u32..).flat_map(|(&word, index)| {
             let mut left = word;
@@ -62,7 +62,7 @@ impl Mask {
         })
     }
 
-    /// The tokens that are not in another set.
+    /// Returns the tokens that are not in `other`.
     pub(crate) fn without(&self, other: &Mask) -> Mask {
         let words = self.words.iter().zip(&other.words);
         Mask {
@@ -100,22 +100,22 @@ impl Mask {
     }
 }
 
-/// A set of tokens in the smaller of two forms.
+/// A set of tokens in one of two representations.
 #[derive(Debug)]
 pub(crate) enum TokenSet {
-    /// The tokens themselves.
+    /// The tokens, listed.
     List(Box<[u32]>),
-    /// One bit a token.
+    /// One bit per token.
     Bits(Mask),
 }
 
 impl TokenSet {
-    /// The smaller form of these tokens of a vocabulary of `len`.
+    /// Creates a set of tokens of a vocabulary of `len`, in the smaller representation.
     pub(crate) fn new(tokens: Vec<u32>, len: usize) -> TokenSet {
         TokenSet::of(tokens.len(), std::iter::once(&tokens[..]), len)
     }
 
-    /// The smaller form of `count` tokens, which are listed in parts.
+    /// Creates a set of `count` tokens, which are listed in parts, in the smaller representation.
     pub(crate) fn of<'a>(count: usize, parts: impl Iterator<Item = &'a [u32]>, len: usize) -> TokenSet {
         if count < len / 32 {
             let mut tokens = Vec::with_capacity(count);
@@ -127,7 +127,7 @@ impl TokenSet {
         TokenSet::Bits(mask)
     }
 
-    /// The form of these tokens that is added to a mask the faster.
+    /// Creates a set in the representation that is added to a mask faster.
     pub(crate) fn quick(tokens: Vec<u32>, len: usize) -> TokenSet {
         if tokens.len() * QUICK < len {
             return TokenSet::List(tokens.into());
@@ -137,7 +137,7 @@ impl TokenSet {
         TokenSet::Bits(mask)
     }
 
-    /// The smaller form of a set.
+    /// Converts a mask to the smaller representation.
     pub(crate) fn from_mask(mask: Mask) -> TokenSet {
         if mask.count() < mask.words.len() {
             return TokenSet::List(mask.iter().collect());
@@ -160,7 +160,7 @@ impl TokenSet {
     }
 }
 
-/// The bits that are united with a mask in the time in which one token is put into it.
+/// The number of bits that are united with a mask in the time that inserting one token takes.
 const QUICK: usize = 256;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which subtrees of a trie stay within a language, as far as their characters tell.
+//! Finds subtrees of a trie that stay within a language, judging by their characters alone.
 
 pub(super) mod closed;
 pub(super) mod loops;

@@ -1,10 +1,11 @@
-//! What a state of a terminal allows, whatever grammar it stands in: found once for a vocabulary.
+//! The tokens that a state of a terminal allows, independent of the grammar: computed once per vocabulary.
 //!
 //! ```text
-//!   terminal mask    the tokens that stay within the language, and what is left of those that leave it
-//!   length mask      the same near a bound of a counted language, for all bounds at once; token_lengths sorts tokens
-//!   subtree mask     the same below one node of a trie
-//!   *_walk           how each is found
+//!   terminal mask    the tokens that stay within the language, and the rests of those that leave it
+//!   length mask      as above near a bound of a counted language, for all bounds at once
+//!   token lengths    the tokens by number of characters, for length masks
+//!   subtree mask     as above, below one node of a trie
+//!   *_walk           computes each of them
 //! ```
 
 pub(super) mod length_mask;

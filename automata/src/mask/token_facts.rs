@@ -1,13 +1,13 @@
-//! What the tokens of a vocabulary hold within them: how far one token can see into what follows.
+//! Facts about the bytes within the tokens of a vocabulary: how far one token can look into what follows.
 //!
 //! ```text
 //!   "},{"      holds between quotes     "},{"
-//!              behind , and "           –
-//!   ,"\\        behind , and "           \\
+//!              after , and "            –
+//!   ,"\\        after , and "            \\
 //! ```
 //!
-//! Of Llama's 128,000 tokens three dozen see something of what stands between the quotes after a comma, and
-//! none of them a letter. It is found once for each question, in one pass over the vocabulary.
+//! Of Llama's 128,000 tokens, three dozen contain part of the text between the quotes after a comma, and none
+//! of them a letter. Each fact is computed once, in one pass over the vocabulary.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::language::ByteSet;
 use crate::pushdown::{KeySet, TokenFacts};
 use crate::vocab::Vocabulary;
 
-/// More texts than this are not looked for.
+/// The maximum number of texts between two bytes that are stored.
 const MOST_TEXTS: usize = 1 << 12;
 
-/// More counts than this are not remembered.
+/// The maximum number of counts that are stored.
 const MOST_COUNTS: usize = 1 << 10;
 
-/// The texts between two bytes, if they are not too many.
+/// The texts between two bytes, unless there are too many.
 type TextsBetween = Option<Arc<KeySet>>;
 
-/// What the tokens of a vocabulary hold, as far as it was asked for.
+/// The contents of the tokens of a vocabulary, each fact computed on first use.
 #[derive(Debug)]
 pub(crate) struct Facts {
     vocabulary: Arc<Vocabulary>,
@@ -97,7 +97,7 @@ impl TokenFacts for Facts {
 }
 
 impl Facts {
-    /// Nothing was asked yet.
+    /// Creates an empty set of facts.
     pub(super) fn new(vocabulary: Arc<Vocabulary>) -> Facts {
         Facts {
             vocabulary,
@@ -107,7 +107,7 @@ impl Facts {
         }
     }
 
-    /// The bytes of all text tokens.
+    /// Returns the bytes of all text tokens.
     fn tokens(&self) -> impl Iterator<Item = &[u8]> {
         let tokens = self.vocabulary.trie().tokens().iter();
         tokens.map(|&token| self.vocabulary.bytes(token))

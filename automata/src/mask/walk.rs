@@ -1,7 +1,7 @@
-//! A walk of heads through a trie.
+//! Walks a trie with a set of heads.
 //!
 //! The trie is that of the vocabulary, or a small one of rests after a terminal. A node is entered if some
-//! head can take its byte; a subtree that none can enter is passed over.
+//! head can read its byte; a subtree that no head can enter is skipped.
 
 mod level;
 
@@ -20,35 +20,35 @@ use crate::language::ByteSet;
 use crate::pushdown::{Head, Local, Lookahead, Stacks};
 use crate::work::spend;
 
-/// What is kept from node to node, and from walk to walk of one mask.
+/// A walk, whose buffers are kept from node to node and for all walks of one mask.
 pub(super) struct Walk<'a> {
     pub(super) lookahead: Lookahead<'a>,
     room: WalkRoom,
     tables: &'a Tables,
 }
 
-/// Room for a walk, handed on to the next one of the same operating-system thread.
+/// The buffers of a walk, reused by the next walk on the same operating-system thread.
 #[derive(Default)]
 struct WalkRoom {
     local: Local,
     path: Vec<u8>,
     levels: Vec<Level>,
     next: Vec<Head>,
-    /// What the walk was started with.
+    /// The readers that the walk was started with.
     begun: Vec<Head>,
-    /// The ways out of subtree masks that have not been walked yet, with their readers.
+    /// The exits of subtree masks that have not been walked yet, with their readers.
     open: Vec<(Exits, Head)>,
-    /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop
-    /// of loops, all of them come to the same places, and each way again would be as many walks as there are
-    /// ways.
+    /// The nodes at which a reader has branched off. Where a word can be split in several ways, as in nested
+    /// loops, all of the ways reach the same nodes; without this set, each of them would be walked again.
     branched: FxHashSet<(Option<usize>, Head)>,
-    /// Nodes after subtree masks that have not been walked yet, with who comes there.
+    /// The nodes after subtree masks that have not been walked yet, with the indices of their readers in
+    /// `behind`.
     exits: BTreeMap<u32, Vec<u32>>,
-    /// The readers that came out of subtree masks, by their numbers in `exits`.
+    /// The sets of readers that came out of subtree masks, indexed by the numbers in `exits`.
     behind: Vec<Vec<Head>>,
 }
 
-/// Room for more readers than this is not handed on.
+/// Buffers for more readers than this are not reused.
 const KEPT_READERS: usize = 1 << 12;
 
 thread_local! {
@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begins to read with these readers. The bytes that they may take.
+    /// Starts a walk with these readers. Returns the bytes that they may read.
     pub(super) fn start(&mut self, readers: &[Head]) -> ByteSet {
         self.room.begun.clear();
         self.room.begun.extend_from_slice(readers);
@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
                 .add_bytes(reader, &mut ahead.bytes, &mut ahead.sure);
             let terminal = self.lookahead.home(reader, self.tables.horizon());
             let loops = terminal.map_or(0, |(terminal, state)| loops::of(terminal, state));
-            // One of them has to stay wherever a token leads.
+            // These must be the loops of a single reader, which then stays wherever a token leads.
             if loops.count_ones() > ahead.loops.count_ones() {
                 ahead.loops = loops;
             }
@@ -88,8 +88,8 @@ impl<'a> Walk<'a> {
         ahead
     }
 
-    /// Adds the tokens of a node and below it, or of the whole trie, that the readers of the
-    /// [`start`](Self::start) allow. Tokens of which only their own bytes can tell are put into `lost`
+    /// Adds the tokens of a node and its subtree, or of the whole trie, that the readers given to
+    /// [`start`](Self::start) allow. Tokens that can be decided only by their own bytes are put into `lost`
     /// instead.
     pub(super) fn tokens(
         &mut self,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         self.room.begun = begun;
     }
 
-    /// Adds what these readers allow, and what comes after the ways out that are open.
+    /// Adds the tokens that these readers allow, and those after the open exits.
     fn walk(
         &mut self,
         (ground, top): (Ground<'_>, Option<usize>),
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
             while let Some((exits, reader)) = self.room.open.pop() {
                 self.leave(ground, &exits, reader, mask, lost);
             }
-            // What is after an exit leads to greater nodes only, so that none is walked again.
+            // The nodes after an exit lead to greater nodes only, so no node is walked twice.
             let Some((node, sources)) = self.room.exits.pop_first() else {
                 return;
             };
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Finds where and with which readers the walk goes on after a subtree mask.
+    /// Finds the nodes and readers with which the walk continues after a subtree mask.
     fn leave(
         &mut self,
         ground: Ground<'_>,
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks what is left to be looked at, from this depth on.
+    /// Walks the remaining children, from this depth on.
     fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         loop {
             let level = &mut self.room.levels[depth];
@@ -219,7 +219,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads the byte of a node and adds the tokens that end there. Whether a level was made below.
+    /// Reads the byte of a node and adds the tokens that end there. Returns `true` if a level was created
+    /// below.
     fn enter(
         &mut self,
         ground: Ground<'_>,
@@ -265,7 +266,7 @@ impl<'a> Walk<'a> {
         self.look_ahead(ground, Some(node), depth + 1, mask, lost)
     }
 
-    /// The same for the only reader where it stays in fixed text, which neither calls nor ends.
+    /// Enters a node with a single reader that stays in fixed text, which neither calls a rule nor ends.
     fn read_on(
         &mut self,
         ground: Ground<'_>,
@@ -290,8 +291,8 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether
-    /// anything is left to be looked at there.
+    /// Prepares the level below a node, or below the root, whose readers are known. Returns `true` if any
+    /// children remain to be visited there.
     fn look_ahead(
         &mut self,
         ground: Ground<'_>,
@@ -318,8 +319,8 @@ impl<'a> Walk<'a> {
         is_open
     }
 
-    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is after it is
-    /// left open.
+    /// Adds the tokens that a reader allows below a node, if they do not depend on its callers. The nodes
+    /// after the exits are left open.
     fn branches_off(
         &mut self,
         ground: Ground<'_>,
@@ -344,8 +345,8 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is after
-    /// them is left open.
+    /// Adds the tokens that a reader in a key allows below a node, without the keys that may not be written.
+    /// The nodes after the keys are left open.
     fn key_branches_off(
         &mut self,
         ground: Ground<'_>,
@@ -400,7 +401,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Whether a reader allows these bytes; `None` if heads cannot tell.
+    /// Returns `true` if a reader allows these bytes, or `None` if heads cannot decide it.
     pub(super) fn allows(&mut self, reader: Head, bytes: &[u8]) -> Option<bool> {
         let mut readers = vec![reader];
         let WalkRoom { path, next, .. } = &mut self.room;
@@ -420,7 +421,7 @@ impl<'a> Walk<'a> {
 }
 
 impl WalkRoom {
-    /// Makes sure that there is a level at this depth, if there is one above.
+    /// Ensures that there is a level at this depth, if there is one above.
     fn level(&mut self, depth: usize) {
         if self.levels.len() == depth {
             self.levels.push(Level::default());
@@ -432,7 +433,7 @@ impl Drop for Walk<'_> {
     fn drop(&mut self) {
         let mut room = std::mem::take(&mut self.room);
         room.local = self.lookahead.leave();
-        // A walk that came to its end has emptied these; one whose question was too dear has not.
+        // A finished walk has emptied these; a walk whose query was ended has not.
         room.open.clear();
         room.exits.clear();
         room.levels

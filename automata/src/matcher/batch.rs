@@ -5,19 +5,19 @@ use super::{BatchRow, Pool};
 use crate::error::Exhausted;
 
 impl Pool {
-    /// Writes the masks of all rows into one buffer, `stride` words for each, ready for one copy to a device:
-    /// words beyond a mask are cleared, missing ones are left out. A row that is `None` has no constraint,
-    /// and allows everything.
+    /// Writes the masks of all rows into one buffer, with `stride` words per row, ready for one copy to a
+    /// device. Words beyond a mask are cleared; a mask longer than `stride` is cut off. A row that is `None`
+    /// has no constraint and allows everything.
     ///
-    /// Masks that take little work are written by the calling thread; the others are found on the threads of
-    /// the pool, so that a batch takes as long as its slowest mask where there are threads enough. O(rows ·
-    /// stride) besides.
+    /// Masks that take little work are written by the calling thread. The others are computed on the threads
+    /// of the pool, so that with enough threads a batch takes as long as its slowest mask. In addition,
+    /// O(rows · stride).
     ///
-    /// The result names the rows whose masks would cost more than their limits allow. Their words are
-    /// cleared: those sequences cannot go on, and no other one is affected.
+    /// Returns the numbers of the rows whose masks would cost more than their limits allow. The words of
+    /// these rows are cleared: their sequences cannot continue, and no other sequence is affected.
     ///
     /// # Panics
-    /// When the buffer is shorter than `rows.len() * stride`.
+    /// Panics if the buffer is shorter than `rows.len() * stride`.
     pub fn fill_batch(
         &self,
         rows: &[Option<BatchRow>],
@@ -45,12 +45,12 @@ impl Pool {
         self.finish(jobs)
     }
 
-    /// [`fill_batch`](Self::fill_batch) for rows that stand anywhere in the buffer: each goes to the `stride`
-    /// words of its number, and what is between them is left as it is. Of rows with the same number the first
-    /// one is written.
+    /// Writes the masks of rows at any positions in the buffer, as [`fill_batch`](Self::fill_batch) does:
+    /// each row has a number, its mask is written to the `stride` words at that number, and all other words
+    /// are left as they are. If several rows have the same number, the first one is written.
     ///
     /// # Panics
-    /// When the buffer is too short for one of the numbers.
+    /// Panics if the buffer is too short for one of the numbers.
     pub fn fill_rows(
         &self,
         rows: impl IntoIterator<Item = (usize, BatchRow)>,

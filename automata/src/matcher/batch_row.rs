@@ -1,23 +1,23 @@
-//! One sequence of a batch, and where its mask goes.
+//! A row of a batch: one sequence and the words of its mask.
 
 use super::{Ends, Grammar, MaskRequest, State};
 use crate::error::Exhausted;
 
-/// One sequence of a batch: its grammar, where it stands, and how it may end.
+/// A sequence of a batch: its grammar, its state, and how it may end.
 #[derive(Clone, Debug)]
 pub struct BatchRow {
-    /// What the sequence obeys.
+    /// The grammar of the sequence.
     pub grammar: Grammar,
-    /// Where it stands.
+    /// The state of the sequence.
     pub state: State,
-    /// The tokens that it may still take, as in [`MaskRequest::within`]; `None` for no limit.
+    /// The maximum number of further tokens, as in [`MaskRequest::within`]; `None` for no limit.
     pub budget: Option<usize>,
-    /// The tokens that end it; `None` for those of the vocabulary.
+    /// The tokens that end the sequence; `None` for the vocabulary's own.
     pub ends: Option<Ends>,
 }
 
 impl BatchRow {
-    /// What its mask is asked for.
+    /// Returns the mask request of the row.
     pub fn request(&self) -> MaskRequest<'_> {
         MaskRequest::from(self.state)
             .within(self.budget)
@@ -25,7 +25,7 @@ impl BatchRow {
     }
 }
 
-/// A row and the words that its mask goes to.
+/// A row, its number, and the words that its mask is written to.
 pub(super) struct Job<'w> {
     pub(super) number: usize,
     pub(super) row: BatchRow,

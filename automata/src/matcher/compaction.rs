@@ -1,18 +1,18 @@
-//! How the memory of a grammar stays bounded while texts go on.
+//! Bounds the memory of a grammar while its texts grow.
 //!
-//! A state is a number that stays valid, so nothing can be evicted from under it. A grammar whose states have
+//! A state is a number that stays valid, so no single state can be evicted. A grammar whose states have
 //! outgrown their share of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes) is replaced as a
-//! whole, and sequences take along what they need: the frames that are open, and the keys that these must
-//! remember.
+//! whole, and sequences take along the data that they need: the open frames, and the keys that these frames
+//! have to remember.
 //!
 //! ```text
-//!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all who ask
+//!   grammar      ██████████▌  outgrown ── compacted ►  ▌           the same one for all callers
 //!   state 81,204                       ── adopt ────►  state 7     the same future
 //! ```
 //!
-//! What a sequence brings along is not held against the new grammar: twice of that may be used up before it
-//! is outgrown itself, so that a text of a million different keys is copied a number of times that is
-//! logarithmic in its length, and not with every step.
+//! The data that a sequence takes along does not count against the new grammar: twice as much may be used
+//! before the new grammar has itself outgrown its share. So a text with a million different keys is copied a
+//! number of times that is logarithmic in its length, and not at every step.
 //!
 //! # Why whole grammars are replaced
 //!
@@ -31,14 +31,14 @@ use super::{Grammar, Inner, State};
 use crate::pushdown::Machine;
 
 impl Grammar {
-    /// The same grammar with nothing found yet. O(1).
+    /// Returns the same grammar with empty caches. O(1).
     ///
-    /// States belong to the grammar that handed them out; [`adopt`](Grammar::adopt) takes them over.
+    /// States belong to the grammar that returned them; [`adopt`](Grammar::adopt) transfers them.
     pub fn fresh(&self) -> Grammar {
         self.over(self.inner.machine.fresh())
     }
 
-    /// A grammar over a machine that is about this one's, with nothing found yet. O(1).
+    /// Returns a grammar over an equivalent machine, with empty caches. O(1).
     #[doc(hidden)]
     pub fn over(&self, machine: Machine) -> Grammar {
         let old = &self.inner;
@@ -57,9 +57,9 @@ impl Grammar {
         }
     }
 
-    /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of
-    /// it that are still needed. Whether it has. O(1) while it has not; see
-    /// [`compacted`](Grammar::compacted). Where one of the states is too large to be taken over, nothing
+    /// Replaces this grammar, if it has outgrown its memory, together with those of its states that are still
+    /// needed. Returns `true` if it was replaced. O(1) while the grammar has not outgrown its memory; see
+    /// [`compacted`](Grammar::compacted). If one of the states is too large to be transferred, nothing
     /// changes.
     ///
     /// ```
@@ -92,14 +92,14 @@ impl Grammar {
         true
     }
 
-    /// The grammar that takes the place of this one, if the states of the texts that it read have outgrown
-    /// their quarter of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes); `None` while they
-    /// have not. O(1).
+    /// Returns the grammar that replaces this one if the states of the texts read so far have outgrown their
+    /// quarter of [`Limits::grammar_bytes`](crate::limits::Limits::grammar_bytes), and `None` otherwise.
+    /// O(1).
     ///
-    /// Masks are dropped and found again within their own share, but a [`State`] stays valid for ever. Who
-    /// reads long texts, or many, asks here now and then, and goes on with what [`adopt`](Grammar::adopt)
-    /// says; when nobody uses the old grammar any more, its memory is free. All who ask a grammar, or one
-    /// that came before it, get the same one.
+    /// Masks are dropped and recomputed within their own share, but a [`State`] stays valid for ever. A
+    /// caller that reads long texts, or many, calls this now and then and continues with the states that
+    /// [`adopt`](Grammar::adopt) returns; once the old grammar is no longer used, its memory is freed. All
+    /// callers that hold this grammar, or one that it replaced, get the same replacement.
     pub fn compacted(&self) -> Option<Grammar> {
         if !self.has_outgrown() {
             return None;
@@ -115,10 +115,10 @@ impl Grammar {
         }))
     }
 
-    /// What a state of another grammar is called here: the same texts may follow, and the same masks are
-    /// found. `None` if the other was not compiled together with this one, or if the state is too large to be
-    /// copied within [`Limits::mask_work`](crate::limits::Limits::mask_work). O(what is open in the state,
-    /// and what that must remember).
+    /// Returns the state of this grammar that is equivalent to `state` of `other`: it allows the same texts
+    /// and has the same masks. Returns `None` if the two grammars do not stem from the same compile, or if
+    /// the state is too large to be copied within [`Limits::mask_work`](crate::limits::Limits::mask_work).
+    /// O(the open frames of the state, and the keys that they remember).
     pub fn adopt(&self, other: &Grammar, state: State) -> Option<State> {
         if !Arc::ptr_eq(&self.inner.lineage, &other.inner.lineage) {
             return None;

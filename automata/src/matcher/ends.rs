@@ -1,17 +1,17 @@
-//! The tokens that end a sequence, as one request chooses them.
+//! The tokens that end a sequence, as chosen by one request.
 //!
 //! A vocabulary names the tokens that end a sequence of its model. Engines let a request choose others: a
-//! stop token, or all but one of several. Such a token is *allowed where the text may end, and nowhere else*;
-//! who takes it ends the sequence.
+//! stop token, or all but one of several. Such a token is *allowed where the text may end, and nowhere else*,
+//! and it ends the sequence.
 //!
 //! ```text
 //!   text so far      mask of the grammar             mask with ends {stop}
-//!   incomplete       what may come next              the same without stop
-//!   complete         what may come next, eos         what may come next, stop
+//!   incomplete       allowed tokens                  the same without stop
+//!   complete         allowed tokens, eos             allowed tokens, stop
 //! ```
 //!
-//! A stop token that is also text of the language can no longer be written as text. If some completion needs
-//! it as text, no token may be left there: that is what the request asks for.
+//! A stop token that is also text of the language can no longer be written as text. Where the text can
+//! continue only with that token as text, no token is left: this is the effect that the request asks for.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::error::Exhausted;
 use crate::pushdown::FINISHED;
 use crate::vocab::{Vocabulary, VocabularyError};
 
-/// The tokens that end the sequence of one request, in place of those that the vocabulary names. Cheap to
+/// The tokens that end the sequence of one request, instead of those that the vocabulary names. Cheap to
 /// clone.
 ///
 /// ```
@@ -39,15 +39,15 @@ use crate::vocab::{Vocabulary, VocabularyError};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
-    /// In ascending order, each once.
+    /// Sorted in ascending order, without duplicates.
     tokens: Arc<[u32]>,
 }
 
 impl Ends {
-    /// These tokens of a vocabulary. Without any, a sequence has no end that a mask could allow.
+    /// Creates a set of end tokens of a vocabulary. With an empty set, no mask allows the sequence to end.
     ///
     /// # Errors
-    /// When one of them is outside the vocabulary.
+    /// Returns an error if one of the tokens is outside the vocabulary.
     pub fn new(
         tokens: impl IntoIterator<Item = u32>,
         vocabulary: &Vocabulary,
@@ -64,23 +64,23 @@ impl Ends {
         }
     }
 
-    /// Whether this token ends the sequence.
+    /// Returns `true` if this token ends the sequence.
     pub fn contains(&self, token: u32) -> bool {
         self.tokens.binary_search(&token).is_ok()
     }
 
-    /// The tokens in ascending order.
+    /// Returns the tokens in ascending order.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 }
 
 impl Grammar {
-    /// The state after a token of one request; `None` if it may not come next. Ends count only where the text
-    /// may end.
+    /// Returns the state after a token, with the end tokens of one request; `None` if the token may not come
+    /// next. End tokens are allowed only where the text may end.
     ///
     /// # Errors
-    /// When the step costs more than its limits allow.
+    /// Returns an error if the step costs more than its limits allow.
     pub fn step_for(
         &self,
         state: State,

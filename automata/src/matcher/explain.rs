@@ -1,29 +1,29 @@
-//! Why a mask is what it is, for people.
+//! Explains a state to people: what may come next, and why.
 
 use super::{Grammar, State};
 use crate::pushdown::{FINISHED, Way};
 
-/// What may come next in a state, and why.
+/// The ways in which a text may continue, and the rules that allow them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Whether the text may end here.
+    /// `true` if the text may end here.
     pub may_end: bool,
-    /// The bytes that every completion goes on with.
+    /// The bytes with which every completion begins.
     pub forced: Vec<u8>,
-    /// The ways to go on that are shown.
+    /// The ways to continue, up to the number asked for.
     pub ways: Vec<Way>,
-    /// How many readings of the text there are; each goes on in a way of its own. The work of a mask grows
-    /// with this.
+    /// The number of parses of the text so far; each continues in a way of its own. The work of a mask grows
+    /// with this number.
     pub readings: usize,
 }
 
 impl Grammar {
-    /// What may come next and where in the source it stands: at most `most` ways.
+    /// Explains what may come next, and which rules allow it, with at most `most` ways.
     ///
-    /// A way names what is expected, such as a fixed text or a word of a regular language, the bytes that it
-    /// may begin with, and the rules that are being read. Where to find them would cost more than
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) there are none. O(ways shown · depth of the
+    /// Each way names the expected item, such as a fixed text or a word of a regular language, the bytes that
+    /// it may begin with, and the rules that are being read. If finding the ways would cost more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work), there are none. O(ways shown · depth of the
     /// state).
     pub fn explain(&self, state: State, most: usize) -> Explanation {
         if state.0 == FINISHED {

@@ -1,14 +1,14 @@
-//! The masks that a grammar remembers.
+//! The mask cache of a grammar.
 //!
-//! A mask is known by its state, by the state that is like it for all tokens, and, where that is known, by
-//! the frames that it was found from: what lies below those does not matter, and the same mask serves
-//! wherever they lie.
+//! A mask is cached under its state, under the equivalent state that represents it for all tokens, and, where
+//! known, under the frames that its computation looked at. The frames below those do not matter, so the same
+//! mask serves above any of them.
 //!
 //! ```text
-//!   {"a": [{"b": "x│          looked into:  string, member of {, item of [     below: anything
+//!   {"a": [{"b": "x│          looked at:    string, member of {, item of [     below: anything
 //! ```
 //!
-//! Each thread has its own masks; what another thread found first is copied.
+//! Each thread has a cache of its own; a mask that another thread computed first is copied.
 
 use std::sync::Arc;
 
@@ -17,40 +17,40 @@ use smallvec::SmallVec;
 use crate::mask::{Mask, Stripes};
 use crate::pushdown::{FrameId, Machine, Stacks, TokenFacts};
 
-/// What a mask is known by.
+/// The key of a cached mask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     State(u32),
-    /// The frames that were looked into; see [`Stacks::upper`].
+    /// The frames that the computation looked at; see [`Stacks::upper`].
     Frames(Box<[FrameId]>),
 }
 
-/// Masks by state, within a bound of bytes.
+/// Masks by key, within a bound on their bytes.
 #[derive(Debug)]
 pub(super) struct Masks {
     known: Stripes<Key, Arc<Mask>>,
 }
 
 impl Masks {
-    /// None yet; beyond `bound` bytes all are dropped.
+    /// Creates an empty cache. When it exceeds `bound` bytes, all masks are dropped.
     pub(super) fn new(bound: usize) -> Masks {
         Masks {
             known: Stripes::new(bound),
         }
     }
 
-    /// The memory that the masks take.
+    /// Returns the bytes that the masks take.
     pub(super) fn bytes(&self) -> usize {
         self.known.bytes()
     }
 
-    /// The mask of a state that this thread was asked for before.
+    /// Returns the mask of a state that this thread has asked for before.
     pub(super) fn known(&self, state: u32) -> Option<Arc<Mask>> {
         self.known.get(&Key::State(state))
     }
 
-    /// The mask of a state that is not [`known`](Self::known), computed if no thread has found it before,
-    /// with the least height of what was looked into.
+    /// Returns the mask of a state that is not [`known`](Self::known). It is computed if no thread has done
+    /// so before; `compute` also returns the lowest height that it looked at.
     pub(super) fn get(
         &self,
         state: u32,
@@ -71,7 +71,7 @@ impl Masks {
         mask
     }
 
-    /// The mask of a state that is not known by it.
+    /// Finds the mask of a state that is not cached under the state itself.
     fn find(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
         let upper = Masks::upper(like, stacks).map(Key::Frames);
         let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(like)]).collect();
@@ -81,14 +81,15 @@ impl Masks {
             .unwrap_or_else(|| self.compute(like, stacks, compute))
     }
 
-    /// The upper frames of a state, for each depth to which it was looked below its first one.
+    /// Returns the upper frames of a state, for each depth below its top frame that some mask computation
+    /// looked at.
     fn upper(like: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
         let depths = stacks.depths(like);
         let depths = (0..u64::BITS).filter(move |&depth| depths >> depth & 1 == 1);
         depths.filter_map(move |depth| stacks.upper(like, depth))
     }
 
-    /// A copy of what another thread found.
+    /// Copies a mask that another thread computed.
     fn copy(&self, keys: &[Key]) -> Option<Arc<Mask>> {
         let (key, found) = keys
             .iter()
@@ -124,7 +125,7 @@ impl Masks {
     }
 }
 
-/// The memory of a mask that is known by one more state.
+/// About the bytes of one more key for a cached mask.
 const ENTRY: usize = 64;
 
 #[cfg(test)]
@@ -140,7 +141,7 @@ mod tests {
     use crate::matcher::State;
     use crate::vocab::{TokenKind, Vocabulary};
 
-    /// `list ::= "[" item* "]"  item ::= "a" | list`: lists of letters, nested in each other.
+    /// The grammar `list ::= "[" item* "]"  item ::= "a" | list`: nested lists of letters.
     fn nested() -> Cfg {
         let mut builder = CfgBuilder::new();
         let list = builder.declare("list");
@@ -156,7 +157,8 @@ mod tests {
         builder.finish(list)
     }
 
-    /// `list ::= "(" item ("," item)* ")" | "[" item (";" item)* "]"  item ::= "'" [a-z]* "'" | list`
+    /// The grammar `list ::= "(" item ("," item)* ")" | "[" item (";" item)* "]"  item ::= "'" [a-z]* "'" |
+    /// list`.
     fn two_lists() -> Cfg {
         let mut builder = CfgBuilder::new();
         let list = builder.declare("list");
@@ -202,7 +204,7 @@ mod tests {
         state.expect("the text begins a word")
     }
 
-    /// The mask of a state from `masks`, and how many were computed.
+    /// Returns the mask of a state from `masks`, and counts the masks that were computed.
     fn ask(grammar: &Grammar, masks: &Masks, state: State, computed: &AtomicUsize) -> Arc<Mask> {
         let inner = &grammar.inner;
         let compute = |like| {
@@ -252,7 +254,7 @@ mod tests {
             let state = behind(&grammar, &format!("{}a", "[".repeat(depth)));
             ask(&grammar, &masks, state, &computed)
         };
-        // One `]` may be the last, two may be, and then tokens see no end.
+        // At depth 1 the first `]` may end the text, at depth 2 the second; deeper, no token reaches the end.
         let (one, two, deep) = (mask(1), mask(2), mask(3));
         assert_ne!(
             one, two,

@@ -1,13 +1,13 @@
-//! Threads that find the masks of a batch: a bounded number, and never those of the host's own rayon pool.
+//! A bounded number of threads that compute the masks of a batch, separate from the host's own rayon pool.
 //!
 //! ```text
-//!   rows ─► those that take little work: on the calling thread     most batches end here, and wake nobody
+//!   rows ─► those that take little work: on the calling thread     most batches end here and wake no thread
 //!        └► the others: on the threads of the pool                 started when they are first needed
 //! ```
 //!
-//! A host that embeds the library may fork, and threads do not survive that. So a pool asks which process it
-//! is in, and starts new threads in a new one. The library knows no processes itself: the caller passes a
-//! function for it.
+//! A host that embeds the library may fork, and threads do not survive a fork. So a pool checks which process
+//! it is in, and starts new threads in a new process. The library has no access to process ids: the caller
+//! passes a function for that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -18,26 +18,27 @@ use super::batch_row::Job;
 use crate::error::Exhausted;
 use crate::work;
 
-/// A bounded number of threads for the masks of batches and trees; they start when they are first needed.
+/// A bounded number of threads for the masks of batches and trees. The threads start when they are first
+/// needed.
 pub struct Pool {
     threads: usize,
     process: fn() -> u32,
     crew: Mutex<Option<Crew>>,
 }
 
-/// Threads, and the process that they run in.
+/// A pool of threads, and the process that it runs in.
 struct Crew {
     process: u32,
     threads: Arc<rayon::ThreadPool>,
 }
 
-/// The rounds of work that the calling thread gives to each row before it leaves the row to others: some
-/// microseconds, which is about what it takes to wake a thread.
+/// The rounds of work that the calling thread spends on each row before it leaves the row to other threads:
+/// some microseconds, which is about the time it takes to wake a thread.
 const ROUNDS: usize = 512;
 
 impl Pool {
-    /// At most this many threads; with none or one, the calling thread does everything. `process` returns a
-    /// number that differs between a process and its forks, such as [`std::process::id`].
+    /// Creates a pool of at most `threads` threads; with zero or one, the calling thread does everything.
+    /// `process` returns a number that differs between a process and its forks, such as [`std::process::id`].
     pub fn new(threads: usize, process: fn() -> u32) -> Pool {
         Pool {
             threads,
@@ -46,13 +47,13 @@ impl Pool {
         }
     }
 
-    /// The most threads.
+    /// Returns the maximum number of threads.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Does all jobs; the numbers of those whose mask would cost more than its limits allow, in ascending
-    /// order.
+    /// Runs all jobs, and returns the numbers of those whose mask would cost more than its limits allow, in
+    /// ascending order.
     pub(super) fn finish(&self, jobs: Vec<Job<'_>>) -> Vec<(usize, Exhausted)> {
         let mut refused = Vec::new();
         let mut late = Vec::new();
@@ -75,8 +76,8 @@ impl Pool {
         refused
     }
 
-    /// The threads of this process; `None` where there are to be none, where the system gives none, and while
-    /// another thread starts them.
+    /// Returns the threads of this process; `None` if there are to be none, if the system cannot start any,
+    /// or while another thread starts them.
     fn crew(&self) -> Option<Arc<rayon::ThreadPool>> {
         if self.threads < 2 {
             return None;
@@ -85,7 +86,7 @@ impl Pool {
         let mut crew = self.crew.try_lock().ok()?;
         match crew.take() {
             Some(known) if known.process == process => *crew = Some(known),
-            // Its threads are gone, and to end it would be to wait for them.
+            // The threads of the forked-from process are gone, and dropping the pool would wait for them.
             Some(gone) => std::mem::forget(gone),
             None => {}
         }

@@ -1,4 +1,4 @@
-//! Masks for one request: a state, the budget that is left of it, and the tokens that end it.
+//! Mask requests: a state, its remaining budget, and the tokens that end the sequence.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use crate::error::Exhausted;
 use crate::mask::Mask;
 use crate::pushdown::FINISHED;
 
-/// What a mask is asked for. A [`State`] alone is a request without a budget, for the ends of the vocabulary.
+/// A request for a mask. A [`State`] alone is a request without a budget, for the end tokens of the
+/// vocabulary.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -26,9 +27,9 @@ use crate::pushdown::FINISHED;
 pub struct MaskRequest<'e> {
     /// The state of the sequence.
     pub state: State,
-    /// The most tokens that the sequence may still take, its end token included; `None` for no limit.
+    /// The maximum number of further tokens of the sequence, its end token included; `None` for no limit.
     pub budget: Option<usize>,
-    /// The tokens that end the sequence; `None` for those of the vocabulary.
+    /// The tokens that end the sequence; `None` for the vocabulary's own.
     pub ends: Option<&'e Ends>,
 }
 
@@ -43,15 +44,15 @@ impl From<State> for MaskRequest<'_> {
 }
 
 impl<'e> MaskRequest<'e> {
-    /// The same request within a budget: the whole sequence, its end token included, takes at most so many
-    /// tokens more.
+    /// Sets the budget: the rest of the sequence, its end token included, takes at most this many tokens.
     ///
-    /// Wherever the budget is at least [`Grammar::min_completion`], and that could be counted, some token is
-    /// allowed, and each that is allowed leads to where the budget less one is at least that: drawing from
-    /// these masks always ends in time. Where the budget is ample, the mask is that without one, at the cost
-    /// of a comparison. Near the end a text stays inside its current value or takes the shortest way out:
-    /// where many tokens leave the value, or to judge them costs more than
-    /// [`Limits::mask_work`](crate::limits::Limits::mask_work), only those along one completion are allowed.
+    /// If the budget is at least [`Grammar::min_completion`], and that number could be computed, some token
+    /// is allowed, and each allowed token leads to a state for which this holds again with a budget that is
+    /// smaller by one: sampling from these masks always ends in time. Where the budget is ample, the mask
+    /// equals the one without a budget, at the cost of a comparison. Near the end, a text stays inside its
+    /// current value or takes the shortest way out: if many tokens leave the value, or if judging them costs
+    /// more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only the tokens along one
+    /// completion are allowed.
     pub fn within(self, budget: impl Into<Option<usize>>) -> Self {
         MaskRequest {
             budget: budget.into(),
@@ -59,7 +60,7 @@ impl<'e> MaskRequest<'e> {
         }
     }
 
-    /// The same request with tokens of its own that end the sequence.
+    /// Sets the tokens that end the sequence; `None` for the vocabulary's own.
     pub fn ending(self, ends: impl Into<Option<&'e Ends>>) -> Self {
         MaskRequest {
             ends: ends.into(),
@@ -69,7 +70,7 @@ impl<'e> MaskRequest<'e> {
 }
 
 impl Grammar {
-    /// The mask of a request, or the limit that it would break.
+    /// Returns the mask of a request, or the limit that was reached.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -87,17 +88,17 @@ impl Grammar {
     /// ```
     ///
     /// # Errors
-    /// When the mask, or what the budget takes away from it, costs more than the limits allow. Nothing is
-    /// known of what may come next then.
+    /// Returns an error if the mask, or the effect of the budget on it, costs more than the limits allow. The
+    /// tokens that may come next are then unknown.
     pub fn try_mask<'e>(&self, request: impl Into<MaskRequest<'e>>) -> Result<Arc<Mask>, Exhausted> {
         Ok(self.steered_mask(request)?.0)
     }
 
-    /// The mask of a request, and whether its budget took any token away: whether the text is steered towards
-    /// its end.
+    /// Returns the mask of a request, and `true` if its budget removed any token, which steers the text
+    /// towards its end.
     ///
     /// # Errors
-    /// Those of [`try_mask`](Self::try_mask).
+    /// Returns an error in the same cases as [`try_mask`](Self::try_mask).
     pub fn steered_mask<'e>(
         &self,
         request: impl Into<MaskRequest<'e>>,
@@ -113,11 +114,11 @@ impl Grammar {
         Ok((mask, is_steered))
     }
 
-    /// Writes the mask of a request into a buffer, a bit a token: words beyond the mask are cleared, missing
-    /// ones are left out.
+    /// Writes the mask of a request into a buffer, one bit per token. Words beyond the mask are cleared; a
+    /// mask longer than the buffer is cut off.
     ///
     /// # Errors
-    /// Those of [`try_mask`](Self::try_mask). The buffer is cleared then.
+    /// Returns an error in the same cases as [`try_mask`](Self::try_mask). The buffer is then cleared.
     pub fn fill<'e>(&self, request: impl Into<MaskRequest<'e>>, words: &mut [u32]) -> Result<(), Exhausted> {
         self.try_fill(&request.into(), words)
             .inspect_err(|_| words.fill(0))
@@ -134,7 +135,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// The tokens of which a mask says something else than the ends of a request, each with what they say.
+    /// Returns the tokens whose bits in `mask` the end tokens of a request change, each with its new value.
     fn changes(&self, request: &MaskRequest<'_>, mask: &Mask) -> Result<Vec<(u32, bool)>, Exhausted> {
         let MaskRequest { state, budget, ends } = *request;
         let Some(ends) = ends.filter(|_| state.0 != FINISHED) else {
@@ -151,7 +152,7 @@ impl Grammar {
         Ok(changes)
     }
 
-    /// Whether a token of the vocabulary's ends may come because the grammar names it.
+    /// Returns `true` if an end token of the vocabulary may come next because the grammar names it.
     fn may_come_by_name(&self, state: State, token: u32, budget: Option<usize>) -> Result<bool, Exhausted> {
         let next = self.ask(|| self.step_named(state, token))?;
         Ok(match (next, budget) {

@@ -1,49 +1,49 @@
-//! One sequence as inference engines drive it: accept, validate, roll back, fill.
+//! A sequence as inference engines drive it: accept, validate, roll back, fill.
 //!
-//! A session is a list of states, so that a rollback is a truncation. It goes on in the grammar that takes
-//! the place of one that has outgrown its memory, and then keeps only its last states: what was before them
-//! is found again from the tokens if somebody goes back that far. So a session takes at most eight bytes for
-//! each token, however long its text is.
+//! A session is a list of states, so that a rollback is a truncation. When its grammar has outgrown its
+//! memory, the session continues in the replacement and keeps only its last states; a rollback beyond those
+//! recomputes the state from the tokens. So a session takes at most eight bytes per token, however long its
+//! text is.
 //!
 //! ```text
 //!   tokens   t1 t2 t3 t4 t5 t6
-//!   states            s3 s4 s5 s6        rollback(2) ─► s4        rollback(5) ─► from the start again over t1
+//!   states            s3 s4 s5 s6        rollback(2) ─► s4        rollback(5) ─► recomputed from t1
 //! ```
 
 use super::{BatchRow, Ends, Grammar, MaskRequest, State};
 use crate::error::Exhausted;
 
-/// Why a session did not do what it was asked for. It is then as it was before.
+/// The error of a session operation. The session is left unchanged.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SessionError {
-    /// A token may not come where it stands.
+    /// A token that may not come next.
     #[error("token {token}, number {index} of those given, may not come there")]
     NotAllowed {
-        /// Where it stands among the tokens that were given.
+        /// The index of the token among those given.
         index: usize,
         /// The token.
         token: u32,
     },
-    /// A token was given after one that ended the sequence.
+    /// A token after one that ended the sequence.
     #[error("the sequence has ended before token number {index} of those given")]
     Ended {
-        /// Where the token stands among those that were given.
+        /// The index of the token among those given.
         index: usize,
     },
-    /// More tokens were to be taken back than there are.
+    /// A rollback of more tokens than there are.
     #[error("{asked} tokens cannot be taken back; the sequence has {taken}")]
     TooFar {
-        /// The tokens to be taken back.
+        /// The number of tokens to roll back.
         asked: usize,
-        /// The tokens that were accepted.
+        /// The number of accepted tokens.
         taken: usize,
     },
-    /// The grammar did not answer within its limits.
+    /// A query to the grammar that reached a limit.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
 
-/// The tokens of one sequence so far, and where its grammar stands after them.
+/// The tokens of one sequence so far, and the state of its grammar after them.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -65,30 +65,32 @@ pub struct Session {
     grammar: Grammar,
     ends: Option<Ends>,
     tokens: Vec<u32>,
-    /// The state before every token, in the grammar as it is now.
+    /// The state before the first token, in the current grammar.
     origin: State,
-    /// The states after the last tokens, the newest at the end; never empty. As long as all are there, the
+    /// The states after the last tokens, the newest at the end; never empty. While all states are kept, the
     /// first is the origin.
     states: Vec<State>,
-    /// The tokens accepted since the grammar was last asked whether it has outgrown its memory.
+    /// The number of tokens accepted since the last check of whether the grammar has outgrown its memory.
     unasked: usize,
 }
 
-/// The states that a session takes along into a new grammar: rollbacks of so many tokens cost nothing.
+/// The number of states that a session takes along into a new grammar, so that rollbacks of that many tokens
+/// are cheap.
 const TAKEN_ALONG: usize = 64;
 
-/// A grammar is asked whether it has outgrown its memory after so many tokens: to ask costs as much as
-/// several steps.
+/// The number of tokens after which a session checks whether its grammar has outgrown its memory. A check
+/// costs as much as several steps.
 const ASKED_AFTER: usize = 32;
 
 impl Session {
-    /// A sequence at its beginning. `ends` are the tokens that end it; `None` for those of the vocabulary.
+    /// Starts a sequence at the beginning of the grammar. `ends` are the tokens that end it; `None` for those
+    /// of the vocabulary.
     pub fn new(grammar: Grammar, ends: Option<Ends>) -> Session {
         let start = grammar.start();
         Session::at(grammar, start, ends)
     }
 
-    /// A sequence that begins in a state of the grammar.
+    /// Starts a sequence in a state of the grammar.
     pub fn at(grammar: Grammar, state: State, ends: Option<Ends>) -> Session {
         Session {
             grammar,
@@ -100,41 +102,41 @@ impl Session {
         }
     }
 
-    /// The grammar, or what has taken its place by now.
+    /// Returns the current grammar: the one that was given, or its latest replacement.
     pub fn grammar(&self) -> &Grammar {
         &self.grammar
     }
 
-    /// Where the sequence stands, in [`grammar`](Self::grammar).
+    /// Returns the current state, which belongs to [`grammar`](Self::grammar).
     pub fn state(&self) -> State {
         *self.states.last().unwrap_or(&self.origin)
     }
 
-    /// The accepted tokens.
+    /// Returns the accepted tokens.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// The tokens that end the sequence; `None` for those of the vocabulary.
+    /// Returns the tokens that end the sequence; `None` for the vocabulary's own.
     pub fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }
 
-    /// Whether a token that ends the sequence was accepted.
+    /// Returns `true` if a token that ends the sequence was accepted.
     pub fn is_terminated(&self) -> bool {
         self.grammar.is_finished(self.state())
     }
 
-    /// Whether the text so far is complete, so that the sequence may end.
+    /// Returns `true` if the text so far is complete, so that the sequence may end.
     pub fn is_accepting(&self) -> bool {
         self.grammar.is_accepting(self.state())
     }
 
-    /// Takes these tokens, all or none.
+    /// Accepts these tokens, all or none.
     ///
     /// # Errors
-    /// When one of them may not come, when the sequence ends before the last one, or when a step costs more
-    /// than its limits allow. Nothing is taken then.
+    /// Returns an error if one of them may not come next, if the sequence ends before the last one, or if a
+    /// step costs more than its limits allow. No token is accepted then.
     pub fn accept(&mut self, tokens: &[u32]) -> Result<(), SessionError> {
         let before = self.states.len();
         for (index, &token) in tokens.iter().enumerate() {
@@ -163,15 +165,16 @@ impl Session {
         next.ok_or(SessionError::NotAllowed { index, token })
     }
 
-    /// How many of these tokens could be accepted one after the other; nothing is taken.
+    /// Returns how many of these tokens could be accepted in order, without accepting them.
     pub fn validate(&self, tokens: &[u32]) -> usize {
         self.grammar.walk(self.state(), tokens, self.ends.as_ref()).len()
     }
 
-    /// Takes back the last tokens, an end among them too.
+    /// Rolls back the last `count` tokens, an end token among them too.
     ///
     /// # Errors
-    /// When there are fewer tokens, or when to find the state again costs more than the limits allow.
+    /// Returns an error if there are fewer tokens, or if recomputing the state costs more than the limits
+    /// allow.
     pub fn rollback(&mut self, count: usize) -> Result<(), SessionError> {
         let taken = self.tokens.len();
         let Some(left) = taken.checked_sub(count) else {
@@ -185,7 +188,7 @@ impl Session {
         Ok(())
     }
 
-    /// The state after the first tokens, from the beginning.
+    /// Recomputes the state after the first `tokens` tokens, from the beginning.
     fn found_again(&self, tokens: usize) -> Result<State, SessionError> {
         let mut state = self.origin;
         for (index, &token) in self.tokens[..tokens].iter().enumerate() {
@@ -195,24 +198,24 @@ impl Session {
         Ok(state)
     }
 
-    /// Takes back all tokens.
+    /// Rolls back all tokens.
     pub fn reset(&mut self) {
         self.tokens.clear();
         self.states.clear();
         self.states.push(self.origin);
     }
 
-    /// Writes the mask of what may come next into a buffer: words beyond the mask are cleared, missing ones
-    /// are left out.
+    /// Writes the mask of the next token into a buffer. Words beyond the mask are cleared; a mask longer than
+    /// the buffer is cut off.
     ///
     /// # Errors
-    /// When the mask costs more than its limits allow. The buffer is cleared then.
+    /// Returns an error if the mask costs more than its limits allow. The buffer is then cleared.
     pub fn fill(&self, budget: Option<usize>, words: &mut [u32]) -> Result<(), Exhausted> {
         let request = MaskRequest::from(self.state()).within(budget);
         self.grammar.fill(request.ending(self.ends.as_ref()), words)
     }
 
-    /// The sequence as a row of a batch.
+    /// Returns the sequence as a row of a batch.
     pub fn row(&self, budget: Option<usize>) -> BatchRow {
         BatchRow {
             grammar: self.grammar.clone(),
@@ -222,7 +225,7 @@ impl Session {
         }
     }
 
-    /// Goes on in the grammar that takes the place of an outgrown one, with the last states alone.
+    /// Switches to the replacement of a grammar that has outgrown its memory, and keeps only the last states.
     fn renew(&mut self) {
         let first = self.states.len().saturating_sub(TAKEN_ALONG);
         let mut kept = vec![self.origin];

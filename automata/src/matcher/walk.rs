@@ -1,44 +1,44 @@
-//! Many steps at once: along a draft, and through a tree of drafts.
+//! Several steps at once: along a draft, and through a tree of drafts.
 //!
-//! Engines that speculate hand over a tree of tokens in two arrays: the first child of each node, and its
-//! next sibling. Node 0 is the last token of the text itself, so that the state of the sequence is the state
-//! *after* node 0.
+//! Engines that decode speculatively pass a tree of tokens in two arrays: the first child and the next
+//! sibling of each node. Node 0 is the last token of the text itself, so the state of the sequence is the
+//! state *after* node 0.
 //!
 //! ```text
 //!            0            child    1  2 -1  4 -1
 //!          ┌─┴─┐          sibling -1  3 -1 -1 -1
 //!          1   3
-//!          2   4          row 0: what may come after the text;  row 4: after the text, token 3 and token 4
+//!          2   4          row 0: the mask after the text;  row 4: after the text, token 3 and token 4
 //! ```
 
 use super::{BatchRow, Ends, Grammar, Pool, State};
 use crate::error::Exhausted;
 
-/// Why two arrays are no tree of a draft.
+/// The error of arrays that do not describe a draft tree.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeError {
-    /// The arrays do not have an entry for each node.
+    /// The arrays do not have one entry per node.
     #[error("a tree of {tokens} tokens has {children} children and {siblings} siblings")]
     Lengths {
-        /// The tokens.
+        /// The number of tokens.
         tokens: usize,
-        /// The entries of the array of children.
+        /// The number of entries in the array of children.
         children: usize,
-        /// The entries of the array of siblings.
+        /// The number of entries in the array of siblings.
         siblings: usize,
     },
-    /// An entry names a node that is not there.
+    /// An entry names a node that does not exist.
     #[error("node {node} names node {named}, and the tree has {len}")]
     NoSuchNode {
-        /// The node whose entry it is.
+        /// The node that the entry belongs to.
         node: usize,
-        /// What it names.
+        /// The node that the entry names.
         named: i64,
-        /// The nodes of the tree.
+        /// The number of nodes in the tree.
         len: usize,
     },
-    /// A node is reached in two ways, or from itself.
+    /// A node is reached on two paths, or from itself.
     #[error("node {node} is reached twice")]
     ReachedTwice {
         /// The node.
@@ -50,17 +50,18 @@ pub enum TreeError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftTree<'t> {
     tokens: &'t [i64],
-    /// The nodes that are reached, each after its parent, with the parent's place in this list; the first is
+    /// The reachable nodes, each after its parent, with the index of the parent in this list. The first is
     /// node 0.
     order: Vec<(usize, usize)>,
 }
 
 impl<'t> DraftTree<'t> {
-    /// The tree of these tokens, with the first child and the next sibling of each node; a negative number
-    /// stands for none. The token of node 0 is not looked at.
+    /// Creates a tree of tokens from the first child and the next sibling of each node, where a negative
+    /// number means none. The token of node 0 is ignored.
     ///
     /// # Errors
-    /// When the arrays differ in length, name nodes that are not there, or lead to a node twice.
+    /// Returns an error if the arrays differ in length, name nodes that do not exist, or lead to a node
+    /// twice.
     pub fn new(tokens: &'t [i64], child: &[i64], sibling: &[i64]) -> Result<DraftTree<'t>, TreeError> {
         let len = tokens.len();
         if child.len() != len || sibling.len() != len {
@@ -85,18 +86,18 @@ impl<'t> DraftTree<'t> {
         Ok(DraftTree { tokens, order })
     }
 
-    /// The number of nodes, node 0 included.
+    /// Returns the number of nodes, node 0 included.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no node at all.
+    /// Returns `true` if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 }
 
-/// The node that an entry names.
+/// Returns the node that an entry names, or `None` if the entry is negative.
 fn named(entry: i64, node: usize, len: usize) -> Result<Option<usize>, TreeError> {
     match usize::try_from(entry) {
         Err(_) => Ok(None),
@@ -110,8 +111,8 @@ fn named(entry: i64, node: usize, len: usize) -> Result<Option<usize>, TreeError
 }
 
 impl Grammar {
-    /// The states along a draft: the one after each of its tokens, as far as they may come. Shorter than the
-    /// draft where a token may not come, or where to know would cost more than
+    /// Returns the states along a draft, one after each token. The result is shorter than the draft if a
+    /// token may not come next, or if a step would cost more than
     /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows.
     ///
     /// ```
@@ -135,8 +136,8 @@ impl Grammar {
         states.collect()
     }
 
-    /// The state after each node of a tree, with the tokens that lead to it; `None` where one of them may not
-    /// come.
+    /// Returns the state after each node of a tree and the number of tokens that lead to it; `None` if one of
+    /// these tokens may not come.
     fn states_of(
         &self,
         state: State,
@@ -159,16 +160,16 @@ impl Grammar {
 }
 
 impl Pool {
-    /// Writes the mask after each node of a draft tree into the row of the node, `stride` words for each, and
-    /// returns the states after the nodes. `row` says where the sequence stands: after node 0. A node at
-    /// depth *d* has *d* tokens less to spend than `row.budget` says.
+    /// Writes the mask after each node of a draft tree into the row of the node, with `stride` words per row,
+    /// and returns the states after the nodes. `row` holds the state of the sequence, after node 0. The
+    /// budget of a node at depth *d* is `row.budget` less *d* tokens.
     ///
-    /// Rows of nodes that cannot be reached, because a token on the way may not come, are left as they are,
-    /// and so are those of nodes that end the sequence. Nodes whose mask would cost more than the limits
-    /// allow are named in the second part of the result, and their words are cleared.
+    /// The rows of nodes that cannot be reached, because a token on the path may not come, are left
+    /// unchanged, and so are the rows of nodes that end the sequence. The second part of the result lists the
+    /// nodes whose mask would cost more than the limits allow; their words are cleared.
     ///
     /// # Panics
-    /// When the buffer is shorter than `tree.len() * stride`.
+    /// Panics if the buffer is shorter than `tree.len() * stride`.
     pub fn fill_tree(
         &self,
         row: &BatchRow,

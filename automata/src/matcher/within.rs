@@ -1,4 +1,4 @@
-//! Masks within a budget of tokens.
+//! Masks within a token budget.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::pushdown::FINISHED;
 use crate::work;
 
 impl Grammar {
-    /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may
-    /// end, 0 where it has ended. `None` where no way was found, because the vocabulary cannot write what is
-    /// missing; [`usize::MAX`] where it can write all bytes, so that the shortest completion is longer than
-    /// can be counted.
+    /// Returns the smallest number of tokens that completes the sequence, the end token included: 1 where the
+    /// text may end, 0 where it has ended. Returns `None` if no completion was found because the vocabulary
+    /// cannot write the missing text, and [`usize::MAX`] if the vocabulary can write all bytes, in which case
+    /// the shortest completion is too long to be counted.
     ///
-    /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in
-    /// tokens may be missed, so that the number can be too great, and is then what
-    /// [`MaskRequest::within`](super::MaskRequest::within) needs too.
+    /// The number is exact for small vocabularies. With a large one, a completion that is longer in bytes but
+    /// shorter in tokens may be missed. The number can then be too large, and
+    /// [`MaskRequest::within`](super::MaskRequest::within) needs the same number.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -37,10 +37,10 @@ impl Grammar {
         self.try_min_completion(state).unwrap_or(None)
     }
 
-    /// [`min_completion`](Self::min_completion), or the limit that it would break.
+    /// Returns [`min_completion`](Self::min_completion), or the limit that was reached.
     ///
     /// # Errors
-    /// When to find it costs more than the limits allow.
+    /// Returns an error if computing it costs more than the limits allow.
     pub fn try_min_completion(&self, state: State) -> Result<Option<usize>, Exhausted> {
         if self.is_finished(state) {
             return Ok(Some(0));
@@ -49,12 +49,12 @@ impl Grammar {
         let text = self.ask(|| budget.tokens(self.place(), state.0))?;
         Ok(match text {
             Some(text) => Some(usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1)),
-            // Whatever compiles can be completed, so it is the count that ended.
+            // Every compiled grammar can be completed, so the count itself must have overflowed.
             None => budget.writes_all().then_some(usize::MAX),
         })
     }
 
-    /// The mask of a state within a budget, and whether the budget took any token away.
+    /// Returns the mask of a state within a budget, and `true` if the budget removed any token.
     pub(super) fn within_budget(
         &self,
         state: State,
@@ -74,8 +74,8 @@ impl Grammar {
         })
     }
 
-    /// The mask without the tokens after which more than `limit` tokens are needed; `None` where it stays as
-    /// it is.
+    /// Returns the mask without the tokens after which more than `limit` tokens are needed; `None` if it is
+    /// unchanged.
     fn narrowed(&self, state: State, mask: &Mask, limit: u64) -> Result<Option<Mask>, Exhausted> {
         let (budget, place) = (self.budget()?, self.place());
         let narrowed = self.ask(|| budget.narrowed(place, state.0, mask, limit));
@@ -87,9 +87,9 @@ impl Grammar {
         }
     }
 
-    /// Whether the sequence can be completed with at most `budget` more tokens, its end token included:
-    /// whether a [mask within it](super::MaskRequest::within) allows any. Cheaper than the number, where the
-    /// answer is plain.
+    /// Returns `true` if at most `budget` more tokens can complete the sequence, its end token included, so
+    /// that a [mask within the budget](super::MaskRequest::within) allows some token. Cheaper than computing
+    /// the number in clear cases.
     pub fn completes_within(&self, state: State, budget: usize) -> bool {
         match budget.checked_sub(1) {
             _ if self.is_finished(state) => true,

@@ -1,15 +1,15 @@
-//! Whether a character beyond ASCII is never needed where characters are counted: wherever one may be
-//! written, ASCII characters lead to the same place. Then the fewest bytes that complete a text are also the
+//! Checks whether counting characters ever needs a character beyond ASCII. If wherever such a character may
+//! be written, ASCII characters lead to the same place, the fewest bytes that complete a text are also the
 //! fewest characters.
 
 use super::Machine;
 use super::plan::nfa::Label;
 use crate::language::Terminal;
 
-/// The states of the largest language that is looked through; of larger ones nothing is known.
+/// The maximum number of states of a language that is examined.
 const STATES: usize = 1 << 14;
 
-/// How the second byte of a character is bounded, by its first byte (Unicode 3.9, table 3-7).
+/// Returns the bounds of the second byte of a character, given its first byte (Unicode 3.9, table 3-7).
 pub fn second_bytes(first: u8) -> (u8, u8) {
     match first {
         0xE0 => (0xA0, 0xBF),
@@ -20,7 +20,7 @@ pub fn second_bytes(first: u8) -> (u8, u8) {
     }
 }
 
-/// The bytes of a character after its first.
+/// Returns the number of bytes of a character after its first.
 pub fn more_bytes(first: u8) -> usize {
     match first {
         0xC2..=0xDF => 1,
@@ -31,8 +31,8 @@ pub fn more_bytes(first: u8) -> usize {
 }
 
 impl Machine {
-    /// Whether for each character beyond ASCII that may come somewhere, so many ASCII characters lead to the
-    /// same place. `false` also where that is not known. O(size of the grammar).
+    /// Returns `true` if for each character beyond ASCII that may occur anywhere, at least `least` ASCII
+    /// characters lead to the same place. Returns `false` also if that is not known. O(size of the grammar).
     pub fn takes_ascii_for_all(&self, least: usize) -> bool {
         let frames = &self.stacks.frames;
         let is_ascii = |label| !matches!(label, Label::Bytes(_, 0x80..));
@@ -45,14 +45,15 @@ impl Machine {
             })
     }
 
-    /// The most keys that a list of the grammar excludes by name.
+    /// Returns the maximum number of keys that a list of the grammar excludes by name.
     pub fn excluded_keys(&self) -> usize {
         let series = self.stacks.frames.nfa.series.iter();
         series.map(|plan| plan.taken.len()).max().unwrap_or(0)
     }
 }
 
-/// Whether so many ASCII characters lead from a state to where each other character leads.
+/// Returns `true` if, for each other character, at least `least` ASCII characters lead from a state to the
+/// same target.
 fn state_takes_ascii(terminal: &Terminal, state: u32, least: usize) -> bool {
     let mut to: Vec<(u32, bool)> = (0..0x80)
         .filter_map(|byte| terminal.next_unit(state, byte))
@@ -86,7 +87,7 @@ fn state_takes_ascii(terminal: &Terminal, state: u32, least: usize) -> bool {
     true
 }
 
-/// Where a character leads of which so many bytes are missing, the next of them within these bounds.
+/// Returns the targets of a partial character that misses this many bytes, the next one within these bounds.
 fn ends_of(terminal: &Terminal, state: u32, (low, high): (u8, u8), missing: usize) -> Vec<(u32, bool)> {
     let mut open = vec![(state, false)];
     for place in 0..missing {

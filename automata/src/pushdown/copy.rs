@@ -1,9 +1,9 @@
-//! A configuration in a machine of its own.
+//! Copies configurations to separate machines.
 //!
-//! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they
-//! write themselves, or a search for the shortest completion. Such steps are taken in a copy of the
-//! configuration, in a machine that has found nothing else and is dropped when the question is answered. The
-//! same way a sequence moves on to another machine of its grammar.
+//! Steps on real text are cached, which is wrong for text that is only tried: tokens that depend on a key
+//! which they write themselves, or a search for the shortest completion. Such steps are taken on a copy of
+//! the configuration, in a machine with empty tables that is dropped after the query. A sequence moves to
+//! another machine of its grammar in the same way.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,8 +16,8 @@ use crate::pushdown::object::progress::Progress;
 use crate::work::spend;
 
 impl Stacks {
-    /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers.
-    /// O(depth of the callers · size of what they remember).
+    /// Returns an empty machine of the same grammar and, in it, the configuration of one frame with its
+    /// callers. O(depth of the callers · size of the data that they remember).
     pub(crate) fn apart(&self, frame: FrameId, callers: ConfigId) -> (Stacks, ConfigId) {
         let (fresh, copies) = self.copy_below(callers);
         let frame = fresh.frames.copy_frame(&self.frames, frame);
@@ -25,25 +25,26 @@ impl Stacks {
         (fresh, config)
     }
 
-    /// The same for a whole configuration.
+    /// Returns an empty machine of the same grammar with a copy of a whole configuration.
     pub(crate) fn apart_whole(&self, config: ConfigId) -> (Stacks, ConfigId) {
         let (fresh, copies) = self.copy_below(config);
         (fresh, copies[&config])
     }
 
-    /// A configuration of another machine of the same grammar, in this one.
+    /// Copies a configuration of another machine of the same grammar to this one.
     pub(crate) fn adopt(&self, other: &Stacks, config: ConfigId) -> ConfigId {
         self.take_below(other, config)[&config]
     }
 
-    /// A fresh machine with a copy of a configuration and of all that it may return to.
+    /// Returns an empty machine with a copy of a configuration and of all that it may return to.
     fn copy_below(&self, callers: ConfigId) -> (Stacks, FxHashMap<ConfigId, ConfigId>) {
         let fresh = Stacks::new(self.frames.fresh(), self.most_bytes);
         let copies = fresh.take_below(self, callers);
         (fresh, copies)
     }
 
-    /// What a configuration of another machine and all that it may return to are here.
+    /// Copies a configuration of another machine and all that it may return to; returns a map from the
+    /// originals to the copies.
     fn take_below(&self, other: &Stacks, callers: ConfigId) -> FxHashMap<ConfigId, ConfigId> {
         let mut copies = FxHashMap::from_iter([(END, END), (FINISHED, FINISHED)]);
         for config in other.below(callers) {
@@ -56,8 +57,8 @@ impl Stacks {
         copies
     }
 
-    /// A configuration and all that it may return to, each after those that it names itself: a configuration
-    /// is numbered after its callers.
+    /// Returns a configuration and all that it may return to, each after its own callers: a configuration has
+    /// a larger number than its callers.
     fn below(&self, config: ConfigId) -> Vec<ConfigId> {
         let mut found = FxHashSet::default();
         let mut open = vec![config];

@@ -1,7 +1,7 @@
-//! What a configuration reads next, in words that a person can use.
+//! Describes in words what a configuration reads next.
 //!
-//! A reader is a frame with its callers. The frame says what is read; the rules of the callers say where in
-//! the source that is, from the inside out.
+//! A reader is a frame with its callers. The frame determines the text that is read; the rules of the callers
+//! determine its place in the source, from the inside out.
 
 use rustc_hash::FxHashSet;
 
@@ -11,61 +11,61 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::object::next_key::{self, Choosing};
 use crate::pushdown::plan::nfa::Label;
 
-/// One way in which the text can go on.
+/// One way in which the text can continue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Way {
-    /// What is read.
+    /// The item that is read next.
     pub expected: Expected,
     /// The bytes that may come first, as ranges in order, both ends included.
     pub bytes: Vec<(u8, u8)>,
     /// The rules that are being read, from the inside out: rules of an EBNF grammar, or JSON pointers into a
-    /// schema. A rule that goes on in itself is named once, and one in which nothing is left to be read is
-    /// not named.
+    /// schema. A rule that continues within itself is named once; a rule with nothing left to read is
+    /// omitted.
     pub rules: Vec<String>,
 }
 
-/// What is read next in one [`Way`].
+/// The item that is read next in one [`Way`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expected {
-    /// This text, as far as it is fixed.
+    /// A text, as far as it is fixed.
     Text(Vec<u8>),
     /// A choice of bytes.
     Bytes,
-    /// A text of a regular language, such as a string or a number: the shortest bytes that complete it, and
-    /// whether it has begun.
+    /// A text of a regular language, such as a string or a number.
     Word {
-        /// The shortest completion, or its first bytes where it is long; of several the first in order.
+        /// The shortest completion, or its first bytes if it is long; the lexicographically first if there
+        /// are several.
         shortest: Vec<u8>,
-        /// Whether some of it is written.
+        /// `true` if the text has begun.
         begun: bool,
     },
-    /// The key of a further item, which must differ from those written before.
+    /// The key of a further item, which must differ from the keys written before.
     Key {
-        /// As in a word.
+        /// The shortest completion, as for a word.
         shortest: Vec<u8>,
-        /// Whether some of it is written.
+        /// `true` if the key has begun.
         begun: bool,
     },
     /// A special token.
     Special(String),
 }
 
-/// Fixed and shortest texts are shown up to this length in bytes.
+/// The maximum length in bytes of fixed and shortest texts that are shown.
 const SHOWN_BYTES: usize = 64;
 
-/// The most members of a series that are shown of those that begin alike.
+/// The maximum number of members with a common prefix that are shown.
 const SHOWN_MEMBERS: usize = 16;
 
-/// Rules are named up to this depth.
+/// The maximum number of rules that are named.
 const SHOWN_RULES: usize = 32;
 
 impl Stacks {
-    /// The ways in which a configuration goes on, at most `most` of them, and how many there are. O(ways
+    /// Returns at most `most` ways in which a configuration continues, and the number of its readers. O(ways
     /// shown · (depth of their callers + length of their texts)).
     pub(crate) fn describe(&self, config: ConfigId, most: usize) -> (Vec<Way>, usize) {
         let readers = &self.closure(config).readers;
-        // One reader may go on in several ways: members of an object that begin alike are one.
+        // One reader may continue in several ways: members of an object with a common prefix are one reader.
         let ways = readers
             .iter()
             .flat_map(|&(frame, callers)| self.ways(frame, callers));
@@ -82,7 +82,7 @@ impl Stacks {
         self.frames.expected(frame).into_iter().map(way).collect()
     }
 
-    /// The names of the rules of a frame and of its callers; where there are several callers, of the first.
+    /// Returns the names of the rules of a frame and of its callers, following the first of several callers.
     fn rules(&self, frame: FrameId, callers: ConfigId) -> Vec<String> {
         let mut rules: Vec<String> = Vec::new();
         let (mut frame, mut callers) = (frame, callers);
@@ -101,7 +101,7 @@ impl Stacks {
 }
 
 impl Frames {
-    /// The name of the rule of a frame; what has no rule of its own is named by its caller.
+    /// Returns the name of the rule of a frame, or the empty string if the frame belongs to no rule.
     fn rule_name(&self, id: FrameId) -> &str {
         match &self.get(id).key {
             FrameKey::RuleStart(rule) | FrameKey::Rule { rule, .. } => &self.nfa.rules[*rule as usize].name,
@@ -109,7 +109,7 @@ impl Frames {
         }
     }
 
-    /// What a frame reads itself, each with the bytes that may come first.
+    /// Returns the items that a frame reads itself, each with the bytes that may come first.
     fn expected(&self, id: FrameId) -> Vec<(Expected, Vec<(u8, u8)>)> {
         match self.get(id).key {
             FrameKey::TerminalStart(index) => vec![word(self.terminal(index), None)],
@@ -127,7 +127,7 @@ impl Frames {
         }
     }
 
-    /// A word of a judged language, with the shortest completion that its judge knows.
+    /// Returns a word of a judged language, with the shortest completion that its judge knows.
     fn expected_word(&self, judged: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
         let written = self.texts.to_vec(text);
         let judge = self.judge(judged);
@@ -142,7 +142,7 @@ impl Frames {
         (Expected::Word { shortest, begun }, ranges)
     }
 
-    /// The members that begin like this, as far as they are fixed.
+    /// Returns the members that begin with the text read so far, as far as they are fixed.
     fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
         let text = |(way, node): (next_key::Way, u32)| {
             let frame = self.rule_frame(way.rule, &[node]);
@@ -177,7 +177,7 @@ impl Frames {
         expected
     }
 
-    /// The text that a rule goes on with as long as it has no choice and calls nothing.
+    /// Returns the text with which a rule continues as long as it has no choice and calls nothing.
     fn fixed_text(&self, id: FrameId) -> Vec<u8> {
         let mut text = Vec::new();
         let mut at = id;
@@ -210,14 +210,14 @@ fn word(terminal: &Terminal, cursor: Option<Cursor>) -> (Expected, Vec<(u8, u8)>
     (Expected::Word { shortest, begun }, terminal.ranges(at))
 }
 
-/// More places than this are not looked at for a shortest word.
+/// The maximum number of places that are searched for a shortest word.
 const SEARCHED: usize = 4096;
 
 impl Terminal {
-    /// The shortest bytes that complete a word, of several the first in order; the first of them where they
-    /// are longer than `limit`. Breadth first.
+    /// Returns the shortest bytes that complete a word, the lexicographically first if there are several, cut
+    /// off after `limit` bytes. Breadth-first.
     fn shortest_word(&self, from: Cursor, limit: usize) -> Vec<u8> {
-        // Each place with the one that it was found from and the byte between.
+        // Each place, with its predecessor and the byte between them.
         let mut found = vec![(from, 0, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut at = 0;
@@ -244,7 +244,7 @@ impl Terminal {
         word
     }
 
-    /// The bytes that may come next, as ranges in order.
+    /// Returns the bytes that may come next, as ranges in order.
     fn ranges(&self, cursor: Cursor) -> Vec<(u8, u8)> {
         let mut ranges: Vec<(u8, u8)> = Vec::new();
         for byte in (0..=255).filter(|&byte| self.next(cursor, byte).is_some()) {

@@ -1,7 +1,7 @@
-//! How far it is to the end: the fewest steps that complete a frame, a configuration, a head.
+//! Distances to the end: the fewest steps that complete a frame, a configuration or a head.
 //!
 //! A step is a byte or a special token. The distances of rules and series are one fixed point (Knuth's
-//! generalisation of Dijkstra's algorithm to grammars, 1977), found when they are first asked for:
+//! generalisation of Dijkstra's algorithm to grammars, 1977), computed on first use:
 //!
 //! ```text
 //!   node      min over edges:  bytes 1 + to     call  shortest(callee) + to     accept 0
@@ -9,10 +9,10 @@
 //!   frame     from the above and its progress   configuration   min over pairs:  frame + callers
 //! ```
 //!
-//! Two tables are kept apart where they differ. *At least*: over all bytes, never too many. *Achievable*:
-//! over the bytes that the vocabulary has a token for, never too few, and consistent: where it says n > 0,
-//! some usable byte or special token leads to where it says n − 1 or less. So it bounds the tokens of the
-//! shortest completion, and following it leads to an end.
+//! There are two tables, which are separate if they differ. *At least*: over all bytes, a lower bound.
+//! *Achievable*: over the bytes that the vocabulary has a token for, an upper bound, and consistent: where it
+//! is n > 0, some usable byte or special token leads to where it is n − 1 or less. So it bounds the number of
+//! tokens of the shortest completion, and following it leads to an end.
 
 mod bare;
 mod calls;
@@ -44,26 +44,26 @@ pub struct Distances {
     usable: ByteSet,
     achievable: bool,
     words: Arc<[Option<Arc<Lengths>>]>,
-    /// From each node to where its own rule is complete.
+    /// The distance from each node to the end of its own rule.
     nodes: Arc<Vec<u64>>,
     rules: Arc<Vec<u64>>,
     series: Arc<Vec<u64>>,
     rule_of: Arc<[u32]>,
-    /// For the frames of a left-recursive rule: from where each rule of its group is complete to where it is.
+    /// For a left-recursive rule, the distance from the end of each rule in its group to its own end.
     ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
-    /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
+    /// For a terminal of keys and a number of taken keys, the greatest distance to the end of a free key.
     peaks: DashMap<(u32, usize), u64, FxBuildHasher>,
-    /// For a place in a terminal and a number of different words: how far it is to the last of them.
+    /// For a place in a terminal and a number of distinct words, the distance to the last of them.
     many: Remembered<(u32, Cursor, usize)>,
     frames: Remembered<FrameId>,
-    /// For a series, its progress, and a number of keys that the progress does not know of.
+    /// For a series, its progress, and a number of keys that the progress does not include.
     lists: Remembered<(u32, Progress, usize)>,
     configs: Remembered<ConfigId>,
 }
 
 impl Distances {
-    /// The same distances for a [copy](Stacks::apart_whole) of the machine, whose frames and configurations
-    /// have other numbers.
+    /// Returns the same distances for a [copy](Stacks::apart_whole) of the machine, in which frames and
+    /// configurations have different numbers.
     pub(crate) fn apart(&self) -> Distances {
         Distances {
             usable: self.usable,
@@ -82,7 +82,7 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a configuration.
+    /// Returns the fewest steps that complete a configuration.
     pub fn of(&self, stacks: &Stacks, config: ConfigId) -> u64 {
         self.configs.or_find(stacks, config, |pairs, below| {
             let lengths = pairs
@@ -92,12 +92,12 @@ impl Distances {
         })
     }
 
-    /// The fewest steps from a reader on.
+    /// Returns the fewest steps to the end from a reader.
     pub(crate) fn of_reader(&self, stacks: &Stacks, (frame, callers): (FrameId, ConfigId)) -> u64 {
         plus(self.of_frame(&stacks.frames, frame), self.of(stacks, callers))
     }
 
-    /// The fewest steps that complete a frame.
+    /// Returns the fewest steps that complete a frame.
     pub(crate) fn of_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
         if let Some(known) = self.frames.get(&frame) {
             return known;
@@ -125,8 +125,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a word that a judge tells and of which this is written. *Achievable*
-    /// are only the completions that the judge names, so that another may be shorter.
+    /// Returns the fewest steps that complete a word of a judged language, of which `text` is written.
+    /// *Achievable* distances cover only the completions that the judge lists, so another may be shorter.
     pub(crate) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
         if judge.accepts(text) {
             return 0;
@@ -143,7 +143,7 @@ impl Distances {
             .unwrap_or(NEVER)
     }
 
-    /// The fewest steps that complete a place of a head after a path.
+    /// Returns the fewest steps that complete the place of a head after a path.
     pub(crate) fn of_place(&self, frames: &Frames, at: At, path: &[u8]) -> u64 {
         match at {
             At::Frame(frame) => self.of_frame(frames, frame),
@@ -169,8 +169,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key,
-    /// steps that are enough whatever key it is.
+    /// Returns the fewest steps that complete a frame in a regular language whose cursor has moved to
+    /// `cursor`. For a key, the number suffices whatever the key is.
     pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
         match stacks.frames.get(frame).key {
             FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {
@@ -181,8 +181,8 @@ impl Distances {
         }
     }
 
-    /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`]
-    /// where it has none, or where no bound is known.
+    /// Returns a bound on the distance from all places reached from the frame by tokens that stay in its
+    /// regular language; [`NEVER`] if the frame is in none, or if no bound is known.
     pub(crate) fn peak_of(&self, stacks: &Stacks, frame: FrameId) -> u64 {
         let frames = &stacks.frames;
         match frames.get(frame).key {
@@ -222,20 +222,20 @@ impl Distances {
         }
     }
 
-    /// The fewest steps from a cursor to the end of a word of the terminal.
+    /// Returns the fewest steps from a cursor to the end of a word of the terminal.
     pub(crate) fn of_cursor(&self, terminal: u32, cursor: Cursor) -> u64 {
         let words = self.words[terminal as usize].as_ref();
         words.map_or(NEVER, |words| words.shortest(cursor, self.achievable))
     }
 
-    /// The same as [`peak`](Self::peak) where `taken` words must not be written.
+    /// Returns [`peak`](Self::peak) for a terminal of which `taken` words must not be written.
     fn peak_of_many(&self, terminal: &Terminal, index: u32, taken: usize) -> u64 {
         if terminal.bounds().is_some() {
             return NEVER;
         }
         let find = || {
             let cursors = (0..terminal.len() as u32).map(|state| Cursor { state, count: 0 });
-            // Where a word has just ended it is a free one.
+            // At the end of a word, the word is a free one.
             let going = cursors.filter(|&cursor| !terminal.is_stuck(cursor));
             let many = going.map(|cursor| self.of_many(terminal, index, cursor, taken));
             many.max().unwrap_or(NEVER)
@@ -243,7 +243,7 @@ impl Distances {
         *self.peaks.entry((index, taken)).or_insert_with(find)
     }
 
-    /// The fewest steps within which more than `taken` words end.
+    /// Returns the fewest steps within which more than `taken` words end.
     fn of_many(&self, terminal: &Terminal, index: u32, cursor: Cursor, taken: usize) -> u64 {
         if taken == 0 {
             return self.of_cursor(index, cursor);
@@ -256,14 +256,15 @@ impl Distances {
         length
     }
 
-    /// No cursor that is reached within the terminal from this one is further from the end.
+    /// Returns a bound on the distance from all cursors that are reached from this one within the terminal.
     fn peak(&self, terminal: u32, cursor: Cursor) -> u64 {
         let words = self.words[terminal as usize].as_ref();
         words.map_or(NEVER, |words| words.peak(cursor))
     }
 
-    /// A key in progress with its item and the rest of its series. The key has gone on from the frame with
-    /// these bytes; with `None` what is found holds for any, and may be more than some need.
+    /// Returns the distance of a key in progress with its item and the rest of its series. `written` are the
+    /// bytes of the key since the frame; with `None` the result holds for any bytes, and may be too large for
+    /// some.
     fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
         let (series, rest, progress, _) = frames.key_parts(frame);
         let word = match frames.nfa.series[series as usize].rest[rest as usize].key {
@@ -274,7 +275,7 @@ impl Distances {
         plus(word, self.behind_key(frames, series, rest, progress))
     }
 
-    /// The rest of a key that was not written before.
+    /// Returns the fewest steps that complete a key to one that was not written before.
     fn of_free_key(
         &self,
         frames: &Frames,
@@ -290,8 +291,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps to the end of a word of the terminal that is none of these: as many as more words end
-    /// within than there are of them.
+    /// Returns the fewest steps to the end of a word of the terminal that is none of `unwritable`: the
+    /// smallest number within which more words end than there are unwritable ones.
     fn of_free_word(&self, terminal: &Terminal, index: u32, cursor: Cursor, unwritable: &[Vec<u8>]) -> u64 {
         let usable = |word: &&Vec<u8>| word.iter().all(|&byte| self.usable.contains(byte));
         let unwritable = unwritable.iter().filter(usable);
@@ -311,7 +312,7 @@ impl Distances {
         }
     }
 
-    /// What follows a key: its item and the rest of its series.
+    /// Returns the distance of the item after a key and the rest of its series.
     pub(crate) fn behind_key(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
         let item = frames.nfa.series[series as usize].rest[rest as usize].item;
         plus(
@@ -320,7 +321,7 @@ impl Distances {
         )
     }
 
-    /// The rest of a series after an item of its rest that has a key.
+    /// Returns the distance of the rest of a series after an item with a key.
     pub(crate) fn behind_item(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
         let after = frames.after_rest(series, rest, progress);
         self.of_progress_with(frames, series, after, 1)
@@ -342,8 +343,8 @@ impl Distances {
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// The fewest steps from where a rule is complete to where `goal` is, for rules that `goal` may begin
-    /// with.
+    /// Returns the fewest steps from the end of a rule to the end of `goal`, for the rules that `goal` may
+    /// begin with.
     fn find_ascents(&self, frames: &Frames, goal: u32) -> FxHashMap<u32, u64> {
         let (nfa, analysis) = (&frames.nfa, &frames.analysis);
         let group = analysis.recursive_group[goal as usize];
@@ -351,7 +352,7 @@ impl Distances {
             (0..nfa.rules.len() as u32).filter(|&rule| analysis.recursive_group[rule as usize] == group);
         let members: Vec<u32> = members.collect();
         let mut ascents = FxHashMap::from_iter([(goal, 0)]);
-        // As many rounds as rules at most; groups are small.
+        // At most as many rounds as rules; groups are small.
         loop {
             let mut changed = false;
             for &rule in &members {

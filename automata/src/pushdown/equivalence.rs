@@ -1,31 +1,32 @@
-//! Frames and configurations between which no token can tell.
+//! Frames and configurations that no token can tell apart.
 //!
-//! An object with open keys is in another state after each of its members, since it remembers which keys it
-//! has. And yet what may come next is the same: no token ends a value, separates it from the next member and
-//! writes that member's key. So each state has one that is *like* it, in which only what tokens can see is
-//! remembered, and masks are found for those. Of the masks that had been made of texts of JSON, three in four
-//! had been there before, in another state.
+//! An object with open keys is in another state after each of its members, since it remembers its keys. Yet
+//! the same may come next: no token ends a value, separates it from the next member and writes the key of
+//! that member. So each state has a *representative*, which remembers only what tokens can see, and masks are
+//! computed for representatives. Of the masks that had been computed for texts of JSON, three in four had
+//! been computed before, in another state.
 //!
 //! ```text
 //!   {"name": "x", "id": 1, "tags": [│        written: name, id     ┐
-//!   {"name": "x", "kind": 2, "tags": [│      written: name, kind   ├─ like: written: whatever is no token
+//!   {"name": "x", "kind": 2, "tags": [│      written: name, kind   ├─ one representative
 //!   {"tags": [│                              written: –            ┘
 //! ```
 //!
-//! What tokens can see is asked of the vocabulary (`Sight`):
+//! The vocabulary determines what tokens can see ([`TokenFacts`]):
 //!
-//! - A key that was used is seen by tokens that hold all of it, or complete it if it is being written. Others
-//!   are forgotten, where more keys than any number of them are left.
-//! - After an item, a member is seen by tokens that hold something of its separator, and later the byte with
-//!   which members open and the one that follows it in this one. Of all that are not seen it is enough to
+//! - A used key is seen by tokens that contain all of it, or that complete it if it is being written. Other
+//!   used keys are forgotten, if the keys of the list never run out.
+//! - After an item, a member is seen by tokens that contain part of the separator, then the byte with which
+//!   members open, and then the next byte of this member. Of the members that are not seen, it suffices to
 //!   know whether some may be written, and whether one must be.
-//! - Where other keys may begin like the key of a member, that it may be written is not seen before it ends.
+//! - If other keys may begin like the key of a member, tokens do not see before its end that it may be
+//!   written.
 //!
-//! And a rule in progress is like every other that goes on with the same (`suffixes`).
+//! A rule in progress is equivalent to every other one with the same continuation (`suffix`).
 //!
-//! States are compared by this for masks alone; texts are read in the states that they lead to.
+//! Representatives are used for masks alone; texts are read in the states that they lead to.
 //!
-//! Which state is the same as one of another process, its [name](name) tells.
+//! A state's [name](name) identifies it across processes.
 
 mod classes;
 mod configurations;

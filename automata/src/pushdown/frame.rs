@@ -1,20 +1,20 @@
-//! Frames: what one rule, terminal or series in progress knows, and how it can go on.
+//! Frames: the state of one rule, terminal or series in progress, and its possible continuations.
 //!
-//! A frame is a determinised state *within* one callee, taken without whoever called it. Frames are interned,
-//! so a frame number is an identity: equal numbers have equal futures up to their end.
+//! A frame is a determinised state *within* one callee, independent of its callers. Frames are interned, so a
+//! frame id is an identity: equal ids have equal futures up to their end.
 //!
 //! ```text
 //!   kind        state                                own bytes            calls
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
-//!   judged      cursor of its beginnings, its text   the DFA's table      –
+//!   judged      cursor of its prefix, its text       the DFA's table      –
 //!   series      progress (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
-//!   words       listed words with the same beginning their next bytes     –
+//!   choice      members with a common prefix         their next bytes     members read by their own rules
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
-//! something empty passes the call by (see `closure`), so that entering never loops.
+//! something empty skips the call (see `closure`), so entering never loops.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -33,10 +33,10 @@ use crate::pushdown::object::used_keys::LastUsed;
 use crate::pushdown::plan::analysis::Analysis;
 use crate::pushdown::plan::nfa::{Callee, Label, Nfa, SeriesPlan};
 
-/// The number of an interned frame.
+/// The id of an interned frame.
 pub(crate) type FrameId = u32;
 
-/// The frame that is complete and does nothing else; calling with it as the return is a tail call.
+/// The frame that is complete and has no continuation of its own. A call that returns to it is a tail call.
 pub(crate) const RETURN: FrameId = 0;
 
 /// The content by which a frame is interned.
@@ -51,7 +51,7 @@ pub(crate) enum FrameKey {
     TerminalStart(u32),
     Terminal(u32, Cursor),
     Series(u32, Progress),
-    /// The members of a series as far as they begin alike.
+    /// The members of a series that begin with the text read so far.
     Choice(Choosing),
     Key {
         series: u32,
@@ -80,64 +80,65 @@ fn hash_of_rule(rule: u32, nodes: &[u32]) -> u64 {
     hash_of(&(rule, nodes))
 }
 
-/// It is not known yet which frame stands for one.
+/// The representative of the frame is not known yet.
 pub(crate) const UNKNOWN_FRAME: FrameId = FrameId::MAX;
 
-/// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
+/// A call: the start frame of the callee, and the frame of the caller after the callee is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) callee: FrameId,
     pub(crate) then: FrameId,
 }
 
-/// What a frame may call; mostly that is one thing or two.
+/// The calls that a frame may make; usually one or two.
 pub(crate) type Calls = SmallVec<[Call; 2]>;
 
-/// Where a frame stands in a regular language of its own, as masks see it.
+/// The position of a frame in a regular language, as masks see it.
 pub(crate) enum View<'a> {
     /// In a terminal.
     Terminal(&'a Arc<Terminal>, Cursor),
     /// In the key of a rest item.
     Key(&'a Arc<Terminal>, Cursor),
-    /// In how the words of a language begin of which another tells where they end.
+    /// In the prefix of a word of a judged language, where a judge decides where words end.
     Judged(&'a Arc<Terminal>, Cursor),
     /// In a rule.
     Rule,
 }
 
-/// All bytes of a range lead to the same frame.
+/// An edge: a range of bytes, first and last, that leads to one frame.
 pub(crate) type Edge = (u8, u8, FrameId);
 
-/// Edges in the order of their bytes.
+/// Edges in byte order.
 pub(crate) type EdgeList = SmallVec<[Edge; 1]>;
 
-/// A determinised state within one callee, with what was found about it.
+/// A determinised state within one callee, with the data computed for it.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) key: FrameKey,
-    /// Whether the callee may end here.
+    /// `true` if the callee may end here.
     pub(crate) accepting: bool,
-    /// Whether the frame reads bytes or special tokens itself.
+    /// `true` if the frame reads bytes or special tokens itself.
     pub(crate) reads: bool,
-    /// Whether the frame may have calls to make without reading.
+    /// `true` if the frame may have calls to make without reading.
     may_call: bool,
     calls: OnceBox<Calls>,
-    /// What the frame of a rule reads.
+    /// The edges of the frame of a rule.
     edges: OnceBox<RuleEdges>,
-    /// The frame that stands for all that tokens cannot tell from it, once that was asked for.
+    /// The representative of all frames that tokens cannot tell apart from this one, once it is computed.
     pub(crate) representative: AtomicU32,
-    /// For a frame at the top of configurations how deep masks looked below it, a bit for each depth.
+    /// For a frame at the top of configurations: the depths below it that mask computations looked at, one
+    /// bit for each.
     pub(crate) depths: AtomicU64,
 }
 
 impl Frame {
-    /// Whether it reads, and can do nothing else, whoever called it.
+    /// Returns `true` if the frame reads and can do nothing else, whatever its callers are.
     pub(crate) fn is_plain(&self) -> bool {
         self.reads && !self.accepting && !self.may_call
     }
 }
 
-/// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
+/// The edges of the frame of a rule, as ranges of bytes in order, and the bytes of all ranges.
 #[derive(Debug, Default)]
 struct RuleEdges {
     list: EdgeList,
@@ -150,25 +151,25 @@ pub(crate) struct Frames {
     pub(crate) nfa: Arc<Nfa>,
     pub(crate) analysis: Arc<Analysis>,
     pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
-    /// How many items the rest of each series can supply.
+    /// The number of items that the rest of each series can supply.
     pub(crate) capacities: Arc<[Option<u64>]>,
-    /// What the rest of each series with demands can supply.
+    /// The items that the rest of each series with demands can supply.
     pub(crate) stocks: Arc<[Stock]>,
     /// The automaton of the members of each series.
     pub(crate) choices: Arc<[OnceLock<Choice>]>,
-    /// What tells the grammar from all others, once that was asked for.
+    /// The hash that identifies the grammar, computed on first use.
     pub(crate) content: Arc<OnceLock<u64>>,
     frames: boxcar::Vec<Frame>,
     known: Index,
     pub(crate) written: Interner<Bits>,
-    /// How many items met each demand of a series.
+    /// The number of items that met each demand of a series.
     pub(crate) met: Interner<Box<[u64]>>,
-    /// Keys that were written, by the numbers of their texts.
+    /// The written keys, as lists of text numbers.
     pub(crate) keys: Chains<u32>,
     pub(crate) last_used: LastUsed,
-    /// The texts of keys and of what is judged.
+    /// The texts of keys and judged words.
     pub(crate) texts: Chains<u8>,
-    /// Whether keys that must differ are forgotten, so that they need not.
+    /// `true` if keys that must differ are not remembered, so that they need not differ.
     pub(crate) forgets_keys: bool,
 }
 
@@ -197,7 +198,7 @@ impl Frames {
         .begun()
     }
 
-    /// No grammar at all, with nothing found.
+    /// Returns an empty set of frames without a grammar.
     fn empty() -> Frames {
         Frames {
             nfa: Arc::default(),
@@ -218,7 +219,7 @@ impl Frames {
         }
     }
 
-    /// With the values whose numbers are fixed.
+    /// Adds the values whose numbers are fixed.
     fn begun(self) -> Frames {
         self.intern(FrameKey::Return);
         self.written.intern(Box::default());
@@ -226,7 +227,7 @@ impl Frames {
         self
     }
 
-    /// The same grammar with nothing found yet. O(1).
+    /// Returns the frames of the same grammar with empty tables. O(1).
     pub(crate) fn fresh(&self) -> Frames {
         Frames {
             nfa: self.nfa.clone(),
@@ -250,7 +251,7 @@ impl Frames {
         self.frames.count()
     }
 
-    /// How many values the frames remember of what was written.
+    /// Returns how many values the frames remember about the text.
     pub(crate) fn remembered(&self) -> usize {
         self.written.len() + self.met.len() + self.keys.len() + self.texts.len()
     }
@@ -267,7 +268,7 @@ impl Frames {
         self.known.find_or_add(hash, self.describe(key), is, add)
     }
 
-    /// The frame of a rule in these nodes. Only a new one copies them.
+    /// Interns the frame of a rule in these nodes. The nodes are copied only for a new frame.
     pub(crate) fn intern_rule(&self, rule: u32, nodes: &[u32]) -> FrameId {
         let hash = hash_of_rule(rule, nodes);
         let is = |id| match &self.get(id).key {
@@ -332,7 +333,7 @@ impl Frames {
         }
     }
 
-    /// The regular language that a frame is in and where, if it is in one.
+    /// Returns the regular language that a frame is in and its position there, if it is in one.
     pub(crate) fn view(&self, id: FrameId) -> View<'_> {
         match self.get(id).key {
             FrameKey::TerminalStart(index) => {
@@ -347,7 +348,7 @@ impl Frames {
         }
     }
 
-    /// Whether a rule in these nodes reads, and whether it calls.
+    /// Returns whether a rule in these nodes reads, and whether it calls.
     fn moves(&self, nodes: &[u32]) -> (bool, bool) {
         let (mut reads, mut calls) = (false, false);
         for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
@@ -357,7 +358,7 @@ impl Frames {
         (reads, calls)
     }
 
-    /// The calls that the frame can make without reading anything itself.
+    /// Returns the calls that the frame can make without reading anything itself.
     pub(crate) fn calls(&self, id: FrameId) -> &[Call] {
         let frame = self.get(id);
         if !frame.may_call {
@@ -380,14 +381,14 @@ impl Frames {
         frame.calls.get_or_init(|| Box::new(find()))
     }
 
-    /// Whether the frame is that of a rule which reads bytes next, and does nothing else.
+    /// Returns `true` if the frame belongs to a rule that reads bytes next and does nothing else.
     pub(crate) fn only_reads(&self, id: FrameId) -> bool {
         let frame = self.get(id);
         let is_rule = matches!(frame.key, FrameKey::RuleStart(_) | FrameKey::Rule { .. });
         is_rule && frame.is_plain()
     }
 
-    /// The frame after reading a byte, without whoever it calls.
+    /// Returns the frame after reading a byte, ignoring calls.
     pub(crate) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {
             FrameKey::Return | FrameKey::Series(..) => None,
@@ -413,8 +414,8 @@ impl Frames {
         }
     }
 
-    /// Most frames of rules are left by one byte only, so that the other ways out of them are not looked for
-    /// here.
+    /// Reads a byte in a rule. Most frames of rules are left by a single byte only, so this does not compute
+    /// their other edges.
     fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         let frame = self.get(id);
         let wanted = |label: Label| label.covers(byte);
@@ -430,7 +431,7 @@ impl Frames {
         }
     }
 
-    /// What the frame of a rule reads, as ranges of bytes in order. Found once.
+    /// Returns the edges of the frame of a rule, computed once.
     fn edges(&self, id: FrameId) -> &RuleEdges {
         let frame = self.get(id);
         let find = || {
@@ -448,17 +449,17 @@ impl Frames {
         frame.edges.get_or_init(find)
     }
 
-    /// What the frame of a rule reads, as ranges of bytes in order with where each leads.
+    /// Returns the edges of the frame of a rule, as ranges of bytes in order with their targets.
     pub(crate) fn edge_list(&self, id: FrameId) -> &[Edge] {
         &self.edges(id).list
     }
 
-    /// The bytes that the frame of a rule reads.
+    /// Returns the bytes that the frame of a rule reads.
     pub(crate) fn bytes(&self, id: FrameId) -> &ByteSet {
         &self.edges(id).bytes
     }
 
-    /// The frame after reading a special token.
+    /// Returns the frame after reading a special token.
     pub(crate) fn read_special(&self, id: FrameId, special: u32) -> Option<FrameId> {
         let wanted = |label: Label| label == Label::Special(special);
         match &self.get(id).key {

@@ -1,8 +1,8 @@
 //! Configurations for looking ahead.
 //!
-//! A mask tries thousands of continuations of which one will be written. The configurations of [`Stacks`] are
-//! interned for good, which is right for text that was written and wrong for text that only might be: a key
-//! that some token could begin would stay in memory for ever. So masks look ahead with *heads* of a
+//! A mask tries thousands of continuations, of which one will be written. The configurations of [`Stacks`]
+//! are interned permanently, which is right for text that was written and wrong for text that only might be:
+//! a key that some token could begin would stay in memory for ever. So masks look ahead with *heads* of a
 //! graph-structured stack: the same pairs of a frame and its callers, as plain values in lists that are
 //! dropped with the mask.
 //!
@@ -12,23 +12,23 @@
 //!                                   read a byte    follow calls and returns
 //! ```
 //!
-//! A head knows its place in a terminal by the cursor alone, and the text of a key by where in the path of
-//! the walk it began, so that nothing need be interned to read on. Callers are a configuration of the stacks
-//! or a local set; local sets are hash-consed, and heads in the same place are merged by uniting their
-//! callers, so that ambiguity costs no more here than there.
+//! The place of a head in a terminal is given by the cursor alone, and the text of a key by the position in
+//! the path of the walk at which the key began, so nothing needs to be interned to read on. Callers are a
+//! configuration of the stacks or a local set. Local sets are hash-consed, and heads in the same place are
+//! merged by uniting their callers, so ambiguity costs no more here than in the stacks.
 //!
 //! # Why heads are not interned
 //!
-//! Memoising every step by frame and byte class leaks for text that is only tried: with open keys, every
-//! token is a new key. A schema of three nested open objects went from 2 GB and 2 s a mask to 0.1 MB and 20
-//! µs.
+//! Memoising every step by frame and byte class leaks memory for text that is only tried: with open keys,
+//! every token is a new key. A schema of three nested open objects went from 2 GB and 2 s per mask to 0.1 MB
+//! and 20 µs.
 //!
 //! # Why lookahead continues after unknown keys
 //!
-//! What follows a key depends on the key only if keys can run out, or if one token writes a key twice. A
-//! progress may be *in doubt* about one key; only tokens for which that matters are judged by their bytes,
-//! in a copy of the machine (`pushdown/copy.rs`). Before, every token with a key, its value and more was
-//! judged in this way, which took a third of the time of all masks.
+//! The continuation after a key depends on the key only if keys can run out, or if one token writes a key
+//! twice. A progress may be *in doubt* about one key; only tokens for which that matters are judged by their
+//! bytes, in a copy of the machine (`pushdown/copy.rs`). Before, every token with a key, its value and more
+//! was judged in this way, which took a third of the time of all masks.
 
 mod future;
 mod glance;
@@ -49,18 +49,18 @@ use super::stack::{ConfigId, END, Stacks};
 use crate::language::Cursor;
 use crate::work::spend;
 
-/// The cost of a head that is followed, in rounds of a plain loop: it is looked up in tables that memory is
-/// slow for.
+/// The cost of following a head, in rounds of a plain loop. Its look-ups are in tables that are slow to
+/// access.
 const FOLLOWED: usize = 24;
 
-/// The heads of one walk and what they return to.
+/// The heads of one walk and the sets that they return to.
 pub(crate) struct Lookahead<'a> {
     stacks: &'a Stacks,
     local: Local,
-    /// Whether nothing is left in doubt, since lengths are asked for.
+    /// `true` if nothing may be left in doubt, because lengths are computed.
     strict: bool,
     lost: bool,
-    /// The least height of a configuration of the stacks that was looked into.
+    /// The lowest height of the configurations of the stacks that were looked at.
     lowest: Cell<u32>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Lookahead<'a> {
         Lookahead::within(stacks, Local::default())
     }
 
-    /// Heads that use this room; see [`leave`](Self::leave).
+    /// Creates heads that use the given buffers; see [`leave`](Self::leave).
     pub(crate) fn within(stacks: &'a Stacks, local: Local) -> Lookahead<'a> {
         Lookahead {
             stacks,
@@ -80,14 +80,15 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// The room, empty again. What was handed out before means nothing any more.
+    /// Returns the buffers, empty again. Heads and sets handed out before become invalid.
     pub(crate) fn leave(&mut self) -> Local {
         let mut local = std::mem::take(&mut self.local);
         local.clear();
         local
     }
 
-    /// Heads that do not go on after the item of a key, so that the lengths of all are right.
+    /// Creates heads that do not continue after the item of a key, so that the lengths of all heads are
+    /// exact.
     pub(crate) fn strict(stacks: &'a Stacks) -> Lookahead<'a> {
         Lookahead {
             strict: true,
@@ -95,7 +96,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// What a configuration reads next; `written` is the length of the path there.
+    /// Returns the readers of a configuration; `written` is the length of the path to it.
     pub(crate) fn readers_of(&self, config: ConfigId, written: usize) -> Vec<Head> {
         let readers = self.closure(config).iter();
         readers
@@ -103,24 +104,24 @@ impl<'a> Lookahead<'a> {
             .collect()
     }
 
-    /// The frames that a configuration reads with next.
+    /// Returns the frames with which a configuration reads next, with their callers.
     fn closure(&self, config: ConfigId) -> &'a [(FrameId, ConfigId)] {
         let closure = self.stacks.closure(config);
         self.look_into(closure.lowest);
         &closure.readers
     }
 
-    /// Remembers the height of a configuration that was looked into.
+    /// Records the height of a configuration that was looked at.
     pub(crate) fn look_into(&self, height: u32) {
         self.lowest.set(self.lowest.get().min(height));
     }
 
-    /// The least height of a configuration that was looked into.
+    /// Returns the lowest height of the configurations that were looked at.
     pub(crate) fn lowest(&self) -> u32 {
         self.lowest.get()
     }
 
-    /// A frame that reads, with its callers.
+    /// Returns a frame that reads, with its callers, as a head.
     pub(crate) fn reader(&self, frame: FrameId, callers: ConfigId, written: usize) -> Head {
         Head {
             at: self.stacks.frames.place(frame, written),
@@ -128,7 +129,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// What may follow a complete key of the frame, whatever the key is.
+    /// Returns the readers after a complete key of the frame, whatever the key is.
     pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
         let item = self.item_of(frame, callers);
         let mut readers = Vec::new();
@@ -136,13 +137,14 @@ impl<'a> Lookahead<'a> {
         readers
     }
 
-    /// Whether a step or an expansion since the last call came to where a key that is not known makes a
-    /// difference, so that what it found is not all: tokens that go there are to be judged apart.
+    /// Returns `true` if a step or an expansion since the last call reached a point where an unknown key
+    /// makes a difference. The heads that it found are then incomplete, and tokens that lead there must be
+    /// judged by their bytes.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
 
-    /// The heads after the last byte of the path.
+    /// Computes the heads after the last byte of the path.
     pub(crate) fn step(&mut self, readers: &[Head], path: &[u8], next: &mut Vec<Head>) {
         next.clear();
         spend(readers.len());
@@ -164,7 +166,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// A place that is complete and nothing else gives way to its callers.
+    /// Adds a head. A place that is complete and has no continuation is replaced by its callers.
     fn settle(&self, at: At, callers: Callers, into: &mut Vec<Head>) {
         match (at, callers) {
             (At::Frame(RETURN), callers) if callers != END => self.pairs_of(callers, into),
@@ -229,7 +231,7 @@ impl<'a> Lookahead<'a> {
         self.local.union(all)
     }
 
-    /// What the heads read next: calls and returns are followed as far as nothing is read.
+    /// Computes the readers of the heads, following calls and returns as far as nothing is read.
     pub(crate) fn expand(&mut self, heads: &[Head], path: &[u8], readers: &mut Vec<Head>) {
         readers.clear();
         if let [only] = heads
@@ -245,7 +247,7 @@ impl<'a> Lookahead<'a> {
         self.local.open = open;
     }
 
-    /// Whether a head reads on where it is, and neither calls nor ends.
+    /// Returns `true` if a head continues to read at its place, and neither calls nor ends.
     fn only_reads(&self, head: &Head) -> bool {
         let frames = &self.stacks.frames;
         match head.at {
@@ -304,8 +306,8 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// Goes on with the callers of a terminal that may end. A walk comes to the same ones after every letter
-    /// of a word; what they read next is found once, unless it depends on where the path is.
+    /// Continues with the callers of a terminal that may end. A walk reaches the same callers after every
+    /// letter of a word; their readers are computed once, unless they depend on the position in the path.
     fn end_terminal(&mut self, callers: Callers, path: &[u8], open: &mut Reached, readers: &mut Vec<Head>) {
         if callers == END || callers & LOCAL == 0 {
             return self.give_back(callers, path.len(), open, readers);
@@ -369,7 +371,8 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// What comes after the members is found where one is complete, since few will be.
+    /// Expands a choice. The continuation after each member is computed only when the member is complete,
+    /// since few will be.
     fn expand_choice(
         &mut self,
         (frame, node): (FrameId, u32),
@@ -403,7 +406,7 @@ impl<'a> Lookahead<'a> {
         if !frames.key_ends(frame, cursor, written) {
             return;
         }
-        // It may be the key in doubt that was written here again.
+        // The key written here may repeat the key in doubt.
         if frames.is_doubted(frame) {
             self.lost = true;
             return;
@@ -411,7 +414,7 @@ impl<'a> Lookahead<'a> {
         open.push(self.item_of(frame, callers));
     }
 
-    /// The item after a complete key.
+    /// Returns the item after a complete key.
     fn item_of(&mut self, frame: FrameId, callers: Callers) -> Head {
         let at = At::AfterKey(frame);
         let callers = self.local.single(Head { at, callers });
@@ -419,12 +422,12 @@ impl<'a> Lookahead<'a> {
         Head { at, callers }
     }
 
-    /// Goes on with the callers of a complete place.
+    /// Continues with the callers of a complete place.
     fn give_back(&self, callers: Callers, written: usize, open: &mut Reached, readers: &mut Vec<Head>) {
         match callers {
             END => self.look_into(0),
             local if local & LOCAL != 0 => open.extend(self.local.set(local)),
-            // What a configuration of the stacks does next has been found already, or is worth keeping.
+            // The readers of a configuration of the stacks are known already, or worth caching.
             config => {
                 let found = self.closure(config).iter();
                 spend(found.len());
@@ -433,7 +436,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// What the callers of a reader read next, once it has ended.
+    /// Computes the readers of the callers of a reader that has ended.
     pub(crate) fn behind(&mut self, reader: &Head, readers: &mut Vec<Head>) {
         let mut callers = Vec::new();
         match (reader.at, reader.callers) {

@@ -1,8 +1,8 @@
 //! Unions of configurations.
 //!
-//! Where a text can be read in several ways, a frame has several callers, and these have callers again. Put
-//! side by side they would be as many stacks as there are ways; a union merges them level by level, so that
-//! each frame stands once on each level:
+//! If a text has several parses, a frame has several callers, and these have callers in turn. Stored side by
+//! side, they would be as many stacks as there are parses; a union merges them level by level, so that each
+//! frame occurs once on each level:
 //!
 //! ```text
 //!   a      a b      a b c          a ─┬─ (end)
@@ -10,19 +10,20 @@
 //!                                           └─ c
 //! ```
 //!
-//! In `s ::= s s s | "a"`, where a letter may stand at any depth, the union of all depths up to `n` is one
-//! level above that of all up to `n - 1`, so that a letter adds one configuration. Unions are remembered:
-//! level by level they find those of the letters before.
+//! In `s ::= s s s | "a"`, where a letter may be at any depth, the union of all depths up to `n` is one level
+//! above the union of all depths up to `n - 1`, so a letter adds one configuration. Unions are cached: level
+//! by level, they find the unions of the previous letters.
 //!
-//! A union may have more levels than memory allows to follow, or be of sets of stacks whose merged form is
-//! much larger than they are, as where any letter may be the middle of a palindrome. So it goes down a
-//! bounded number of levels with bounded work, and leaves the rest side by side, which is the same set.
+//! A union may have too many levels to follow, or be a union of sets of stacks whose merged form is much
+//! larger than the sets themselves, as when any letter may be the middle of a palindrome. So merging goes
+//! down a bounded number of levels with bounded work, and leaves the rest side by side, which represents the
+//! same set.
 //!
-//! # Why on all levels
+//! # Why all levels are merged
 //!
-//! Graph-structured stacks are usually merged at the top only. In `s ::= s s s | "a"`, each depth was a
-//! reading of its own: a mask after 400 letters took 35 ms, and now takes as long as after four. There is
-//! one reader for each frame.
+//! Graph-structured stacks are usually merged at the top only. In `s ::= s s s | "a"`, each depth was a parse
+//! of its own: a mask after 400 letters took 35 ms, and now takes as long as after four. There is one reader
+//! for each frame.
 
 use std::sync::atomic::Ordering;
 
@@ -30,21 +31,21 @@ use super::frame::{FrameId, RETURN};
 use super::stack::{ConfigId, END, Stacks};
 use crate::work::spend;
 
-/// Levels that are merged before the rest is left side by side.
+/// The number of levels that are merged before the rest is left side by side.
 const MERGED_LEVELS: usize = 8;
 
-/// Unions that are made at most for one configuration.
+/// The maximum number of unions that are computed for one configuration.
 const MOST_UNIONS: usize = 16;
 
-/// What one union may still cost, and whether it was enough.
+/// The remaining work of one union, and whether it has sufficed so far.
 struct UnionWork {
     left: usize,
     whole: bool,
 }
 
 impl Stacks {
-    /// The same set of stacks with each frame once, as far as the bounds of a union go. The pairs are in
-    /// order.
+    /// Returns the same set of stacks with each frame once, as far as the bounds of a union allow. The pairs
+    /// are in order.
     pub(crate) fn merge(&self, pairs: Vec<(FrameId, ConfigId)>) -> Vec<(FrameId, ConfigId)> {
         let mut work = UnionWork {
             left: MOST_UNIONS,
@@ -70,7 +71,7 @@ impl Stacks {
         merged.collect()
     }
 
-    /// The union of configurations that are in order.
+    /// Returns the union of configurations that are in order.
     fn union(&self, all: &[ConfigId], levels: usize, work: &mut UnionWork) -> ConfigId {
         if let Some(known) = self.unions.get(all) {
             return *known;
@@ -90,7 +91,7 @@ impl Stacks {
             }
         }
         let union = self.intern_as_is(&pairs);
-        // What was cut short may be found whole another time.
+        // A union that was cut short may be computed in full another time.
         match whole {
             true => {
                 self.list_bytes.fetch_add(size_of_val(all), Ordering::Relaxed);
@@ -101,7 +102,7 @@ impl Stacks {
         union
     }
 
-    /// The pairs of a configuration; END is kept as the complete frame above END.
+    /// Returns the pairs of a configuration; END is represented as the complete frame above END.
     fn pairs_or_end(&self, config: ConfigId) -> Vec<(FrameId, ConfigId)> {
         match config {
             END => vec![(RETURN, END)],

@@ -1,8 +1,8 @@
-//! Stretches of text that are read without a configuration after each byte.
+//! Reads stretches of text without a configuration after each byte.
 //!
-//! A token has several bytes, and what may come between them nobody asks. As long as all frames that read
-//! stay within themselves, each is a place that moves on by the byte, and only the last ones are made into
-//! frames and a configuration:
+//! A token has several bytes, and the configurations between them are not needed. As long as all frames that
+//! read stay within themselves, each is a place that moves from byte to byte, and only the last places are
+//! turned into frames and a configuration:
 //!
 //! ```text
 //!   {│                  one configuration
@@ -10,8 +10,8 @@
 //!        me│            one configuration
 //! ```
 //!
-//! Whatever may call, end or go on with its callers ends a stretch, and so do two that come to the same
-//! place.
+//! A stretch ends at a place that may call, end or continue with its callers, and where two readers reach the
+//! same place.
 
 use smallvec::SmallVec;
 
@@ -19,11 +19,11 @@ use super::frame::{FrameId, FrameKey, Frames};
 use super::lookahead::At;
 use super::stack::{ConfigId, Stacks};
 
-/// More frames than this are read byte by byte.
+/// The maximum number of readers in a stretch; more are read byte by byte.
 const FEW_FRAMES: usize = 4;
 
 impl Stacks {
-    /// The configuration after these bytes, or `None` if no text goes on with them.
+    /// Returns the configuration after these bytes, or `None` if no text continues with them.
     pub(crate) fn step_bytes(&self, config: ConfigId, bytes: &[u8]) -> Option<ConfigId> {
         let (mut at, mut left) = (config, bytes);
         while let Some((&byte, behind)) = left.split_first() {
@@ -40,7 +40,7 @@ impl Stacks {
         Some(at)
     }
 
-    /// The configuration after as many of these bytes as one stretch has, and how many that are; `None` where
+    /// Returns the configuration after the bytes of one stretch, and the number of these bytes; `None` if
     /// they have to be read byte by byte.
     fn stretch(&self, config: ConfigId, bytes: &[u8]) -> Option<(ConfigId, usize)> {
         let readers = &self.closure(config).readers;
@@ -64,8 +64,8 @@ impl Stacks {
                 }
                 None => false,
             });
-            // Who comes back to where it was is the same configuration again, which is remembered for the
-            // byte.
+            // If the readers return to where they were, the configuration is the same again, which is cached
+            // for the byte.
             let goes_on = read < bytes.len() && places != begun && self.are_apart(&places);
             if !goes_on {
                 break;
@@ -82,7 +82,7 @@ impl Stacks {
         Some((next, read))
     }
 
-    /// Whether there are places, all different, that can do nothing but read.
+    /// Returns `true` if there are places, all different, that can do nothing but read.
     fn are_apart(&self, places: &[(At, ConfigId)]) -> bool {
         let mut all = places.iter().enumerate();
         let is_new = |at: usize, place| places[..at].iter().all(|(other, _)| other != place);
@@ -92,7 +92,7 @@ impl Stacks {
 }
 
 impl Frames {
-    /// Whether who has come there reads and can do nothing else.
+    /// Returns `true` if a reader at this place reads and can do nothing else.
     fn only_reads_at(&self, place: At) -> bool {
         match place {
             At::Node { .. } => true,
@@ -103,12 +103,12 @@ impl Frames {
                 !self.key_terminal(series, rest).is_accepting(cursor)
             }
             At::Frame(frame) => self.get(frame).is_plain(),
-            // Whether a judged word ends depends on all of its bytes. Nothing is read at the others.
+            // Whether a judged word ends depends on all of its bytes. At the other places nothing is read.
             At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
 
-    /// The frame at a place that the bytes of a stretch lead to.
+    /// Returns the frame at a place that the bytes of a stretch lead to.
     fn frame_of(&self, place: At, written: &[u8]) -> FrameId {
         match place {
             At::Node { rule, node } => self.frame_at(rule, node),

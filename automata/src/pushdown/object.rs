@@ -1,12 +1,12 @@
-//! Lists of items: arrays and objects, their properties, their additional keys, and what was written of them
-//! so far.
+//! Lists of items: arrays and objects, their properties, their additional keys, and the record of the items
+//! written so far.
 //!
 //! ```text
-//!   progress     what a list remembers: items written, how many, with which keys
-//!   next_key     the keys of the properties as one automaton, read together as far as they begin alike
-//!   contains     a demand, which some number of the items must meet
-//!   key_set      sets of keys; used_keys is that of the list asked for last
-//!   *_frame      how the frames of these go on
+//!   progress     the data that a list remembers: items written, how many, with which keys
+//!   next_key     the keys of the properties as one automaton, read together up to their common prefix
+//!   contains     demands, each of which some number of items must meet
+//!   key_set      sets of keys; used_keys caches the set of the last list
+//!   *_frame      the frames of these, with their steps and calls
 //! ```
 
 pub(crate) mod contains;

@@ -1,9 +1,10 @@
-//! A grammar at rest: its rules as automata, and what is found out about them before the first byte.
+//! The static part of a machine: its rules as automata, and the properties of rules that are computed before
+//! the first byte.
 //!
 //! ```text
 //!   Cfg ─► nfa         rules as automata over bytes and calls; lists as plans
-//!       ─► analysis    nullable, productive (the rest is cut away), left-recursive
-//!                      by one fixed_point for each question
+//!       ─► analysis    which rules are nullable, productive (others are removed), left-recursive
+//!                      computed by one fixed_point for each question
 //! ```
 
 pub(crate) mod analysis;

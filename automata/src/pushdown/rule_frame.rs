@@ -1,4 +1,4 @@
-//! The frames of rules: sets of nodes of their automata, closed under what reads nothing.
+//! The frames of rules: sets of nodes of their automata, closed under moves that read nothing.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use crate::pushdown::plan::analysis::leading_nodes;
 use crate::pushdown::plan::nfa::{Callee, Label};
 use crate::work::spend;
 
-/// How many nodes or edges are looked through in the time of one round of other loops.
+/// The number of nodes or edges that are visited in the time of one round of other loops.
 const NODES_A_ROUND: usize = 16;
 
 impl Frames {
@@ -55,7 +55,7 @@ impl Frames {
         self.intern_rule(rule, nodes)
     }
 
-    /// The frame of a rule at one of its nodes, which is not where it begins.
+    /// Returns the frame of a rule at one of its nodes, other than its start.
     pub(crate) fn frame_at(&self, rule: u32, node: u32) -> FrameId {
         let is_over = self.nfa.rules[rule as usize].accept == node
             && self.nfa.nodes[node as usize].is_empty()
@@ -66,13 +66,13 @@ impl Frames {
         }
     }
 
-    /// Whether a rule that has come to the node reads bytes next and does nothing else.
+    /// Returns `true` if a rule at this node reads bytes next and does nothing else.
     pub(crate) fn is_plain(&self, rule: u32, node: u32) -> bool {
         let is_end = self.nfa.rules[rule as usize].accept == node;
         !is_end && !self.nfa.nodes[node as usize].is_empty() && self.is_closed(node)
     }
 
-    /// The nodes after a byte from a node.
+    /// Returns the nodes after a byte from a node.
     pub(crate) fn behind(&self, node: u32, byte: u8) -> impl Iterator<Item = u32> + '_ {
         let edges = self.nfa.nodes[node as usize].iter();
         edges
@@ -80,7 +80,7 @@ impl Frames {
             .map(|edge| edge.to)
     }
 
-    /// The ranges of bytes that a node reads.
+    /// Returns the ranges of bytes that a node reads.
     pub(crate) fn ranges(&self, node: u32) -> impl Iterator<Item = (u8, u8)> + '_ {
         let edges = self.nfa.nodes[node as usize].iter();
         edges.filter_map(|edge| match edge.label {
@@ -94,14 +94,14 @@ impl Frames {
         corners.is_empty() || !corners.contains_key(&node)
     }
 
-    /// Whether no other node is reached from the node without reading.
+    /// Returns `true` if no other node is reached from the node without reading.
     fn is_closed(&self, node: u32) -> bool {
         let mut edges = self.nfa.nodes[node as usize].iter();
         edges.all(|edge| matches!(edge.label, Label::Bytes(..))) && self.has_no_left_corners(node)
     }
 
-    /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and
-    /// after the leading calls of a left-recursive rule that has just been completed.
+    /// Returns all nodes that are reached without reading: along empty edges, along calls of callees that may
+    /// be empty, and after the leading calls of a left-recursive rule that has just been completed.
     pub(crate) fn closure(&self, nodes: &[u32]) -> Vec<u32> {
         let mut nodes = nodes.to_vec();
         let mut seen = Seen::default();
@@ -127,20 +127,22 @@ impl Frames {
             }
             at += 1;
         }
-        // Nodes without edges that accept nothing only make frames differ that are the same.
+        // Non-accepting nodes without edges would only make equal frames differ.
         nodes.retain(|&node| !self.only_passes(node));
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     }
 
-    /// Whether the node has empty edges only, so that it adds nothing to a set that holds their targets.
+    /// Returns `true` if the node has only empty edges, so that it adds nothing to a set that contains their
+    /// targets.
     fn only_passes(&self, node: u32) -> bool {
         let edges = &self.nfa.nodes[node as usize];
         !edges.is_empty() && edges.iter().all(|edge| edge.label == Label::Empty)
     }
 
-    /// The nodes in which a rule begins; for a left-recursive one also those of the rules it may begin with.
+    /// Returns the nodes in which a rule begins; for a left-recursive rule also those of the rules it may
+    /// begin with.
     pub(crate) fn leading(&self, rule: u32) -> Vec<u32> {
         let group = self.analysis.recursive_group[rule as usize];
         let mut rules = vec![rule];
@@ -170,9 +172,9 @@ impl Frames {
         found
     }
 
-    /// Whether a rule calls itself at its end. Where it is complete, it may also go on as what it begins
-    /// with, but so may the call itself: `s s` after `s` is another `s`, and need not be remembered to be
-    /// one.
+    /// Returns `true` for a rule's call of itself at its end. When the rule is complete, it may also continue
+    /// as the rules that begin with it, but so may the call itself: `s s` after `s` is another `s`, and need
+    /// not be remembered as one.
     fn is_own_end(&self, rule: u32, callee: Callee, to: &[u32]) -> bool {
         callee == Callee::Rule(rule) && to == [self.nfa.rules[rule as usize].accept]
     }

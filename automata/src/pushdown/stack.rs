@@ -1,11 +1,11 @@
 //! Configurations: sets of stacks of frames, shared and interned.
 //!
 //! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are
-//! merged after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a
+//! merged after every step, so an ambiguous grammar shares frames instead of multiplying stacks (a
 //! graph-structured stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of
-//! a configuration its identity: equal numbers have equal futures, and a step is memoised: the first in the
-//! configuration itself, since most are left by one byte only, others in a row of 256 entries, kept in blocks
-//! of 16.
+//! a configuration its identity: equal numbers have equal futures, and steps are memoised. The first step is
+//! stored in the configuration itself, since most configurations are left by one byte only; others are stored
+//! in a row of 256 entries, in blocks of 16.
 //!
 //! ```text
 //!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
@@ -25,12 +25,12 @@ use crate::pushdown::intern::index::{Index, hash_of};
 use crate::pushdown::intern::seen::Seen;
 use crate::work::{end_by, spend};
 
-/// The number of an interned configuration.
+/// The id of an interned configuration.
 pub type ConfigId = u32;
 
-/// Nothing is left to be read: below the start rule.
+/// The configuration below the start rule, in which nothing is left to read.
 pub(crate) const END: ConfigId = 0;
-/// The sequence is over: the end-of-sequence token was taken.
+/// The configuration after an end token.
 pub(crate) const FINISHED: ConfigId = 1;
 
 type Pairs = Box<[(FrameId, ConfigId)]>;
@@ -40,16 +40,17 @@ type Pairs = Box<[(FrameId, ConfigId)]>;
 struct Config {
     pairs: Pairs,
     closure: OnceCell<Closure>,
-    /// The first token that was asked for, and where it leads.
+    /// The first token that was stepped over, and its target.
     token: AtomicU64,
-    /// The first byte that was asked for, and where it leads.
+    /// The first byte that was stepped over, and its target.
     first: AtomicU64,
     row: OnceBox<StepRow>,
-    /// The configuration that stands for all that tokens cannot tell from it, once that was asked for.
+    /// The representative of all configurations that tokens cannot tell apart from this one, once it is
+    /// computed.
     representative: AtomicU32,
-    /// What it is called in every process, once that was asked for; 0 before.
+    /// The name in all processes, once it is computed; 0 before.
     name: AtomicU64,
-    /// How many single frames lie above one another from here to the bottom, or to where there are several.
+    /// The number of single frames above one another down to the bottom, or to a level with several frames.
     height: u32,
 }
 
@@ -68,21 +69,21 @@ impl Config {
     }
 }
 
-/// The configuration after each byte, as far as it was asked for; the high half of a byte finds the block.
+/// The memoised configurations after each byte; the high half of a byte selects the block.
 type StepRow = [OnceBox<[AtomicU32; 16]>; 16];
 
-/// What a configuration can do next, calls and returns followed as far as nothing is read.
+/// The possible next steps of a configuration, after following calls and returns as far as nothing is read.
 #[derive(Debug, Default)]
 pub struct Closure {
-    /// The frames that read something, each with its callers.
+    /// The frames that read, each with its callers.
     pub(crate) readers: Readers,
-    /// Whether the text may end here.
+    /// `true` if the text may end here.
     pub accepting: bool,
-    /// The least [height](Stacks::height) of a configuration that was looked into for it.
+    /// The lowest [height](Stacks::height) of the configurations that were looked at to compute this.
     pub(crate) lowest: u32,
 }
 
-/// Frames that read, each with its callers; mostly there is one.
+/// Frames that read, each with its callers; usually one.
 pub(crate) type Readers = SmallVec<[(FrameId, ConfigId); 2]>;
 
 /// All configurations of one grammar, found lazily. Reads never lock.
@@ -91,33 +92,32 @@ pub struct Stacks {
     pub(crate) frames: Frames,
     configs: boxcar::Vec<Config>,
     known: Index,
-    /// The memory that lists of pairs and of united configurations take, in bytes.
+    /// The bytes of the lists of pairs and of united configurations.
     pub(crate) list_bytes: AtomicUsize,
-    /// The most bytes that configurations may take; beyond them no more are found.
+    /// The maximum number of bytes of configurations; beyond it, no more are created.
     pub(crate) most_bytes: usize,
-    /// The unions of configurations that were found.
+    /// The cached unions of configurations.
     pub(crate) unions: DashMap<Box<[ConfigId]>, ConfigId, FxBuildHasher>,
 }
 
-/// What has to be followed, the last one first.
+/// The pairs to follow, last one first.
 type OpenFrame = SmallVec<[(FrameId, ConfigId); 8]>;
 
-/// About how much memory a configuration takes, with how it is found, the block of one step and what it
-/// shows, in bytes.
+/// About the bytes of a configuration, with its index entry, one block of steps and its closure.
 pub(crate) const CONFIG_BYTES: usize = 600;
 
-/// A frame with its callers.
+/// The bytes of a frame with its callers.
 const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
 
 /// The cost of a new configuration, in rounds of a plain loop.
 const NEW: usize = 48;
 
-/// The most readers that are compared with each other, which is faster than sorting that few.
+/// The maximum number of readers that are compared pairwise, which is faster than sorting so few.
 const FEW_READERS: usize = 16;
 
 const UNKNOWN_STATE: u32 = u32::MAX;
 
-/// What stands in lists of frames where callers are left out.
+/// The marker for omitted callers in lists of frames.
 const BELOW: FrameId = FrameId::MAX;
 const DEAD: u32 = u32::MAX - 1;
 
@@ -125,16 +125,16 @@ fn alive(next: u32) -> Option<ConfigId> {
     (next != DEAD).then_some(next)
 }
 
-/// No byte or token was asked for.
+/// No byte or token was stepped over yet.
 const NONE: u64 = u64::MAX;
 
-/// A byte or token and where it leads.
+/// Packs a byte or token and its target.
 fn step_of(read: u32, next: u32) -> u64 {
     u64::from(read) << 32 | u64::from(next)
 }
 
 impl Stacks {
-    /// Only where every sequence begins, and what is found from there within `most_bytes`.
+    /// Creates the configurations END and FINISHED, and bounds all configurations to `most_bytes` bytes.
     pub(crate) fn new(frames: Frames, most_bytes: usize) -> Stacks {
         let stacks = Stacks {
             frames,
@@ -144,7 +144,7 @@ impl Stacks {
             list_bytes: AtomicUsize::new(0),
             most_bytes,
         };
-        // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
+        // END and FINISHED have no pairs but are distinct; neither is found by its pairs.
         for _ in [END, FINISHED] {
             stacks
                 .configs
@@ -153,50 +153,50 @@ impl Stacks {
         stacks
     }
 
-    /// How many configurations were found.
+    /// Returns how many configurations were found.
     pub fn count(&self) -> usize {
         self.configs.count()
     }
 
-    /// Whether a number is that of a configuration in which a sequence can be; below the bottom nothing is.
+    /// Returns `true` if a number belongs to a configuration in which a sequence can be, which excludes END.
     pub(crate) fn holds(&self, number: u32) -> bool {
         number != END && self.configs.get(number as usize).is_some()
     }
 
-    /// The pairs of a configuration.
+    /// Returns the pairs of a configuration.
     pub(crate) fn pairs(&self, config: ConfigId) -> &[(FrameId, ConfigId)] {
         &self.configs[config as usize].pairs
     }
 
-    /// The regular language that a frame is in and where, if it is in one.
+    /// Returns the regular language that a frame is in and its position there, if it is in one.
     pub(crate) fn view(&self, frame: FrameId) -> View<'_> {
         self.frames.view(frame)
     }
 
-    /// Whether some languages are no regular ones, so that not all distances in them are known.
+    /// Returns `true` if some languages are not regular, so that not all distances in them are known.
     pub(crate) fn has_judges(&self) -> bool {
         !self.frames.nfa.judged.is_empty()
     }
 
-    /// Whether keys must differ, or items meet demands, so that some distances are those of a way that may
-    /// not be the shortest.
+    /// Returns `true` if keys must differ or items meet demands, so that some distances belong to completions
+    /// that may not be the shortest.
     pub fn counts_keys(&self) -> bool {
         let mut series = self.frames.nfa.series.iter();
         series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
     }
 
-    /// Whether the word of a frame that is judged ends after these bytes.
+    /// Returns `true` if the word of a judged frame ends after these bytes.
     pub(crate) fn word_ends(&self, frame: FrameId, written: &[u8]) -> bool {
         self.frames.word_ends(frame, written)
     }
 
-    /// The shortest bytes after which the key of a frame could only become one that was written before. Some
-    /// may be left out of which `fits` is false.
+    /// Returns the shortest byte sequences after which the key of a frame could only become one that was
+    /// written before. Sequences for which `fits` is false may be omitted.
     pub(crate) fn taken(&self, frame: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         self.frames.taken(frame, fits)
     }
 
-    /// The configuration that stands for one whose tokens are the same, if that is known.
+    /// Returns the representative of a configuration, if it is known.
     pub(crate) fn known_representative(&self, config: ConfigId) -> Option<ConfigId> {
         match config {
             END | FINISHED => Some(config),
@@ -210,7 +210,7 @@ impl Stacks {
         }
     }
 
-    /// From now on this configuration stands for that one, and for itself.
+    /// Sets the representative of a configuration, which also represents itself.
     pub(crate) fn set_representative(&self, config: ConfigId, like: ConfigId) {
         self.configs[like as usize]
             .representative
@@ -220,13 +220,13 @@ impl Stacks {
             .store(like, Ordering::Relaxed);
     }
 
-    /// What a configuration is called in every process, if that was asked for.
+    /// Returns the name of a configuration, if it is known.
     pub(crate) fn known_name(&self, config: ConfigId) -> Option<u64> {
         let name = self.configs[config as usize].name.load(Ordering::Relaxed);
         (name != 0).then_some(name)
     }
 
-    /// From now on it is known what a configuration is called.
+    /// Caches the name of a configuration.
     pub(crate) fn remember_name(&self, config: ConfigId, name: u64) {
         self.configs[config as usize].name.store(name, Ordering::Relaxed);
     }
@@ -235,7 +235,7 @@ impl Stacks {
     pub(crate) fn intern(&self, mut pairs: impl AsMut<[(FrameId, ConfigId)]>) -> ConfigId {
         let pairs = pairs.as_mut();
         pairs.sort_unstable();
-        // Equal pairs are neighbours, and so are those of one frame.
+        // Equal pairs are adjacent, and so are pairs with the same frame.
         match pairs.windows(2).any(|two| two[0].0 == two[1].0) {
             true => {
                 spend(pairs.len());
@@ -258,7 +258,7 @@ impl Stacks {
         })
     }
 
-    /// Pays for a configuration that is not known yet. Never called while others wait for a number.
+    /// Pays for a new configuration. Never called while other threads wait for a number.
     fn pay_for(&self, pairs: usize) {
         spend(NEW + pairs);
         let bytes = self.list_bytes.fetch_add(pairs * PAIR_BYTES, Ordering::Relaxed);
@@ -272,7 +272,7 @@ impl Stacks {
             [(_, callers)] => self.height(callers).saturating_add(1),
             _ => 0,
         };
-        // Where the only frame reads and can do nothing else, nothing has to be found.
+        // If the only frame reads and can do nothing else, the closure is known.
         let closure = match *pairs {
             [(frame, _)] if self.frames.get(frame).is_plain() => OnceCell::with_value(Closure {
                 readers: SmallVec::from_slice(pairs),
@@ -284,20 +284,20 @@ impl Stacks {
         self.configs.push(Config::new(pairs.into(), height, closure)) as ConfigId
     }
 
-    /// How many single frames lie above one another from a configuration to the bottom, or to where there are
-    /// several.
+    /// Returns the number of single frames above one another from a configuration to the bottom, or to a
+    /// level with several frames.
     pub(crate) fn height(&self, config: ConfigId) -> u32 {
         self.configs[config as usize].height
     }
 
-    /// How many levels of callers have been looked into, if the lowest of them has this height; `None` if
-    /// that was the bottom, or where there are several frames.
+    /// Returns how many levels of callers were looked at, if the lowest of them has this height; `None` if
+    /// that was the bottom, or a level with several frames.
     pub(crate) fn depth(&self, config: ConfigId, lowest: u32) -> Option<u32> {
         (lowest > 0).then(|| (self.height_of_callers(config) + 1).saturating_sub(lowest))
     }
 
-    /// The frames in the upper `depth` levels of a configuration. What is found without looking further down
-    /// is the same in all configurations in which these are equal.
+    /// Returns the frames in the upper `depth` levels of a configuration. Results computed without looking
+    /// further down are the same for all configurations in which these frames are equal.
     pub(crate) fn upper(&self, config: ConfigId, depth: u32) -> Option<Box<[FrameId]>> {
         let lowest = (self.height_of_callers(config) + 1)
             .checked_sub(depth)
@@ -316,8 +316,8 @@ impl Stacks {
         Some(frames.into())
     }
 
-    /// How deep masks looked below the first frame of a configuration, wherever that was; a bit for each
-    /// depth.
+    /// Returns the depths below the first frame of a configuration that mask computations looked at, in any
+    /// configuration with that frame; one bit for each depth.
     pub(crate) fn depths(&self, config: ConfigId) -> u64 {
         let top = self.pairs(config).first();
         top.map_or(0, |&(frame, _)| {
@@ -325,7 +325,7 @@ impl Stacks {
         })
     }
 
-    /// From now on it is known that a mask looked so deep below the first frame of a configuration.
+    /// Records that a mask computation looked this deep below the first frame of a configuration.
     pub(crate) fn add_depth(&self, config: ConfigId, depth: u32) {
         if let Some(&(frame, _)) = self.pairs(config).first()
             && self.depths(config) >> depth & 1 == 0
@@ -345,12 +345,12 @@ impl Stacks {
         heights.max().unwrap_or(0)
     }
 
-    /// What the configuration can do next, if it was asked before.
+    /// Returns the closure of a configuration, if it was computed before.
     pub(crate) fn known_closure(&self, config: ConfigId) -> Option<&Closure> {
         self.configs[config as usize].closure.get()
     }
 
-    /// What the configuration can do next.
+    /// Returns the closure of a configuration.
     pub fn closure(&self, config: ConfigId) -> &Closure {
         if let Some(known) = self.configs[config as usize].closure.get() {
             return known;
@@ -363,8 +363,8 @@ impl Stacks {
         known.closure.get_or_init(|| self.expand(config))
     }
 
-    /// The callers that a configuration may return to without reading, as far as it is not known what they
-    /// can do next; each comes after its own callers, which are numbered before it.
+    /// Returns the callers that a configuration may return to without reading and whose closures are not
+    /// known; each comes after its own callers, which have smaller numbers.
     fn ends_below(&self, config: ConfigId) -> Vec<ConfigId> {
         let mut found = Vec::new();
         let mut seen = Seen::default();
@@ -418,7 +418,7 @@ impl Stacks {
         closure
     }
 
-    /// Goes on with the callers of a complete frame; mostly it is known already what they can do next.
+    /// Continues with the callers of a complete frame; usually their closure is known already.
     fn give_back(&self, callers: ConfigId, open: &mut OpenFrame, closure: &mut Closure) {
         let config = &self.configs[callers as usize];
         match config.closure.get() {
@@ -439,7 +439,7 @@ impl Stacks {
         }
     }
 
-    /// Readers of one frame are one reader with the callers of all. Others keep their order.
+    /// Merges readers with the same frame into one, with the callers of all. The others keep their order.
     fn merge_readers(&self, readers: &mut Readers) {
         let mut ahead = readers.iter().enumerate();
         if readers.len() <= FEW_READERS
@@ -458,15 +458,15 @@ impl Stacks {
         });
     }
 
-    /// Where a token leads, if it is the first that was asked for.
+    /// Returns the configuration after a token, if it is the first token that was stepped over.
     #[inline]
     pub(crate) fn known_step_token(&self, config: ConfigId, token: u32) -> Option<ConfigId> {
         let first = self.configs[config as usize].token.load(Ordering::Relaxed);
         (first >> 32 == u64::from(token)).then_some(first as u32)
     }
 
-    /// The configuration after a token with these bytes, or `None` if no text goes on with it. The first one
-    /// from a configuration is remembered.
+    /// Returns the configuration after a token with these bytes, or `None` if no text continues with it. The
+    /// first such step from a configuration is memoised.
     pub(crate) fn step_token(&self, config: ConfigId, token: u32, bytes: &[u8]) -> Option<ConfigId> {
         let next = self.step_bytes(config, bytes)?;
         let known = &self.configs[config as usize].token;
@@ -476,7 +476,7 @@ impl Stacks {
         Some(next)
     }
 
-    /// The configuration after a byte, or `None` if no text goes on with it. Memoised.
+    /// Returns the configuration after a byte, or `None` if no text continues with it. Memoised.
     #[inline]
     pub fn step(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
         match self.known_step(config, byte) {
@@ -485,7 +485,7 @@ impl Stacks {
         }
     }
 
-    /// Whether it is known where a byte leads.
+    /// Returns `true` if the step over a byte is memoised.
     pub(crate) fn is_known(&self, config: ConfigId, byte: u8) -> bool {
         self.known_step(config, byte) != UNKNOWN_STATE
     }
@@ -503,8 +503,8 @@ impl Stacks {
         })
     }
 
-    /// Remembers where a byte leads, be it nowhere. Another thread may put another byte in the first place,
-    /// and then what was found here is found again.
+    /// Memoises the step over a byte, which may lead nowhere. Another thread may store another byte in the
+    /// first slot; this step is then recomputed.
     pub(crate) fn remember(&self, config: ConfigId, byte: u8, next: u32) {
         let known = &self.configs[config as usize];
         if known.first.load(Ordering::Relaxed) == NONE {
@@ -516,7 +516,7 @@ impl Stacks {
         block[byte as usize & 15].store(next, Ordering::Relaxed);
     }
 
-    /// Two threads may both get here; they find the same number, since configurations are interned.
+    /// Two threads may compute the same step; they get the same number, since configurations are interned.
     #[cold]
     fn find_step(&self, config: ConfigId, byte: u8) -> u32 {
         let next = self.step_readers(&self.closure(config).readers, byte);
@@ -532,7 +532,8 @@ impl Stacks {
         self.settle(next)
     }
 
-    /// Interns what was read; a frame that is complete and nothing else gives way to its callers.
+    /// Interns the pairs after a step. A frame that is complete and has no continuation is replaced by its
+    /// callers.
     pub(crate) fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
         let mut pairs: OpenFrame = SmallVec::new();
         for (frame, callers) in next {
@@ -549,9 +550,9 @@ impl Stacks {
         (!pairs.is_empty()).then(|| self.intern(pairs))
     }
 
-    /// Finds something for a configuration out of its pairs and what is known or found for their callers; all
-    /// that was found on the way. Callers are older than what they called, so this ends; a list, because
-    /// stacks may be deep.
+    /// Computes a value for a configuration from its pairs and the values of their callers; returns all
+    /// values computed on the way. Callers are older than the frames they called, so this terminates. It uses
+    /// a list because stacks may be deep.
     pub(crate) fn fold_callers<T: Copy + Default>(
         &self,
         config: ConfigId,
@@ -576,7 +577,7 @@ impl Stacks {
         found
     }
 
-    /// The configuration after a special token.
+    /// Returns the configuration after a special token.
     pub(crate) fn step_special(&self, config: ConfigId, special: u32) -> Option<ConfigId> {
         let readers = &self.closure(config).readers;
         let next = readers.iter();

@@ -1,8 +1,10 @@
-//! How the frames of judged languages go on: by the automaton of how words begin, and their whole text.
+//! The frames of judged languages, which read with the automaton of the prefixes of words and remember the
+//! whole text.
 //!
-//! Whatever that automaton can read can be completed, so that nothing but the end of a word is a question,
-//! and the judge answers it by the text since the word began. A frame has a number for its text, which only
-//! real steps make; heads know it by where in the path of their walk it goes on.
+//! Everything that this automaton can read can be completed, so only the end of a word is in question, and
+//! the judge decides it from the text since the word began. A frame has a number for its text, which only
+//! real steps create; heads identify their text by the position in the path of their walk at which it
+//! continues.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::intern::interner::NIL;
 
 impl Frames {
-    /// How the words of a judged language begin.
+    /// Returns the automaton of the prefixes of the words of a judged language.
     pub(crate) fn beginnings(&self, judged: u32) -> &Arc<Terminal> {
         self.terminal(self.nfa.judged[judged as usize].terminal)
     }
@@ -33,7 +35,7 @@ impl Frames {
         self.judge(judged).accepts(&self.texts.to_vec(text))
     }
 
-    /// The frame of a word that has gone on with these bytes.
+    /// Returns the frame of a word that has continued with these bytes.
     pub(crate) fn judged_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
         match self.get(id).key {
             FrameKey::Judged { judged, text, .. } => {
@@ -44,7 +46,7 @@ impl Frames {
         }
     }
 
-    /// The judge of a frame and the text that it has read.
+    /// Returns the judge of a frame and the text that it has read.
     pub(crate) fn judged_parts(&self, id: FrameId) -> (u32, Vec<u8>) {
         match self.get(id).key {
             FrameKey::Judged { judged, text, .. } => (judged, self.texts.to_vec(text)),
@@ -52,14 +54,14 @@ impl Frames {
         }
     }
 
-    /// Whether the text of a frame with these bytes after it is a word.
+    /// Returns `true` if the text of a frame followed by these bytes is a word.
     pub(crate) fn word_ends(&self, id: FrameId, written: &[u8]) -> bool {
         let (judged, mut text) = self.judged_parts(id);
         text.extend_from_slice(written);
         self.judge(judged).accepts(&text)
     }
 
-    /// The same automaton by the frame.
+    /// Returns the automaton of prefixes of the judged language of a frame.
     pub(crate) fn beginnings_of(&self, id: FrameId) -> &Arc<Terminal> {
         match self.get(id).key {
             FrameKey::Judged { judged, .. } => self.beginnings(judged),

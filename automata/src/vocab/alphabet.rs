@@ -1,25 +1,24 @@
-//! Which bytes the subtrees of a trie use.
+//! The sets of bytes that the subtrees of a trie use.
 //!
-//! A state that stays in itself whatever characters of a subtree are read can pass the subtree over: all of
-//! its tokens lead back to the state. To see that at a glance, each node has the set of the bytes on its edge
-//! and below.
+//! A state that loops on every character of a subtree can skip the subtree: all of its tokens lead back to
+//! the state. To check this in one operation, each node has the set of the bytes on its edge and below.
 //!
 //! ```text
 //!   bit    0        14 … 29             32 … 127
 //!          unsound  beyond ASCII        the byte itself, as line feed, carriage return and tab
 //! ```
 //!
-//! Characters beyond ASCII are put into sixteen groups of neighbours, such that spaces and other marks by
-//! which languages tell characters apart are in groups of their own; they count only whole. Bytes that are no
-//! part of a character in well-formed UTF-8, and the control characters whose bits are taken, make a subtree
-//! *unsound*: it is looked at byte by byte.
+//! Characters beyond ASCII are divided into sixteen groups of neighbours, such that the spaces and other
+//! marks that languages treat specially are in groups of their own; only whole characters count. Bytes that
+//! are not part of a character in well-formed UTF-8, and the control characters whose bits are taken, make a
+//! subtree *unsound*: it is walked byte by byte.
 
 use super::node::Node;
 
-/// A set of bytes; see the module.
+/// A set of bytes, encoded as the module docs describe.
 pub(crate) type Alphabet = u128;
 
-/// Stands for bytes that are no whole characters.
+/// The bit for bytes that are not whole characters.
 pub(crate) const UNSOUND: Alphabet = 1;
 
 /// The bit of the first group of characters beyond ASCII.
@@ -28,7 +27,7 @@ const FIRST_GROUP: u8 = 14;
 /// The bits of all characters beyond ASCII.
 pub(crate) const BEYOND_ASCII: Alphabet = 0xFFFF << FIRST_GROUP;
 
-/// The bit of an ASCII character.
+/// Returns the bit of an ASCII character.
 pub(crate) fn ascii(byte: u8) -> Alphabet {
     match byte {
         b'\t' | b'\n' | b'\r' | 32..=127 => 1 << byte,
@@ -36,7 +35,7 @@ pub(crate) fn ascii(byte: u8) -> Alphabet {
     }
 }
 
-/// The bit of the characters that begin with two bytes.
+/// Returns the bit of the characters that begin with two bytes.
 pub(crate) fn beyond(lead: u8, second: u8) -> Alphabet {
     let group = match (lead, second) {
         (0xC2, _) => 0,
@@ -48,7 +47,7 @@ pub(crate) fn beyond(lead: u8, second: u8) -> Alphabet {
         // U+1680 and U+180E are spaces.
         (0xE1, 0x9A | 0xA0) => 6,
         (0xE1, _) => 7,
-        // General punctuation, with most spaces and with the separators of lines.
+        // General punctuation, with most spaces and the line separators.
         (0xE2, 0x80 | 0x81) => 8,
         (0xE2, _) => 9,
         // The ideographic space and its neighbours.
@@ -62,7 +61,8 @@ pub(crate) fn beyond(lead: u8, second: u8) -> Alphabet {
     1 << (FIRST_GROUP + group)
 }
 
-/// The lead bytes of characters beyond ASCII: the range of the byte behind, and how many follow that.
+/// The lead bytes of characters beyond ASCII: their range, the range of the next byte, and how many bytes
+/// follow it.
 const LEADS: [(u8, u8, u8, u8, u8); 8] = [
     (0xC2, 0xDF, 0x80, 0xBF, 0),
     (0xE0, 0xE0, 0xA0, 0xBF, 1),
@@ -74,17 +74,17 @@ const LEADS: [(u8, u8, u8, u8, u8); 8] = [
     (0xF4, 0xF4, 0x80, 0x8F, 2),
 ];
 
-/// What must follow within a character.
+/// The bytes that must follow within a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Within {
     first: u8,
     last: u8,
-    /// Bytes behind the next one.
+    /// The number of bytes after the next one.
     more: u8,
 }
 
 impl Within {
-    /// The lead bytes with what follows them.
+    /// Returns the lead bytes, each with the bytes that must follow it.
     pub(crate) fn leads() -> impl Iterator<Item = (u8, Within)> {
         let leads = LEADS.iter();
         leads.flat_map(|&(from, to, first, last, more)| {
@@ -92,12 +92,12 @@ impl Within {
         })
     }
 
-    /// The bytes that may come next.
+    /// Returns the bytes that may come next.
     pub(crate) fn bytes(self) -> std::ops::RangeInclusive<u8> {
         self.first..=self.last
     }
 
-    /// What follows the next byte, or `None` where the character is complete.
+    /// Returns what must follow the next byte, or `None` if the character is then complete.
     pub(crate) fn next(self) -> Option<Within> {
         let more = self.more.checked_sub(1)?;
         Some(Within {
@@ -108,11 +108,11 @@ impl Within {
     }
 }
 
-/// The alphabet of each node: of its own byte, as read at the beginning of a character, and of all below.
-/// O(nodes).
+/// Returns the alphabet of each node: its own byte, read at the beginning of a character, and all bytes
+/// below. O(nodes).
 pub(super) fn alphabets(nodes: &[Node]) -> Box<[Alphabet]> {
     let mut alphabets = own_alphabets(nodes);
-    // What a node adds to its parent; a byte within a character is sound there, and nowhere else.
+    // The bits that a node adds to its parent. A byte within a character is sound there and nowhere else.
     let mut up = vec![0; nodes.len()];
     for at in (0..nodes.len()).rev() {
         let mut below = 0;
@@ -128,7 +128,8 @@ pub(super) fn alphabets(nodes: &[Node]) -> Box<[Alphabet]> {
     alphabets.into_iter().map(|(alphabet, _)| alphabet).collect()
 }
 
-/// The most characters on a way down from the edge into each node, one that is cut off among them. O(nodes).
+/// Returns the greatest number of characters on a path down from the edge into each node, counting partial
+/// ones. O(nodes).
 pub(super) fn heights(nodes: &[Node]) -> Box<[u8]> {
     upwards(nodes, |node, below| {
         let is_within = node.byte & 0xC0 == 0x80;
@@ -136,10 +137,10 @@ pub(super) fn heights(nodes: &[Node]) -> Box<[u8]> {
     })
 }
 
-/// A value for each node from the greatest one of its children, which is 0 where there are none.
+/// Computes a value for each node from the greatest value of its children, or from 0 if it has none.
 fn upwards(nodes: &[Node], value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
     let mut values = vec![0u8; nodes.len()];
-    // Of the subtrees below the node at hand, the greatest value.
+    // At each depth, the greatest value of the subtrees below the current node.
     let mut below = vec![0u8; 2];
     for (at, node) in nodes.iter().enumerate().rev() {
         let depth = usize::from(node.depth);
@@ -152,7 +153,8 @@ fn upwards(nodes: &[Node], value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
     values.into()
 }
 
-/// How many edges have a character of each bit; of those beyond ASCII the lead bytes count. O(nodes).
+/// Returns the number of edges with a character of each bit; beyond ASCII, only lead bytes are counted.
+/// O(nodes).
 pub(super) fn weights(nodes: &[Node]) -> [u32; 128] {
     let mut weights = [0; 128];
     for node in nodes {
@@ -170,8 +172,8 @@ pub(super) fn weights(nodes: &[Node]) -> [u32; 128] {
     weights
 }
 
-/// For each first and last byte (`first << 8 | last`) the most bytes of a way down from the root that begins
-/// and ends with them; saturates at 255. O(nodes).
+/// Returns, for each first and last byte (`first << 8 | last`), the greatest number of bytes on a path from
+/// the root that begins and ends with them; saturates at 255. O(nodes).
 pub(super) fn spans(nodes: &[Node]) -> Box<[u8]> {
     let mut spans = vec![0u8; 1 << 16];
     let mut first = 0;
@@ -185,9 +187,10 @@ pub(super) fn spans(nodes: &[Node]) -> Box<[u8]> {
     spans.into()
 }
 
-/// What the byte of each node is, given the bytes before it, and whether it goes on with a character.
+/// Returns the bits of each node's byte, given the bytes before it, and whether the byte continues a
+/// character.
 fn own_alphabets(nodes: &[Node]) -> Vec<(Alphabet, bool)> {
-    // At each depth what must follow, and the lead byte if that was the last.
+    // At each depth, the bytes that must follow, and the lead byte if it was the previous byte.
     let mut path: Vec<(Option<Within>, Option<u8>)> = vec![(None, None)];
     let own = |node: &Node| {
         path.truncate(usize::from(node.depth));
@@ -209,7 +212,8 @@ fn own_alphabets(nodes: &[Node]) -> Vec<(Alphabet, bool)> {
     nodes.iter().map(own).collect()
 }
 
-/// The groups of a lead byte behind which a token ends; where none does, the next byte tells the group.
+/// Returns the groups of a lead byte after which a token ends; if none does, the next byte determines the
+/// group.
 fn cut_off(node: &Node, within: Within) -> Alphabet {
     if node.count == 0 {
         return 0;

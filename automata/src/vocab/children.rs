@@ -1,22 +1,22 @@
-//! The children of the nodes of a trie, side by side.
+//! The children of the nodes of a trie, stored contiguously.
 //!
-//! In depth-first order the next sibling of a node lies behind its whole subtree, so that looking over a
-//! hundred siblings touches a hundred places in memory. Here their bytes lie next to each other, and only
-//! those that are entered are touched.
+//! In depth-first order, the next sibling of a node comes after its whole subtree, so scanning a hundred
+//! siblings touches a hundred places in memory. Here the bytes of siblings are adjacent, and only the nodes
+//! that are entered are touched.
 
 use super::node::Node;
 
-/// For the root and each node the bytes of its children and where they are.
+/// The bytes and the nodes of the children of the root and of each node.
 #[derive(Clone, Debug)]
 pub(super) struct Children {
-    /// The children of the root are `0..first[0]`, those of node `i` are `first[i]..first[i + 1]`.
+    /// The children of the root are `0..first[0]`, the children of node `i` are `first[i]..first[i + 1]`.
     first: Box<[u32]>,
     bytes: Box<[u8]>,
     nodes: Box<[u32]>,
 }
 
 impl Children {
-    /// O(nodes).
+    /// Builds the lists of children. O(nodes).
     pub(super) fn new(nodes: &[Node]) -> Children {
         let mut children = Children {
             first: vec![0; nodes.len() + 1].into(),
@@ -32,7 +32,7 @@ impl Children {
         children
     }
 
-    /// Writes down the siblings that make up a range; where the next ones go.
+    /// Stores the siblings that make up a range; returns the place for the next ones.
     fn fill(&mut self, nodes: &[Node], range: std::ops::Range<usize>, mut filled: u32) -> u32 {
         let mut at = range.start;
         while at < range.end {
@@ -44,7 +44,7 @@ impl Children {
         filled
     }
 
-    /// The places of the children of a node, or of the root.
+    /// Returns the places of the children of a node, or of the root.
     pub(super) fn of(&self, node: Option<usize>) -> std::ops::Range<u32> {
         match node {
             None => 0..self.first[0],
@@ -52,12 +52,12 @@ impl Children {
         }
     }
 
-    /// The child of a node, or of the root, behind a byte. O(log children).
+    /// Returns the child of a node, or of the root, on the edge with this byte. O(log children).
     pub(super) fn find(&self, node: Option<usize>, byte: u8) -> Option<usize> {
         self.among(self.of(node), byte).map(|node| node as usize)
     }
 
-    /// The one of these children that is behind a byte. O(log children).
+    /// Returns the one of these children on the edge with this byte. O(log children).
     #[inline]
     pub(super) fn among(&self, places: std::ops::Range<u32>, byte: u8) -> Option<u32> {
         let bytes = &self.bytes[places.start as usize..places.end as usize];
@@ -65,7 +65,7 @@ impl Children {
         Some(self.nodes[places.start as usize + place])
     }
 
-    /// The byte and the node at a place.
+    /// Returns the byte and the node at a place.
     #[inline]
     pub(super) fn at(&self, place: u32) -> (u8, u32) {
         (self.bytes[place as usize], self.nodes[place as usize])

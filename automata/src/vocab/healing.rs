@@ -1,8 +1,8 @@
-//! Token healing: a prompt goes back to the last place that no token can span.
+//! Token healing: moves the end of a prompt back to the last boundary that no token can span.
 //!
-//! A prompt is tokenized before anybody knows how it goes on. Where it ends in the middle of what the model
-//! would have written as one token, its last tokens are a spelling that the model hardly ever saw, and the
-//! continuation is biased: after `http`, `:` the model avoids `//`, because what it learned to write is
+//! A prompt is tokenized before its continuation is known. If it ends in the middle of text that the model
+//! would have written as one token, its last tokens are a spelling that the model has hardly ever seen, and
+//! the continuation is biased: after `http`, `:` the model avoids `//`, because it has learned to write
 //! `http`, `://`.
 //!
 //! ```text
@@ -12,35 +12,35 @@
 //! ```
 //!
 //! The removed bytes become a condition on the continuation:
-//! [`CfgBuilder::behind`](crate::grammar::CfgBuilder::behind) puts them in front of a grammar. Under the
-//! global law the continuation has exactly the model's law given the tokens kept, that the text begins with
-//! the removed bytes, and that the rest obeys the grammar; all tokenizations of the removed bytes count. The
-//! local law restricts each token in turn, so it leaves out how likely the model is to complete the removed
-//! bytes; the weight of a text makes up for it. Where the model writes only what a longest-match tokenizer
-//! writes, the global law is the law of texts given that they begin with the prompt: `tests/laws/healing.rs`
-//! computes this in rationals.
+//! [`CfgBuilder::behind`](crate::grammar::CfgBuilder::behind) prepends them to a grammar. Under the global
+//! law the continuation has exactly the model's distribution given the kept tokens, conditioned on the text
+//! beginning with the removed bytes and the rest obeying the grammar; all tokenizations of the removed bytes
+//! count. The local law restricts each token in turn, so it ignores how likely the model is to complete the
+//! removed bytes; the weight of a text corrects for this. If the model writes only what a longest-match
+//! tokenizer writes, the global law is the distribution of texts given that they begin with the prompt:
+//! `tests/laws/healing.rs` computes this in rationals.
 //!
 //! Sources: Ribeiro, "Prompt boundaries and token healing" (2023, the guidance library); Athiwaratkun et al.,
 //! "Token Alignment via Character Matching for Subword Completion" (arXiv:2403.08688).
 
 use super::{TokenKind, Vocabulary};
 
-/// A prompt without the tokens at its end that a longer token could have stood for.
+/// A prompt without the last tokens that a longer token could have replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Healed {
-    /// How many tokens of the prompt stay, from its beginning.
+    /// The number of tokens of the prompt to keep, from its beginning.
     pub kept: usize,
-    /// What the other tokens write: the continuation of the kept tokens begins with it. Empty where all stay.
-    /// It ends where the prompt ends, which may be in the middle of a character.
+    /// The bytes of the removed tokens, with which the continuation of the kept tokens begins. Empty if all
+    /// tokens are kept. They end where the prompt ends, which may be in the middle of a character.
     pub removed: Vec<u8>,
 }
 
 impl Vocabulary {
-    /// Removes as few tokens from the end of a prompt as leave no token that could begin in what stays and
-    /// end behind the prompt.
+    /// Removes the fewest tokens from the end of a prompt such that no token could begin in the kept part and
+    /// end beyond the prompt.
     ///
-    /// Only text tokens are removed. A special token, a mark, or a number that is no token is a boundary that
-    /// nothing spans. O(longest token²) at most; commonly some lookups in the trie.
+    /// Only text tokens are removed. A special token, a mark, or a number that is not a token is a boundary
+    /// that nothing spans. O(longest token²) at most; usually a few look-ups in the trie.
     ///
     /// ```
     /// use lexiform::vocab::{TokenKind, Vocabulary};
@@ -53,7 +53,7 @@ impl Vocabulary {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn heal(&self, prompt: &[u32]) -> Healed {
-        // A longer token begins at most so many bytes before the end.
+        // A longer token begins at most this many bytes before the end.
         let reach = self.longest().saturating_sub(1);
         let (mut first, mut bytes) = (prompt.len(), 0);
         while bytes < reach && first > 0 && self.writes_text(prompt[first - 1]) {
@@ -86,7 +86,7 @@ impl Vocabulary {
         self.kind(token) == TokenKind::Text && !self.bytes(token).is_empty()
     }
 
-    /// Whether some text token begins with these bytes and is longer.
+    /// Returns `true` if some text token begins with these bytes and is longer.
     fn is_extended(&self, bytes: &[u8]) -> bool {
         let node = self.trie().find(bytes);
         node.is_some_and(|node| self.trie().nodes()[node].end as usize > node + 1)
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(healed(&vocabulary, &[0, 0]), (0, b"aa".to_vec()));
     }
 
-    /// As where a letter has a token of its own and one for its byte.
+    /// Tokens with equal bytes, such as a letter and a token for its byte.
     #[test]
     fn several_tokens_of_the_same_bytes_are_alike() {
         let vocabulary = vocabulary(&["A", "A", "AB", "B"]);
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The bytes of a character that the vocabulary lacks, and a character in two tokens.
+    /// A prompt with a character split into byte tokens, and one with a character in two tokens.
     #[test]
     fn tokens_may_end_inside_of_characters() {
         let euro = "€".as_bytes();
@@ -174,8 +174,8 @@ mod tests {
     }
 
     proptest! {
-        /// From the definition: no token spans the end from before the boundary, and from every later
-        /// boundary one does.
+        /// Checks the definition: no token spans the end from before the boundary, and from every later
+        /// boundary some token does.
         #[test]
         fn it_is_the_last_boundary_that_no_token_spans(
             words in prop::collection::vec("[ab]{1,4}", 1..8),

@@ -1,26 +1,26 @@
-//! Where a long text may be cut so that the tokens of its parts are the tokens of the whole.
+//! Splits a long text into pieces so that the tokens of the pieces are the tokens of the whole text.
 //!
-//! Cutting text into tokens takes memory of more than a hundred times the text, and a reader that knows how
-//! many tokens it can use wants to stop early. So a long text is cut in pieces. A *seam* is a place between a
-//! letter of ASCII and a space that another such letter follows:
+//! Tokenizing a text takes more than a hundred times its size in memory, and a reader that knows how many
+//! tokens it can use wants to stop early. So a long text is split into pieces. A *seam* is the place between
+//! an ASCII letter and a space that is followed by another ASCII letter:
 //!
 //! ```text
 //!   … one word| and another| …      no token spans a seam, no rule looks across one
 //! ```
 //!
-//! That it is a seam depends on the tokenizer, which is asked once: none of its tokens writes a letter and
-//! then a space; nothing of its normalization joins characters or looks at the ends of a text; none of its
-//! added tokens could stand across a seam or take the space of one; and probes of many kinds have the same
-//! tokens cut and whole. Of a tokenizer that fails any of these, no text has seams.
+//! Whether a tokenizer respects seams is checked once per tokenizer: none of its tokens writes a letter and
+//! then a space; no step of its normalization joins characters or looks at the ends of a text; none of its
+//! added tokens could span a seam or absorb its space; and probes of many kinds have the same tokens when
+//! split and when whole. If any check fails, texts are not split for this tokenizer.
 
 use serde_json::Value;
 
 use super::{TokenKind, Vocabulary};
 
-/// How long a piece is before a seam is looked for, in bytes.
+/// The length in bytes after which a seam is looked for.
 const PIECE: usize = 16 << 10;
 
-/// Texts that end before a seam, and texts that begin behind one.
+/// Probes: texts that end before a seam, and texts that begin after one.
 const BEFORE: [&str; 8] = [
     "one",
     "A",
@@ -42,11 +42,11 @@ const BEHIND: [&str; 8] = [
     " q\t\r\n  ",
 ];
 
-/// Parts of normalization that change characters by themselves, each within a few neighbours that no seam
+/// Normalizers that change characters one by one, each depending only on a few neighbours that no seam
 /// separates.
 const LOCAL: [&str; 5] = ["NFC", "NFD", "NFKC", "NFKD", "Lowercase"];
 
-/// The pieces of a text: all but the last are at least some kilobytes long and end at a seam.
+/// Returns the pieces of a text. All but the last are at least [`PIECE`] bytes long and end at a seam.
 pub(super) fn pieces(text: &str, has_seams: bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -60,7 +60,7 @@ pub(super) fn pieces(text: &str, has_seams: bool) -> impl Iterator<Item = &str> 
     })
 }
 
-/// The first seam from this offset on. It lies between two characters of ASCII.
+/// Returns the first seam at or after this offset. It is between two ASCII characters.
 fn seam(text: &[u8], from: usize) -> Option<usize> {
     let is_seam =
         |three: &[u8]| three[0].is_ascii_alphabetic() && three[1] == b' ' && three[2].is_ascii_alphabetic();
@@ -68,15 +68,17 @@ fn seam(text: &[u8], from: usize) -> Option<usize> {
     Some(from + found + 1)
 }
 
-/// A way in which a tokenizer cuts text into tokens; `None` where it cannot.
+/// A function that tokenizes text, or returns `None` if it cannot.
 pub(super) type Cut<'a> = &'a dyn Fn(&str) -> Option<Vec<u32>>;
 
-/// Whether texts have seams for a tokenizer with this normalization, these tokens and these ways to cut text.
+/// Returns `true` if texts may be split at seams for a tokenizer with this normalizer, these tokens and these
+/// functions.
 pub(super) fn has_seams(normalizer: Option<&Value>, tokens: &Vocabulary, cuts: &[Cut<'_>]) -> bool {
     normalizer.is_none_or(is_local) && tokens_stay_within(tokens) && probes_agree(cuts)
 }
 
-/// Whether no token, added ones included, writes a letter and then a space, or may take the space of a seam.
+/// Returns `true` if no token, added tokens included, writes a letter and then a space, or may absorb the
+/// space of a seam.
 fn tokens_stay_within(tokens: &Vocabulary) -> bool {
     let crosses = |bytes: &[u8]| {
         bytes
@@ -93,14 +95,15 @@ fn is_local(normalizer: &Value) -> bool {
             let parts = normalizer.get("normalizers").and_then(Value::as_array);
             parts.is_some_and(|parts| parts.iter().all(is_local))
         }
-        // The stand-in for the space: a seam lies before one in the text, and before its stand-in behind.
+        // The replacement for the space: in the text a seam is before a space, afterwards before the
+        // replacement.
         Some("Replace") => normalizer.pointer("/pattern/String").and_then(Value::as_str) == Some(" "),
         Some(name) => LOCAL.contains(&name),
         None => false,
     }
 }
 
-/// Whether normalization leaves ASCII as it is.
+/// Returns `true` if the normalizer leaves ASCII unchanged.
 pub(super) fn keeps_ascii(normalizer: &Value) -> bool {
     match normalizer.get("type").and_then(Value::as_str) {
         Some("Sequence") => {
@@ -112,8 +115,8 @@ pub(super) fn keeps_ascii(normalizer: &Value) -> bool {
     }
 }
 
-/// Whether texts that are cut at a seam have the tokens of the whole, in all ways in which text is cut into
-/// tokens.
+/// Returns `true` if the probes have the same tokens when split at a seam and when whole, with every function
+/// that tokenizes.
 fn probes_agree(cuts: &[Cut<'_>]) -> bool {
     let agree = |before: &str, after: &str| {
         let whole = format!("{before}{after}");
@@ -128,10 +131,11 @@ fn probes_agree(cuts: &[Cut<'_>]) -> bool {
         .all(|before| BEHIND.iter().all(|behind| agree(before, behind)))
 }
 
-/// A number of tokens that no way of writing this text falls short of, up to `most`; the text is read no
-/// further than that needs. `names` are texts beside those of the vocabulary that are a single token.
+/// Returns a lower bound on the number of tokens in any tokenization of this text, at most `most`. The text
+/// is read no further than that requires. `names` are texts beside those of the vocabulary that are a single
+/// token.
 ///
-/// With one token more, at most the longest token is covered that begins anywhere in what is covered by then:
+/// One more token extends the covered text at most to the furthest end of any token that begins in it:
 ///
 /// ```text
 ///   covered by k tokens ├───────────────┤
@@ -141,7 +145,7 @@ pub(super) fn at_least(text: &[u8], tokens: &Vocabulary, names: &[&str], most: u
     let (mut count, mut covered, mut next, mut at) = (0, 0, 0, 0);
     while count < most && covered < text.len() {
         while at <= covered && at < text.len() {
-            // A byte that no token begins with cannot be written, which is for the encoding to say.
+            // A byte that no token begins with cannot be written; the encoder reports that.
             let longest = tokens.trie().prefixes(&text[at..]).map(|(len, _)| len).last();
             let name = names
                 .iter()

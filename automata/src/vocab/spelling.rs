@@ -1,29 +1,30 @@
-//! From the pieces of a tokenizer file to the bytes that they write.
+//! Converts the pieces of a tokenizer file to the bytes that they write.
 //!
-//! Files spell tokens as text, and two ways of spelling are in use:
+//! Files spell tokens as text, in one of two ways:
 //!
 //! ```text
-//!   byte-level      "Ġhello"   every byte has one printable character (the GPT-2 alphabet)   → " hello"
-//!   SentencePiece   "▁hello"   '▁' is the space, "<0x0A>" is a single byte                   → " hello", "\n"
+//!   byte-level      "Ġhello"   one printable character per byte (the GPT-2 alphabet)    → " hello"
+//!   SentencePiece   "▁hello"   '▁' is the space, "<0x0A>" is a single byte              → " hello", "\n"
 //! ```
 //!
-//! Which one holds is said by the file's decoder, a chain of rewriting steps; a [`Spelling`] is that chain,
-//! read once. Where there is no decoder, the way *into* the model (pre-tokenizer, normalizer) tells.
+//! The decoder of the file, a chain of rewriting steps, determines which one applies; a [`Spelling`] is that
+//! chain, parsed once. Without a decoder, the steps *into* the model (pre-tokenizer, normalizer) determine
+//! it.
 
 use serde_json::Value;
 
 use super::VocabularyError;
 
-/// How a tokenizer spells bytes as text.
+/// The way in which a tokenizer spells bytes as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// One printable character for each byte, as GPT-2 introduced it.
+    /// One printable character for each byte, as in GPT-2.
     ByteLevel,
-    /// Characters as they are, a stand-in for the space, and perhaps `<0xNN>` for single bytes.
+    /// Plain characters, a replacement for the space, and perhaps `<0xNN>` for single bytes.
     SentencePiece,
 }
 
-/// One rewriting step from a piece towards its bytes.
+/// A rewriting step from a piece towards its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RewriteStep {
     Replace {
@@ -39,13 +40,13 @@ enum RewriteStep {
     ByteLevel,
 }
 
-/// The steps that turn a piece into bytes.
+/// The sequence of steps that converts a piece to bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
     steps: Vec<RewriteStep>,
 }
 
-/// The parts of a tokenizer file that decide about spelling.
+/// The parts of a tokenizer file that determine the spelling.
 pub(super) struct Clues<'a> {
     pub(super) normalizer: Option<&'a Value>,
     pub(super) pre_tokenizer: Option<&'a Value>,
@@ -54,13 +55,13 @@ pub(super) struct Clues<'a> {
 }
 
 impl Spelling {
-    /// Reads the decoder, or without one what the other parts tell.
+    /// Reads the steps from the decoder, or without one from the other parts.
     pub(super) fn read(clues: &Clues<'_>) -> Result<Self, VocabularyError> {
         let mut steps = match clues.decoder {
             Some(decoder) => decoder_steps(decoder)?,
             None => steps_without_decoder(clues)?,
         };
-        // A model that falls back to bytes writes bytes, whether or not its decoder puts them together.
+        // A model that falls back to bytes writes bytes, whether or not its decoder combines them.
         if clues.byte_fallback
             && !steps.contains(&RewriteStep::ByteFallback)
             && !steps.contains(&RewriteStep::ByteLevel)
@@ -78,7 +79,7 @@ impl Spelling {
         }
     }
 
-    /// The bytes that this piece writes.
+    /// Returns the bytes that this piece writes.
     pub(super) fn bytes(&self, piece: &str) -> Vec<u8> {
         let mut text = piece.to_owned();
         for step in &self.steps {
@@ -119,7 +120,8 @@ fn type_of<'a>(part: &'a Value, place: &str) -> Result<&'a str, VocabularyError>
         .ok_or_else(|| malformed(place, "expected an object with a `type`"))
 }
 
-/// The parts of a `Sequence`, nested ones included, each with its place. The JSON reader bounds the nesting.
+/// Returns the parts of a `Sequence`, nested ones included, each with its place. The JSON reader bounds the
+/// nesting.
 pub(super) fn parts<'a>(
     part: &'a Value,
     key: &str,
@@ -147,7 +149,7 @@ fn decoder_steps(decoder: &Value) -> Result<Vec<RewriteStep>, VocabularyError> {
             "Metaspace" => steps.push(space_for(replacement(part))),
             "Fuse" => fused = true,
             "Replace" => steps.push(replace_step(part, &place, fused)?),
-            // After the tokens are fused, stripping concerns the ends of the whole text: the dummy space.
+            // After the tokens are fused, stripping affects only the ends of the whole text: the dummy space.
             "Strip" if fused => {}
             "Strip" => steps.push(strip_step(part, &place)?),
             other => {
@@ -204,7 +206,7 @@ fn replace_step(part: &Value, place: &str, fused: bool) -> Result<RewriteStep, V
     let from = from.ok_or_else(|| unsupported(place, "expected a `Replace` whose pattern is a `String`"))?;
     let to = part.get("content").and_then(Value::as_str);
     let to = to.ok_or_else(|| malformed(place, "expected a string `content`"))?;
-    // A longer pattern could match across tokens once they are fused, and then no token has bytes of its own.
+    // A longer pattern could match across tokens once they are fused, and then no token has fixed bytes.
     if from.is_empty() || (fused && from.chars().count() > 1) {
         return Err(unsupported(
             place,
@@ -234,7 +236,7 @@ fn strip_step(part: &Value, place: &str) -> Result<RewriteStep, VocabularyError>
 }
 
 fn strip(mut text: &str, content: char, start: usize, stop: usize) -> &str {
-    // Bounded by the text: the counts of a hostile file may be as large as they like.
+    // The text bounds the loops: the counts in a malicious file may be arbitrarily large.
     for _ in 0..start.min(text.len()) {
         text = text.strip_prefix(content).unwrap_or(text);
     }
@@ -254,14 +256,15 @@ fn fallback_byte(text: &str) -> Option<u8> {
     }
 }
 
-/// The bytes of a piece in the GPT-2 alphabet. A piece with a character outside it stands for itself: files
-/// hold runs of real spaces and the like, which were added to the model by hand.
+/// Returns the bytes of a piece in the GPT-2 alphabet. A piece with a character outside the alphabet is taken
+/// literally: files contain runs of real spaces and the like that were added to the model by hand.
 fn alphabet_bytes(piece: &str) -> Vec<u8> {
     let bytes: Option<Vec<u8>> = piece.chars().map(alphabet_byte).collect();
     bytes.unwrap_or_else(|| piece.as_bytes().to_vec())
 }
 
-/// The byte of a character: printable Latin-1 is itself, and the 68 other bytes follow in order from U+0100.
+/// Returns the byte of a character: printable Latin-1 maps to itself, and the 68 other bytes follow in order
+/// from U+0100.
 ///
 /// ```text
 ///   00..=20  →  U+0100..=U+0120        7F..=A0  →  U+0121..=U+0142        AD  →  U+0143

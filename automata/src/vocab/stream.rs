@@ -1,10 +1,10 @@
-//! Text from tokens, as it comes: tokens end in the middle of characters, a stream of text must not.
+//! Converts a stream of tokens to text: tokens may end in the middle of a character, the text must not.
 
-/// Turns the bytes of one token after another into text that never splits a character.
+/// Converts the bytes of successive tokens to text that never splits a character.
 ///
 /// Bytes that cannot become UTF-8 are written as U+FFFD, exactly where [`String::from_utf8_lossy`] of all the
-/// bytes would write it; only the first bytes of a character that may still be completed are held back, three
-/// at most.
+/// bytes would write it. Only the first bytes of a character that may still be completed are held back, at
+/// most three.
 ///
 /// ```
 /// use lexiform::vocab::TextStream;
@@ -20,7 +20,7 @@ pub struct TextStream {
 }
 
 impl TextStream {
-    /// Takes the bytes of the next token and gives the text that is now complete.
+    /// Adds the bytes of the next token and returns the text that is now complete.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let complete = self.held.len() - unfinished(&self.held);
@@ -29,12 +29,12 @@ impl TextStream {
         text
     }
 
-    /// The bytes that wait for the rest of their character.
+    /// Returns the bytes that wait for the rest of their character.
     pub fn held(&self) -> &[u8] {
         &self.held
     }
 
-    /// Ends the stream: what is still held can no longer be completed and is replaced.
+    /// Ends the stream. Bytes that are still held can no longer be completed and are replaced.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.held).into_owned();
         self.held.clear();
@@ -42,10 +42,10 @@ impl TextStream {
     }
 }
 
-/// How many bytes at the end are the beginning of a character that more bytes could complete.
+/// Returns how many bytes at the end begin a character that more bytes could complete.
 fn unfinished(bytes: &[u8]) -> usize {
-    // A character has at most four bytes, so only the last three can be waiting. The longest such end wins: a
-    // shorter one would begin with a continuation byte.
+    // A character has at most four bytes, so only the last three can be waiting. The longest such suffix is
+    // chosen: a shorter one would begin with a continuation byte.
     let longest = bytes.len().min(3);
     let waits = |&count: &usize| match str::from_utf8(&bytes[bytes.len() - count..]) {
         Err(error) => error.valid_up_to() == 0 && error.error_len().is_none(),
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Pieces that are likely to cut, complete and break characters.
+    /// Returns pieces that are likely to split, complete and break characters.
     fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let cut = prop::sample::select(vec![
             0xC3u8, 0xA9, 0xE2, 0x82, 0xAC, 0xF0, 0x9F, 0x98, 0x80, 0xED, 0xA0, 0xFF, b'a',

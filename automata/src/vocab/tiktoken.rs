@@ -1,9 +1,10 @@
-//! Reads tiktoken rank files: one token a line, its bytes in base64, a space, and its rank, which is its id.
+//! Reads tiktoken rank files, which have one token per line: its bytes in base64, a space, and its rank,
+//! which is its id.
 
 use super::tokenizer_file::TokenTable;
 use super::{ReadLimits, Scheme, TokenKind, TokenizerFile, VocabularyError};
 
-/// Reads the text of a rank file. Rank files do not list special tokens: the caller names them with their
+/// Reads the text of a rank file. Rank files do not list special tokens, so the caller passes their names and
 /// ids.
 pub fn from_tiktoken(
     text: &str,
@@ -70,7 +71,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
             bits &= (1 << held) - 1;
         }
     }
-    // Six bits left over would be a character that belongs to no byte.
+    // Six bits left over would mean a character that contributes to no byte.
     (bits == 0 && held < 6).then_some(bytes)
 }
 

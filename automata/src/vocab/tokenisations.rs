@@ -1,8 +1,8 @@
 //! All ways to spell a text in the tokens of a vocabulary.
 //!
 //! A tokenizer writes one of them, the *canonical* one, but a model gives all of them some probability, so
-//! that the probability of a text is a sum over token sequences. They are the paths of a graph over the
-//! places of the text:
+//! the probability of a text is a sum over token sequences. They are the paths of a graph over the positions
+//! in the text:
 //!
 //! ```text
 //!   "the"   0 ─t─► 1 ─h─► 2 ─e─► 3        t h e,  t he,  th e,  the
@@ -11,12 +11,12 @@
 //!           └────────  the  ────►┘
 //! ```
 //!
-//! Their number grows exponentially with the text, so whoever lists them asks for it first. Both numbers are
-//! computed on the graph, in time linear in its edges.
+//! Their number grows exponentially with the text, so callers should check it before listing them. Both
+//! counts are computed on the graph, in time linear in its edges.
 
 use super::Vocabulary;
 
-/// A token, and where the text goes on after it.
+/// A token, and the position in the text after it.
 #[derive(Clone, Copy, Debug)]
 struct TokenEdge {
     token: u32,
@@ -26,12 +26,12 @@ struct TokenEdge {
 /// The token sequences that spell a text from its beginning to its end.
 #[derive(Clone, Debug)]
 pub struct Tokenisations {
-    /// For each place of the text the tokens that stand there in one of the sequences.
+    /// For each position in the text, the tokens that begin there in at least one sequence.
     edges: Vec<Vec<TokenEdge>>,
 }
 
 impl Vocabulary {
-    /// All ways to spell this text in text tokens. O(text · longest token).
+    /// Returns all ways to spell this text in text tokens. O(text · longest token).
     #[doc(hidden)]
     pub fn tokenisations(&self, text: &[u8]) -> Tokenisations {
         let mut edges: Vec<Vec<TokenEdge>> = vec![Vec::new(); text.len()];
@@ -54,21 +54,21 @@ impl Vocabulary {
 }
 
 impl Tokenisations {
-    /// How many sequences there are: one for the empty text, none for a text that the vocabulary cannot
-    /// write. `usize::MAX` stands for all numbers that are larger.
+    /// Returns the number of sequences: one for the empty text, zero for a text that the vocabulary cannot
+    /// write. Saturates at `usize::MAX`.
     pub fn count(&self) -> usize {
         self.prefixes_to().last().copied().unwrap_or(1)
     }
 
-    /// How many different token sequences these begin with, the empty one not counted: the nodes of the tree
-    /// of them all.
+    /// Returns the number of distinct non-empty prefixes of the sequences, which are the nodes of the prefix
+    /// tree of all of them.
     pub fn prefixes(&self) -> usize {
         let prefixes = self.prefixes_to();
         let nodes = prefixes.get(1..).unwrap_or_default().iter();
         nodes.fold(0, |sum: usize, &count| sum.saturating_add(count))
     }
 
-    /// For each place how many sequences lead to it.
+    /// Returns, for each position, the number of sequences that lead to it.
     fn prefixes_to(&self) -> Vec<usize> {
         let mut counts = vec![0_usize; self.edges.len() + 1];
         counts[0] = 1;
@@ -80,8 +80,8 @@ impl Tokenisations {
         counts
     }
 
-    /// The sequences, one after the other. Each takes time linear in its tokens; [`count`](Self::count) says
-    /// how many come.
+    /// Returns an iterator over the sequences. Each takes time linear in its tokens; [`count`](Self::count)
+    /// returns how many there are.
     pub fn iter(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
         let mut next = self.is_possible().then(|| self.first_from(Vec::new()));
         std::iter::from_fn(move || {
@@ -96,8 +96,8 @@ impl Tokenisations {
         self.edges.first().is_none_or(|edges| !edges.is_empty())
     }
 
-    /// The path that begins with these choices and then takes the first edge at each place. A path names, for
-    /// each of its tokens, its place and the number of its edge there.
+    /// Returns the path that begins with these choices and then takes the first edge at each position. A path
+    /// consists of the position of each of its tokens and the index of its edge there.
     fn first_from(&self, mut path: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         let mut place = path
             .last()
@@ -109,7 +109,7 @@ impl Tokenisations {
         path
     }
 
-    /// The path after this one: the last choice that can be another one is.
+    /// Returns the next path: the last choice that has an alternative is changed.
     fn after(&self, mut path: Vec<(usize, usize)>) -> Option<Vec<(usize, usize)>> {
         while let Some((place, edge)) = path.pop() {
             if edge + 1 < self.edges[place].len() {
@@ -131,7 +131,7 @@ mod tests {
     use crate::vocab::{TokenKind, Vocabulary};
     use std::collections::BTreeSet;
 
-    /// Two tokens write `a`, and none writes `x`.
+    /// Returns a vocabulary in which two tokens write `a` and none writes `x`.
     fn vocabulary() -> Vocabulary {
         let tokens = ["a", "b", "ab", "ba", "aba", "a", "abab", "<end>"];
         let kinded = tokens.map(|token| match token {
@@ -141,7 +141,7 @@ mod tests {
         Vocabulary::new(&kinded, &[7]).expect("eight tokens")
     }
 
-    /// All sequences of so many tokens at most that spell a text, by trying them all.
+    /// Returns all token sequences that spell a text, found by exhaustive search.
     fn tried(vocabulary: &Vocabulary, text: &[u8]) -> BTreeSet<Vec<u32>> {
         let (mut found, mut open) = (BTreeSet::new(), vec![Vec::new()]);
         while let Some(tokens) = open.pop() {

@@ -1,17 +1,17 @@
-//! Text to tokens and back, with the cutting rules of a `tokenizer.json`.
+//! Converts text to tokens and back, with the tokenization rules of a `tokenizer.json`.
 //!
-//! The cutting is done by Hugging Face's `tokenizers`; the bytes of the tokens come from this crate's own
-//! reader, so that a text and its tokens can be compared exactly. Text enters a model in three ways, and they
-//! differ:
+//! Hugging Face's `tokenizers` does the tokenization; the bytes of the tokens come from this crate's own
+//! reader, so that a text and its tokens can be compared exactly. There are three ways to encode text for a
+//! model:
 //!
 //! ```text
-//!   encode               text that a model goes on with   exactly these bytes; no dummy space, no normalization
-//!   encode_plain         text from a stranger             the file's own rules, but nothing becomes a special token
-//!   encode_with_special  a rendered chat template         the file's own rules; "<|im_end|>" is the token
+//!   encode               text that continues a prompt  exactly these bytes; no dummy space, no normalization
+//!   encode_plain         an untrusted text             the file's own rules, but no special tokens
+//!   encode_with_special  a rendered chat template      the file's own rules; "<|im_end|>" is the token
 //! ```
 //!
-//! The dummy space of SentencePiece models is part of the second and third way only: a model sees ` Hello`
-//! for a prompt `Hello`, yet what it writes after the prompt has just the spaces that it writes.
+//! Only the second and third way add the dummy space of SentencePiece models: a model sees ` Hello` for a
+//! prompt `Hello`, but the text after the prompt contains exactly the spaces that the model writes.
 
 use std::panic::catch_unwind;
 
@@ -27,31 +27,31 @@ use super::{
     ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tokenizer_json,
 };
 
-/// Why a tokenizer could not be made, or a text not be encoded.
+/// The error of creating a tokenizer or encoding a text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenizerError {
     /// The file's tokens could not be read.
     #[error(transparent)]
     Vocabulary(#[from] VocabularyError),
-    /// The file is not text.
+    /// The file is not UTF-8.
     #[error("the tokenizer file is not UTF-8 at byte {at}")]
     NotUtf8 {
         /// The offset of the first bad byte.
         at: usize,
     },
-    /// The rules for cutting text are broken or unknown.
+    /// The tokenization rules are broken or unknown.
     #[error("the tokenizer file cannot be used to tokenize text: {message}")]
     Unusable {
-        /// What the library that cuts text says.
+        /// The message of the `tokenizers` library.
         message: String,
     },
-    /// A token has another id when text is cut than the file gives it.
+    /// Encoding gives a token another id than the file does.
     #[error("the token {name:?} has the id {cut} when text is tokenized, which is another token in the file")]
     OtherId {
         /// The content of the token.
         name: String,
-        /// The id that encoding would give.
+        /// The id that encoding gives.
         cut: u32,
     },
     /// No sequence of tokens writes the text.
@@ -62,24 +62,24 @@ pub enum TokenizerError {
     },
 }
 
-/// A tokenizer: cuts text into tokens, and knows what they write. Shared between threads.
+/// A tokenizer: converts text to tokens, and knows the bytes that they write. Shared between threads.
 #[derive(Debug)]
 pub struct Tokenizer {
     cutter: tokenizers::Tokenizer,
     exact: TextTreatment,
     file: TokenizerFile,
-    /// The file's tokens without an end of sequence, to look up bytes.
+    /// The file's tokens without end tokens, to look up bytes.
     tokens: Vocabulary,
     opening: Vec<u32>,
-    /// Whether a text may be cut in pieces; see [`Tokenizer::pieces`].
+    /// `true` if a text may be split into pieces; see [`Tokenizer::pieces`].
     has_seams: bool,
-    /// Whether tokens write texts of ASCII as they are; see [`Tokenizer::at_least`].
+    /// `true` if tokens write ASCII texts unchanged; see [`Tokenizer::at_least`].
     keeps_ascii: bool,
     /// The texts of added tokens.
     names: Vec<String>,
 }
 
-/// What happens to text before the model cuts it.
+/// The processing of a text before the model tokenizes it.
 #[derive(Clone, Debug)]
 struct TextTreatment {
     normalizer: Option<NormalizerWrapper>,
@@ -112,12 +112,13 @@ impl Tokenizer {
         Ok(tokenizer)
     }
 
-    /// Finds out what holds of all texts.
+    /// Determines the properties that hold for all texts.
     fn look(&mut self) -> Result<(), TokenizerError> {
         let normalizer = self.cutter.get_normalizer().map(serde_json::to_value);
         let normalizer = normalizer.transpose().map_err(unusable)?;
         let added: Vec<_> = self.cutter.get_added_tokens_decoder().into_values().collect();
-        // An added token that takes the blanks beside it could take that of a seam, and takes many at once.
+        // An added token that strips adjacent blanks could absorb the space of a seam, and may take many at
+        // once.
         let strips = added.iter().any(|token| token.lstrip || token.rstrip);
         let crosses = added.iter().any(|token| token.content.contains(' '));
         let cuts: [Cut<'_>; 3] = [
@@ -132,8 +133,8 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// A number of tokens that no way of encoding this text falls short of, up to `most`, for far less than
-    /// encoding it; zero where nothing is known.
+    /// Returns a lower bound on the number of tokens of this text in any encoding, at most `most`, for far
+    /// less than encoding it costs. Returns zero if no bound is known.
     pub fn at_least(&self, text: &str, most: usize) -> usize {
         if !self.keeps_ascii || !text.is_ascii() {
             return 0;
@@ -143,17 +144,18 @@ impl Tokenizer {
         at_least(text.as_bytes(), &self.tokens, &names, most)
     }
 
-    /// A text in pieces whose tokens, one after another, are those of the whole. Long texts take a hundred
-    /// times their size in memory while they are encoded; pieces of them do not, and whoever can use only so
-    /// many tokens may stop. A text without a place to cut it is one piece, however long. Only where
-    /// [`encode`](Self::encode) has to leave the file's rules it does so for a piece and not for the whole.
+    /// Splits a text into pieces whose tokens, concatenated, are the tokens of the whole text. Encoding a
+    /// long text takes a hundred times its size in memory; encoding piece by piece does not, and a caller
+    /// that needs only a certain number of tokens may stop early. A text without seams is one piece, however
+    /// long it is. If [`encode`](Self::encode) has to deviate from the file's rules, it does so for that
+    /// piece and not for the whole text.
     pub fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         pieces(text, self.has_seams)
     }
 
-    /// Tokens that write exactly this text: what a model would have to write to say it. No special tokens, no
-    /// dummy space, no Unicode normalization. Where the file's rules cannot write the text (a character that
-    /// normalization would replace), the fewest tokens that write it are taken.
+    /// Returns tokens that write exactly this text, as a model would have to write it: no special tokens, no
+    /// dummy space, no Unicode normalization. If the file's rules cannot write the text (a character that
+    /// normalization would replace), returns the fewest tokens that write it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let tokens = self.exact.cut(text, &self.cutter)?;
         if self.writes(&tokens, text.as_bytes()) {
@@ -162,8 +164,8 @@ impl Tokenizer {
         self.spell(text.as_bytes())
     }
 
-    /// The tokens of a prompt from a stranger. Nothing in the text becomes an added token: `<|im_end|>` is
-    /// spelt by ordinary tokens. The file's normalization and dummy space apply.
+    /// Returns the tokens of an untrusted prompt. No part of the text becomes an added token: `<|im_end|>` is
+    /// spelled by ordinary tokens. The file's normalization and dummy space apply.
     pub fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let way = TextTreatment {
             normalizer: self.cutter.get_normalizer().cloned(),
@@ -171,8 +173,8 @@ impl Tokenizer {
         };
         let mut plain = Vec::new();
         for token in way.cut(text, &self.cutter)? {
-            // A model may still cut a special piece out of the text (Unigram knows all of its pieces): spell
-            // it.
+            // A model may still produce a special piece from the text (a Unigram model knows all of its
+            // pieces): spell it out.
             let special = self.tokens.kind(token) != TokenKind::Text && self.file.unknown() != Some(token);
             match special {
                 true => plain.extend(self.spell(self.tokens.bytes(token))?),
@@ -182,21 +184,21 @@ impl Tokenizer {
         Ok(plain)
     }
 
-    /// The tokens of a rendered chat template: the names of special and other added tokens become those
-    /// tokens. Never give it text from a stranger. Nothing is put in front; see [`opening`](Self::opening).
+    /// Returns the tokens of a rendered chat template: the names of special and other added tokens become
+    /// those tokens. Never pass untrusted text. No tokens are prepended; see [`opening`](Self::opening).
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let encoding = self.cutter.encode_fast(text, false).map_err(unusable)?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The tokens that the file puts before every text, such as `<|begin_of_text|>`. Chat templates write
-    /// them out themselves; a bare prompt wants them.
+    /// Returns the tokens that the file puts before every text, such as `<|begin_of_text|>`. Chat templates
+    /// write them explicitly; a bare prompt needs them prepended.
     pub fn opening(&self) -> &[u32] {
         &self.opening
     }
 
-    /// The text of these tokens, without special tokens. Bytes that are not UTF-8 are replaced. A dummy space
-    /// stays: the tokens do not say whether it was one.
+    /// Returns the text of these tokens, without special tokens. Bytes that are not UTF-8 are replaced. A
+    /// dummy space is kept: it cannot be distinguished from other spaces in the tokens.
     pub fn decode(&self, tokens: &[u32]) -> String {
         let mut stream = TextStream::default();
         let text = tokens
@@ -207,22 +209,23 @@ impl Tokenizer {
         text
     }
 
-    /// What the file says about its tokens.
+    /// Returns the tokens of the file.
     pub fn file(&self) -> &TokenizerFile {
         &self.file
     }
 
-    /// The id of the added token of this name.
+    /// Returns the id of the special token or mark of this name.
     pub fn special(&self, name: &str) -> Option<u32> {
         self.tokens.special(name)
     }
 
-    /// The vocabulary for a model that ends a sequence by one of these tokens.
+    /// Returns the vocabulary for a model in which these tokens end a sequence.
     pub fn vocabulary(&self, eos: &[u32]) -> Result<Vocabulary, VocabularyError> {
         self.file.vocabulary(eos)
     }
 
-    /// The same for a model whose output has this many rows, at least as many as there are tokens.
+    /// Returns the vocabulary for a model whose output has this many rows, at least as many as there are
+    /// tokens.
     pub fn vocabulary_with_rows(&self, eos: &[u32], rows: usize) -> Result<Vocabulary, VocabularyError> {
         self.file.clone().with_vocab_size(rows)?.vocabulary(eos)
     }
@@ -239,9 +242,9 @@ impl Tokenizer {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// The fewest tokens that write these bytes, by dynamic programming from the end.
+    /// Returns the fewest tokens that write these bytes, by dynamic programming from the end.
     fn spell(&self, text: &[u8]) -> Result<Vec<u32>, TokenizerError> {
-        // best[i] is the count of tokens for text[i..] and the first of them.
+        // best[i] is the number of tokens for text[i..], and the first of them with its length.
         let mut best: Vec<Option<(usize, u32, usize)>> = vec![None; text.len() + 1];
         best[text.len()] = Some((0, 0, 0));
         for at in (0..text.len()).rev() {
@@ -287,20 +290,21 @@ fn unusable(error: impl std::fmt::Display) -> TokenizerError {
 }
 
 fn cutter(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    // The library checks most of a file but not all: some wrong ones (an added token that its normalizer
-    // cannot take) meet an `unwrap` in it. A file from a stranger must not end the process.
+    // The library checks most of a file but not everything: some malformed files (an added token that its
+    // normalizer cannot process) hit an `unwrap` in it. An untrusted file must not end the process.
     let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(json));
     let mut cutter = read
         .map_err(|_| unusable("the tokenizers library cannot load it"))?
         .map_err(unusable)?;
-    // Settings for training batches; prompts are neither cut short nor filled up behind the caller's back.
+    // Settings for training batches: prompts must be neither truncated nor padded without the caller's
+    // knowledge.
     cutter.with_truncation(None).map_err(unusable)?;
     cutter.with_padding(None);
     Ok(cutter)
 }
 
-/// The library numbers added tokens anew where a file has holes; such a file would be cut into the wrong
-/// tokens.
+/// Rejects files with holes in their ids: the library renumbers their added tokens, so text would be encoded
+/// to the wrong tokens.
 fn check_ids(cutter: &tokenizers::Tokenizer, tokens: &Vocabulary) -> Result<(), TokenizerError> {
     for (id, added) in cutter.get_added_tokens_decoder() {
         let same = match added.special {
@@ -328,8 +332,8 @@ fn opening(cutter: &tokenizers::Tokenizer) -> Result<Vec<u32>, TokenizerError> {
 }
 
 impl TextTreatment {
-    /// The file's way without what changes the text: only the stand-in for the space is left of the
-    /// normalizer, and no pre-tokenizer puts a space in front.
+    /// Returns the file's processing without the steps that change the text: of the normalizer only the
+    /// replacement of the space remains, and no pre-tokenizer prepends a space.
     fn exact(cutter: &tokenizers::Tokenizer) -> Result<Self, TokenizerError> {
         let normalizer = match cutter.get_normalizer() {
             Some(normalizer) => spaces_only(&serde_json::to_value(normalizer).map_err(unusable)?)?,
@@ -385,7 +389,7 @@ fn spaces_only(normalizer: &Value) -> Result<Option<NormalizerWrapper>, Tokenize
     serde_json::from_value(value).map(Some).map_err(unusable)
 }
 
-/// Switches every dummy space off. The nesting of the value is bounded by its JSON reader.
+/// Switches off every dummy space. The JSON reader bounds the nesting of the value.
 fn forget_prefixes(part: &mut Value) {
     match part.get("type").and_then(Value::as_str) {
         Some("Metaspace") => part["prepend_scheme"] = json!("never"),

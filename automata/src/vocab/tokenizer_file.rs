@@ -1,11 +1,11 @@
-//! What a tokenizer file says about its tokens, before a model says which of them end a sequence.
+//! The tokens of a tokenizer file, before the end tokens of a model are known.
 
 use super::{Scheme, TokenKind, Vocabulary, VocabularyError};
 
-/// Bounds on tokenizer files, so that a hostile one cannot ask for more memory than it has bytes.
+/// Bounds on tokenizer files, so that a malicious one cannot allocate far more memory than it has bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// The largest number of token ids, holes included. One line `"x": 4000000000` would otherwise ask for
+    /// The maximum number of token ids, holes included. One line `"x": 4000000000` would otherwise create
     /// four billion holes; the widest published vocabularies have about 260,000 tokens.
     pub tokens: usize,
 }
@@ -16,8 +16,7 @@ impl Default for ReadLimits {
     }
 }
 
-/// The tokens of a tokenizer file: kind and bytes by id, without the model's choice of end-of-sequence
-/// tokens.
+/// The tokens of a tokenizer file: kind and bytes by id, without the end tokens, which depend on the model.
 #[derive(Clone, Debug)]
 pub struct TokenizerFile {
     tokens: Vec<(TokenKind, Vec<u8>)>,
@@ -48,33 +47,35 @@ impl TokenizerFile {
         TokenizerFile { unknown, ..self }
     }
 
-    /// Kind and bytes of every id. Special tokens have their name as bytes, holes have none.
+    /// Returns the kind and bytes of every id. The bytes of a special token are its name; those of a hole are
+    /// empty.
     pub fn tokens(&self) -> &[(TokenKind, Vec<u8>)] {
         &self.tokens
     }
 
-    /// How the file spells bytes.
+    /// Returns the way in which the file spells bytes.
     #[doc(hidden)]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Whether the tokenizer puts a space before a text that it encodes, as SentencePiece models do. The
-    /// space is then in the bytes of the first token; text that a model *goes on* with has no such space.
+    /// Returns `true` if the tokenizer puts a space before a text that it encodes, as SentencePiece models
+    /// do. The space is then in the bytes of the first token; text with which a model *continues* has no such
+    /// space.
     pub fn puts_dummy_space(&self) -> bool {
         self.dummy_space
     }
 
-    /// The token that stands for text without tokens of its own, if the model has one.
+    /// Returns the token for text that has no tokens of its own, if the model has one.
     pub fn unknown(&self) -> Option<u32> {
         self.unknown
     }
 
-    /// Widens the numbering to the rows of a model's output: the new ids are [`TokenKind::Unused`]. See
+    /// Extends the ids to the rows of a model's output: the new ids are [`TokenKind::Unused`]. See
     /// [`fitted_to`](Self::fitted_to) for models with fewer rows than tokens.
     ///
     /// # Errors
-    /// [`TooNarrow`](VocabularyError::TooNarrow) where there are fewer rows than tokens.
+    /// Returns [`TooNarrow`](VocabularyError::TooNarrow) if there are fewer rows than tokens.
     pub fn with_vocab_size(mut self, rows: usize) -> Result<Self, VocabularyError> {
         if rows < self.tokens.len() {
             return Err(VocabularyError::TooNarrow {
@@ -86,7 +87,7 @@ impl TokenizerFile {
         Ok(self)
     }
 
-    /// Widens or cuts the numbering to the rows of a model's output: missing ids are [`TokenKind::Unused`],
+    /// Extends or truncates the ids to the rows of a model's output: missing ids are [`TokenKind::Unused`],
     /// and tokens beyond the rows are dropped, since the model cannot write them. Some published models have
     /// fewer rows than their tokenizer has added tokens.
     #[must_use]
@@ -96,13 +97,13 @@ impl TokenizerFile {
         self
     }
 
-    /// The vocabulary for a model that ends a sequence by one of these tokens.
+    /// Returns the vocabulary for a model in which these tokens end a sequence.
     pub fn vocabulary(&self, eos: &[u32]) -> Result<Vocabulary, VocabularyError> {
         Vocabulary::new(&self.tokens, eos)
     }
 }
 
-/// Tokens by id while a file is read: grows up to the limit and refuses an id that is given twice.
+/// The tokens by id while a file is read. Grows up to the limit and rejects duplicate ids.
 pub(super) struct TokenTable {
     slots: Vec<Option<(TokenKind, Vec<u8>)>>,
     limit: usize,
@@ -116,7 +117,7 @@ impl TokenTable {
         }
     }
 
-    /// Sets a token that must not be there yet.
+    /// Inserts a token whose id must be free.
     pub(super) fn insert(
         &mut self,
         id: u64,
@@ -135,7 +136,7 @@ impl TokenTable {
         Ok(())
     }
 
-    /// Sets a token, whatever was there.
+    /// Sets a token, replacing any token with the same id.
     pub(super) fn replace(
         &mut self,
         id: u64,

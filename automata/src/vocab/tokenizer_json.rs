@@ -6,8 +6,8 @@
 //!   added_tokens ─── literal text ─────┘     (special ones apart)
 //! ```
 //!
-//! Merges and scores decide how text is *cut* into tokens, not what the tokens write: they are skipped, not
-//! kept, so that reading costs about as much memory as its result.
+//! Merges and scores decide how text is *split* into tokens, not what the tokens write: they are skipped, so
+//! that reading takes about as much memory as its result.
 
 use std::fmt;
 
@@ -20,16 +20,15 @@ use super::spelling::{Clues, Spelling, parts};
 use super::tokenizer_file::TokenTable;
 use super::{ReadLimits, TokenKind, TokenizerFile, VocabularyError};
 
-/// Reads the text of a `tokenizer.json`: BPE and Unigram models, byte-level or in the manner of
-/// SentencePiece.
+/// Reads the text of a `tokenizer.json`: BPE and Unigram models, byte-level or SentencePiece style.
 ///
-/// - A *special* added token is [`TokenKind::Special`], and its bytes are its name.
-/// - Any other added token writes its content literally. If that is in angle or square brackets, as in
-///   `<think>`, it is a [`TokenKind::Mark`]; else it is text, such as a run of spaces.
-/// - The unknown token writes nothing of its own and counts as special.
-/// - Ids that nothing names are holes. A piece that writes no byte is treated as one.
+/// - The kind of a *special* added token is [`TokenKind::Special`], and its bytes are its name.
+/// - Any other added token writes its content literally. If the content is in angle or square brackets, as in
+///   `<think>`, the token is a [`TokenKind::Mark`]; otherwise it is text, such as a run of spaces.
+/// - The unknown token has no fixed text and counts as special.
+/// - Ids that the file does not name are holes. A piece that writes no bytes is treated as a hole.
 ///
-/// WordPiece and WordLevel models are refused: what their tokens write depends on their neighbours.
+/// WordPiece and WordLevel models are rejected: the text of their tokens depends on the neighbouring tokens.
 pub fn from_tokenizer_json(text: &str, limits: &ReadLimits) -> Result<TokenizerFile, VocabularyError> {
     let file: JsonFile = serde_json::from_str(text).map_err(|error| not_the_form(&error))?;
     check_model(&file.model)?;
@@ -140,7 +139,7 @@ fn not_the_form(error: &serde_json::Error) -> VocabularyError {
 }
 
 fn check_model(model: &Model) -> Result<(), VocabularyError> {
-    // Old files do not name the type; what they hold tells it.
+    // Old files do not name the type, so it is inferred from the contents.
     let guessed = match (model.vocab.listed, model.merges.is_some()) {
         (true, _) => "Unigram",
         (false, true) => "BPE",
@@ -212,23 +211,23 @@ fn insert_added(file: &JsonFile, spelling: &Spelling, table: &mut TokenTable) ->
         }
         let token = match added.special || file.model.is_unknown(added.id, &added.content) {
             true => (TokenKind::Special, added.content.clone().into_bytes()),
-            // Some files list ordinary pieces again, so that they are cut out of the text first: runs of "▁"
-            // for one. Those keep their spelling; what is only an added token stands for itself.
+            // Some files list ordinary pieces again as added tokens, such as runs of "▁", so that they are
+            // matched in the text first. Those keep their spelling; content that is only an added token is
+            // literal.
             false if pieces.get(added.content.as_str()) == Some(&added.id) => {
                 text(spelling.bytes(&added.content))
             }
             false if is_mark(&added.content) => (TokenKind::Mark, added.content.clone().into_bytes()),
             false => text(added.content.clone().into_bytes()),
         };
-        // An added token takes the place of a piece with its id, as it does when the file's own library
-        // decodes.
+        // An added token replaces a piece with the same id, as it does when the `tokenizers` library decodes.
         table.replace(added.id, token, &place)?;
     }
     Ok(())
 }
 
-/// Whether an added token is there to mark something, not to write it. Models learn to give such tokens a
-/// meaning, whatever the file calls them; an answer that is to contain these characters spells them.
+/// Returns `true` if an added token marks something instead of being text. Models learn to give such tokens a
+/// meaning, whatever the file calls them; an answer that is to contain these characters spells them out.
 fn is_mark(content: &str) -> bool {
     let within = |open, close| content.starts_with(open) && content.ends_with(close);
     (within('<', '>') || within('[', ']')) && content.len() > 2 && !content.contains(char::is_whitespace)
@@ -280,7 +279,7 @@ fn puts_dummy_space(clues: &Clues<'_>) -> Result<bool, VocabularyError> {
     }))
 }
 
-/// A key as a JSON pointer writes it.
+/// Escapes a key for a JSON pointer.
 fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! All text tokens as one trie in depth-first order.
+//! A trie of all text tokens in depth-first order.
 //!
 //! ```text
 //!   tokens  a=0  ab=1  ac=2  b=3          index  byte  depth  end  tokens
@@ -8,7 +8,7 @@
 //!      b   c                                3    'b'    1      4   [3]
 //! ```
 //!
-//! The subtree of node `i` is the range `i..end`; a walk that cannot take the byte of node `i` goes on at
+//! The subtree of node `i` is the range `i..end`; a walk that cannot read the byte of node `i` continues at
 //! `end`.
 
 use std::sync::OnceLock;
@@ -17,25 +17,26 @@ use super::alphabet::{Alphabet, alphabets, heights, spans, weights};
 use super::children::Children;
 use super::node::Node;
 
-/// Byte strings with token ids in depth-first order; see the module's picture.
+/// Byte strings with token ids in depth-first order, as the module docs show.
 #[derive(Clone, Debug, Default)]
 pub struct Trie {
     nodes: Vec<Node>,
     tokens: Vec<u32>,
-    /// The bytes in the subtree of each node; found when first asked for.
+    /// The bytes in the subtree of each node, computed on first use.
     alphabets: OnceLock<Box<[Alphabet]>>,
-    /// How many characters the subtree of each node is high; found when first asked for.
+    /// The height of the subtree of each node in characters, computed on first use.
     heights: OnceLock<Box<[u8]>>,
-    /// How many edges have a character of each bit; found when first asked for.
+    /// The number of edges with a character of each bit, computed on first use.
     weights: OnceLock<Box<[u32; 128]>>,
-    /// The most bytes between two bytes on a way down, for each pair; found when first asked for.
+    /// For each first and last byte, the greatest number of bytes on a path from the root, computed on first
+    /// use.
     spans: OnceLock<Box<[u8]>>,
-    /// The children of each node side by side; found when first asked for.
+    /// The children of each node, computed on first use.
     children: OnceLock<Children>,
 }
 
 impl Trie {
-    /// Builds the trie of these pairs; empty byte strings are left out. O(total bytes · log n).
+    /// Builds the trie of these pairs, ignoring empty byte strings. O(total bytes · log n).
     pub fn new<B: AsRef<[u8]>>(pairs: impl IntoIterator<Item = (u32, B)>) -> Self {
         let mut pairs: Vec<(u32, B)> = pairs
             .into_iter()
@@ -80,35 +81,36 @@ impl Trie {
         }
     }
 
-    /// The nodes in depth-first order; the root is not among them.
+    /// Returns the nodes in depth-first order, without the root.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The bytes on the edge into a node and below.
+    /// Returns the bytes on the edge into a node and below.
     #[inline]
     pub(crate) fn alphabet(&self, node: usize) -> Alphabet {
         self.alphabets()[node]
     }
 
-    /// The same for all nodes.
+    /// Returns the alphabets of all nodes; see [`alphabet`](Self::alphabet).
     #[inline]
     pub(crate) fn alphabets(&self) -> &[Alphabet] {
         self.alphabets.get_or_init(|| alphabets(&self.nodes))
     }
 
-    /// The most characters on a way down from the edge into a node; saturates at 255.
+    /// Returns, for each node, the greatest number of characters on a path down from its edge; saturates at
+    /// 255.
     pub(crate) fn heights(&self) -> &[u8] {
         self.heights.get_or_init(|| heights(&self.nodes))
     }
 
-    /// How many edges have a character of each bit of an alphabet, about.
+    /// Returns about how many edges have a character of each bit of an alphabet.
     pub(crate) fn weights(&self) -> &[u32; 128] {
         self.weights.get_or_init(|| Box::new(weights(&self.nodes)))
     }
 
-    /// Whether some token may begin with these bytes, as far as the first and the last of them and their
-    /// number tell. O(1).
+    /// Returns `true` if some token may begin with these bytes, judging only by their first byte, their last
+    /// byte and their number. O(1).
     pub(crate) fn may_hold(&self, bytes: &[u8]) -> bool {
         let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else {
             return true;
@@ -118,23 +120,23 @@ impl Trie {
         span == u8::MAX || bytes.len() <= usize::from(span)
     }
 
-    /// All token ids, in the order of the nodes that they end at.
+    /// Returns all token ids, in the order of the nodes that they end at.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// The tokens that end at this node.
+    /// Returns the tokens that end at this node.
     pub fn tokens_at(&self, node: &Node) -> &[u32] {
         &self.tokens[node.first as usize..(node.first + node.count) as usize]
     }
 
-    /// The node that these bytes lead to, if some token begins with them.
+    /// Returns the node that these bytes lead to, if some token begins with them.
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
         self.find_below(None, bytes)
     }
 
-    /// The node that these bytes lead to from a node, or from the root; where there are none, the node
-    /// itself.
+    /// Returns the node that these bytes lead to from a node, or from the root. If there are no bytes,
+    /// returns the node itself.
     pub(crate) fn find_below(&self, node: Option<usize>, bytes: &[u8]) -> Option<usize> {
         let children = self.siblings();
         bytes
@@ -143,24 +145,24 @@ impl Trie {
             .flatten()
     }
 
-    /// The tokens that end at a node or below it.
+    /// Returns the tokens that end at a node or below it.
     pub fn tokens_below(&self, node: usize) -> &[u32] {
         let places = self.places_below(node);
         &self.tokens[places.start as usize..places.end as usize]
     }
 
-    /// The places of the children of a node, or of the root, in the order of their bytes.
+    /// Returns the places of the children of a node, or of the root, in the order of their bytes.
     pub(crate) fn children(&self, node: Option<usize>) -> std::ops::Range<u32> {
         self.siblings().of(node)
     }
 
-    /// The byte and the node at a place among [`children`](Self::children).
+    /// Returns the byte and the node at a place among [`children`](Self::children).
     #[inline]
     pub(crate) fn child(&self, place: u32) -> (u8, u32) {
         self.siblings().at(place)
     }
 
-    /// Which of these children is behind a byte. O(log children).
+    /// Returns the one of these children on the edge with this byte. O(log children).
     #[inline]
     pub(crate) fn child_behind(&self, children: std::ops::Range<u32>, byte: u8) -> Option<u32> {
         self.siblings().among(children, byte)
@@ -171,7 +173,7 @@ impl Trie {
         self.children.get_or_init(|| Children::new(&self.nodes))
     }
 
-    /// The places among [`tokens`](Self::tokens) of those that end at a node or below it.
+    /// Returns the places, among [`tokens`](Self::tokens), of the tokens that end at a node or below it.
     pub(crate) fn places_below(&self, node: usize) -> std::ops::Range<u32> {
         let end = self.nodes[node].end as usize;
         let last = self
@@ -181,7 +183,8 @@ impl Trie {
         self.nodes[node].first..last
     }
 
-    /// Visits the nodes of a subtree where tokens end: the bytes from its root on, and the tokens.
+    /// Visits the nodes of a subtree at which tokens end, with the bytes from the subtree's own edge on and
+    /// the tokens.
     pub fn for_each_below(&self, node: usize, mut visit: impl FnMut(&[u8], &[u32])) {
         let base = usize::from(self.nodes[node].depth) - 1;
         let mut bytes = Vec::new();
@@ -194,11 +197,11 @@ impl Trie {
         }
     }
 
-    /// The prefixes of these bytes at which tokens end, shortest first: their lengths and the tokens.
+    /// Returns the prefixes of these bytes at which tokens end, shortest first, as their lengths and tokens.
     pub fn prefixes<'t>(&'t self, bytes: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u32])> {
         let (mut at, mut end) = (0, self.nodes.len());
         let path = bytes.iter().enumerate().map_while(move |(depth, &byte)| {
-            // The siblings of a level: each begins where the subtree of the one before ends.
+            // The siblings of a level: each begins where the subtree of the previous one ends.
             while at < end && self.nodes[at].byte != byte {
                 at = self.nodes[at].end as usize;
             }
@@ -251,7 +254,7 @@ mod tests {
 
     type Naive = BTreeMap<Vec<u8>, Vec<u32>>;
 
-    /// The paths of all nodes with their tokens, found by descending from the root through `end` alone.
+    /// Collects the paths of all nodes with their tokens, descending from the root through `end` alone.
     fn paths(trie: &Trie, at: usize, end: usize, path: &mut Vec<u8>, all: &mut Vec<(Vec<u8>, Vec<u32>)>) {
         let mut child = at;
         while child < end {

@@ -1,56 +1,57 @@
-//! The bytes of every token.
+//! The vocabulary: the bytes of every token.
 
 use rustc_hash::FxHashMap;
 
 use super::Trie;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Writes its bytes.
+    /// A token that writes its bytes.
     Text,
-    /// A control token: writes nothing that a grammar could match, except where the grammar names it.
+    /// A control token: it writes no text that a grammar could match, and may come only where the grammar
+    /// names it.
     Special,
-    /// A mark that was added to the vocabulary by hand without being called special, such as `<think>`:
-    /// writes its content, but is no way to write text. Like a special token it may come only where the
+    /// A mark that was added to the vocabulary by hand without being declared special, such as `<think>`. It
+    /// writes its content, but is not used to write text: like a special token, it may come only where the
     /// grammar names it.
     Mark,
-    /// A hole in the numbering, or a row of the model without a token; never allowed.
+    /// A hole in the ids, or a row of the model without a token; never allowed.
     Unused,
 }
 
-/// Why a vocabulary could not be made.
+/// The error of creating a vocabulary or reading a tokenizer file.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VocabularyError {
-    /// The end-of-sequence token is not a token of the vocabulary.
+    /// An end token is not a token of the vocabulary.
     #[error("the end-of-sequence token {token} is outside the vocabulary of {len} tokens")]
     NoSuchEos {
-        /// The token asked for.
+        /// The end token.
         token: u32,
         /// The number of tokens.
         len: usize,
     },
-    /// There is no token at all.
+    /// There are no tokens.
     #[error("the vocabulary is empty")]
     Empty,
-    /// A tokenizer file does not have the form that it should have.
+    /// A tokenizer file does not have the expected form.
     #[error("{place}: {message}")]
     Malformed {
-        /// A JSON pointer, or line and column where the text is not of the form at all.
+        /// A JSON pointer, or a line and column if the text cannot be parsed at all.
         place: String,
-        /// What was expected.
+        /// The expected form.
         message: String,
     },
-    /// A tokenizer file is understood, but its tokens have no bytes of their own.
+    /// A tokenizer file is understood, but its tokens have no fixed bytes.
     #[error("{place}: {message}")]
     Unsupported {
         /// A JSON pointer.
         place: String,
-        /// What is not supported.
+        /// The unsupported feature.
         message: String,
     },
-    /// A token id is beyond the limit.
+    /// A token id exceeds the limit.
     #[error("{place}: the token id {id} is not below the limit of {limit} tokens")]
     IdTooLarge {
         /// A JSON pointer or a line number.
@@ -63,39 +64,39 @@ pub enum VocabularyError {
     /// The model has fewer rows than the tokenizer has tokens.
     #[error("a model with {rows} rows cannot write the {len} tokens of its tokenizer")]
     TooNarrow {
-        /// The rows of the model.
+        /// The number of rows of the model.
         rows: usize,
         /// The number of tokens.
         len: usize,
     },
-    /// The tokens are too long to be numbered by 32-bit offsets.
+    /// The tokens are too long for 32-bit offsets.
     #[error("the tokens have {bytes} bytes together, more than {limit}")]
     TooManyBytes {
-        /// The bytes of all tokens.
+        /// The total number of bytes of all tokens.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
 }
 
-/// The tokens of a model as bytes: immutable, shared, built once per model.
+/// The tokens of a model as bytes: immutable, shared, and built once per model.
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
-    /// Token `t` is `bytes[starts[t]..starts[t + 1]]`.
+    /// The offset of each token in `bytes`: token `t` is `bytes[starts[t]..starts[t + 1]]`.
     starts: Vec<u32>,
     kinds: Vec<TokenKind>,
     eos: Vec<u32>,
     trie: Trie,
-    /// For each byte the token that writes it alone.
+    /// For each byte, the token that writes it alone.
     of_byte: Box<[Option<u32>; 256]>,
     special: FxHashMap<Box<[u8]>, u32>,
     longest: usize,
 }
 
 impl Vocabulary {
-    /// Makes a vocabulary of `(kind, bytes)` by token id. `eos` are the tokens that end a sequence (at least
-    /// one); they count as special whatever their kind says. For special tokens the bytes are their name.
+    /// Creates a vocabulary of `(kind, bytes)` by token id. `eos` are the tokens that end a sequence, which
+    /// may be none; they count as special whatever their kind is. The bytes of a special token are its name.
     pub fn new<B: AsRef<[u8]>>(tokens: &[(TokenKind, B)], eos: &[u32]) -> Result<Self, VocabularyError> {
         if tokens.is_empty() {
             return Err(VocabularyError::Empty);
@@ -140,12 +141,12 @@ impl Vocabulary {
         })
     }
 
-    /// The same vocabulary in which of several text tokens with the same bytes only the first may be written,
-    /// as the tokenizer of the model would. The others become holes: no mask holds them and no grammar steps
-    /// over them.
+    /// Returns this vocabulary without duplicate text tokens: of several with the same bytes only the first
+    /// may be written, as the tokenizer of the model would. The others become holes: no mask contains them
+    /// and no grammar steps over them.
     ///
-    /// By default all of them are allowed, since a model may have learned to write any. O(bytes of all
-    /// tokens).
+    /// By default all of them are allowed, since a model may have learned to write any of them. O(bytes of
+    /// all tokens).
     pub fn without_duplicates(&self) -> Vocabulary {
         let mut only = Vocabulary {
             bytes: self.bytes.clone(),
@@ -172,17 +173,19 @@ impl Vocabulary {
         only
     }
 
-    /// The number of tokens, holes included.
+    /// Returns the number of tokens, holes included.
     pub fn len(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Whether there is no token; never true of a vocabulary that [`new`](Self::new) made.
+    /// Returns `true` if there are no tokens, which is never so for a vocabulary created by
+    /// [`new`](Self::new).
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// What the token writes, or a special token's name; empty for an id outside the vocabulary.
+    /// Returns the bytes that a token writes, or a special token's name; empty for an id outside the
+    /// vocabulary.
     pub fn bytes(&self, token: u32) -> &[u8] {
         let token = token as usize;
         if token >= self.len() {
@@ -191,7 +194,7 @@ impl Vocabulary {
         &self.bytes[self.starts[token] as usize..self.starts[token + 1] as usize]
     }
 
-    /// What kind of token this is; [`TokenKind::Unused`] outside the vocabulary.
+    /// Returns the kind of a token; [`TokenKind::Unused`] outside the vocabulary.
     pub fn kind(&self, token: u32) -> TokenKind {
         self.kinds
             .get(token as usize)
@@ -199,23 +202,23 @@ impl Vocabulary {
             .unwrap_or(TokenKind::Unused)
     }
 
-    /// The tokens that end a sequence.
+    /// Returns the tokens that end a sequence.
     pub fn eos(&self) -> &[u32] {
         &self.eos
     }
 
-    /// Whether this token ends a sequence.
+    /// Returns `true` if this token ends a sequence.
     pub fn is_eos(&self, token: u32) -> bool {
         self.eos.contains(&token)
     }
 
-    /// The special token or the mark of this name, the lowest id where several share it.
+    /// Returns the special token or mark of this name; the lowest id if several share it.
     pub fn special(&self, name: &str) -> Option<u32> {
         self.special.get(name.as_bytes()).copied()
     }
 
-    /// All text tokens that write exactly these bytes, in order of id. SentencePiece vocabularies have
-    /// several: the letter `A` and the byte `<0x41>` write the same.
+    /// Returns all text tokens that write exactly these bytes, in order of id. SentencePiece vocabularies
+    /// have several: the letter `A` and the byte `<0x41>` write the same byte.
     pub fn tokens_of(&self, bytes: &[u8]) -> &[u32] {
         // The trie lists its tokens in depth-first order, which is the order of their bytes.
         let tokens = self.trie.tokens();
@@ -227,29 +230,29 @@ impl Vocabulary {
         &tokens[first..first + count]
     }
 
-    /// The text token that writes exactly these bytes, the lowest id where several do.
+    /// Returns the text token that writes exactly these bytes; the lowest id if several do.
     pub fn token_of(&self, bytes: &[u8]) -> Option<u32> {
         self.tokens_of(bytes).first().copied()
     }
 
-    /// The token that writes this byte alone. Not every vocabulary has one for every byte: bytes that no
-    /// UTF-8 text contains are often missing, and some SentencePiece models have none. O(1).
+    /// Returns the token that writes this byte alone. Not every vocabulary has one for every byte: bytes that
+    /// no UTF-8 text contains are often missing, and some SentencePiece models have none. O(1).
     pub fn token_of_byte(&self, byte: u8) -> Option<u32> {
         self.of_byte[usize::from(byte)]
     }
 
-    /// The bytes of the longest text token; 0 where there is no text token.
+    /// Returns the length in bytes of the longest text token; 0 if there are no text tokens.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// All text tokens by their bytes.
+    /// Returns the trie of all text tokens.
     #[doc(hidden)]
     pub fn trie(&self) -> &Trie {
         &self.trie
     }
 
-    /// About how many bytes of memory the vocabulary takes.
+    /// Returns about how many bytes the vocabulary takes.
     pub fn memory(&self) -> usize {
         let names: usize = self
             .special
@@ -262,7 +265,7 @@ impl Vocabulary {
     }
 }
 
-/// For each byte the first token that writes it alone.
+/// Returns, for each byte, the first token that writes it alone.
 fn tokens_of_bytes(trie: &Trie) -> Box<[Option<u32>; 256]> {
     let mut found = Box::new([None; 256]);
     let mut at = 0;
@@ -273,7 +276,7 @@ fn tokens_of_bytes(trie: &Trie) -> Box<[Option<u32>; 256]> {
     found
 }
 
-/// All bytes one after another, and where each token starts.
+/// Returns the bytes of all tokens, concatenated, and the start of each token.
 fn concatenate<B: AsRef<[u8]>>(tokens: &[(TokenKind, B)]) -> Result<(Vec<u8>, Vec<u32>), VocabularyError> {
     let total = tokens.iter().map(|(_, token)| token.as_ref().len()).sum();
     if u32::try_from(total).is_err() {
@@ -332,8 +335,8 @@ mod tests {
             (Some(0), None)
         );
         assert_eq!(vocabulary.longest(), 2);
-        // Six bytes of text, seven kinds, eight starts, one EOS, three nodes of the trie and four tokens in
-        // it.
+        // Six bytes of text, seven kinds, eight starts, one end token, and three nodes and four tokens of the
+        // trie.
         assert!(vocabulary.memory() >= 6 + 7 + 8 * 4 + 4 + 3 * size_of::<crate::vocab::Node>() + 4 * 4);
     }
 

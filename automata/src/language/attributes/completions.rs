@@ -1,4 +1,4 @@
-//! How many words go on from a place in a terminal, and which.
+//! The words that continue from a place in a terminal, and their number.
 
 use super::words_left::WordsLeft;
 use crate::language::counter::Cursor;
@@ -6,10 +6,10 @@ use crate::language::graph::DEAD;
 use crate::language::terminal::Terminal;
 
 impl Terminal {
-    /// Whether there are more than `most` ways to complete a word from here. Where units are counted, it goes
-    /// on by lengths: a beginning has a word of its own, so that the beginnings of one length with the
-    /// shorter words are a lower bound, and all there is once no beginning is left. O(bytes until there are
-    /// more · cursors that can be reached with as many).
+    /// Returns `true` if there are more than `most` ways to complete a word from here. If units are counted,
+    /// this iterates over lengths: each prefix leads to a word of its own, so the number of prefixes of one
+    /// length plus the number of shorter words is a lower bound, and exact once no prefix is left. O(bytes
+    /// until there are more · cursors reachable with that many).
     pub(crate) fn has_more_words(&self, from: Cursor, most: usize) -> bool {
         if most == 0 || self.is_infinite(from) {
             return true;
@@ -20,7 +20,7 @@ impl Terminal {
             let words = words.of(from.state, &self.next, &self.accepting);
             return words as usize > most;
         }
-        // Each byte leads to words of its own, which mostly settles it.
+        // Each byte leads to words of its own, which usually settles it.
         let branches = (0..=255).filter(|&byte| self.next(from, byte).is_some());
         if branches.take(most + 1).count() > most {
             return true;
@@ -43,7 +43,7 @@ impl Terminal {
         false
     }
 
-    /// The cursors one byte further, with the number of ways there.
+    /// Returns the cursors one byte further, with the number of paths to each.
     fn longer(&self, beginnings: &[(Cursor, u64)]) -> Vec<(Cursor, u64)> {
         let mut longer: Vec<(Cursor, u64)> = Vec::new();
         for &(cursor, ways) in beginnings {
@@ -61,8 +61,8 @@ impl Terminal {
         longer
     }
 
-    /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the
-    /// words).
+    /// Returns all ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length
+    /// of the words).
     pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
         if self.has_more_words(cursor, cap) {
             return None;
@@ -74,7 +74,7 @@ impl Terminal {
         let mut words = Vec::new();
         let (mut open, mut bytes) = (vec![(cursor, Vec::new())], Vec::new());
         while let Some((cursor, text)) = open.pop() {
-            // Inside a word one byte of all leads on.
+            // Inside a word, usually only one byte can be read.
             let row = &self.next[cursor.state as usize * self.stride..][..self.stride];
             let ways = row.iter().zip(&of_class).filter(|(next, _)| **next != DEAD);
             bytes.clear();

@@ -1,4 +1,4 @@
-//! How the words of a language begin and end, and whether they do so in one way.
+//! The bytes with which the words of a language begin and end.
 
 use crate::language::byte_set::ByteSet;
 use crate::language::counter::Counter;
@@ -6,9 +6,9 @@ use crate::language::graph::DEAD;
 use crate::language::terminal::Terminal;
 
 impl Terminal {
-    /// Whether infinitely many words go on from everywhere but their ends, where none does: as in a string of
-    /// any characters between quotes. O(edges), once: where only finitely many go on from some state, there
-    /// is one from which every byte leads to an end.
+    /// Returns `true` if infinitely many words continue from everywhere but their ends, and none from the
+    /// ends, as in a string of any characters between quotes. O(edges), once: if only finitely many continue
+    /// from some state, there is one from which every byte leads to an end.
     pub(crate) fn is_endless_inside(&self) -> bool {
         *self.endless_inside.get_or_init(|| {
             let stays_inside = |&packed: &u32| packed != DEAD && !self.accepting[(packed >> 1) as usize];
@@ -19,7 +19,7 @@ impl Terminal {
         })
     }
 
-    /// The bytes with which all words begin and end, where these are one each.
+    /// Returns the bytes with which all words begin and end, if each is unique.
     pub(crate) fn edges(&self) -> Option<(u8, u8)> {
         *self.edges.get_or_init(|| {
             let only = |mut bytes: ByteSet| bytes.pop().filter(|_| bytes.is_empty());
@@ -33,7 +33,7 @@ impl Terminal {
         })
     }
 
-    /// For each class of bytes whether some word ends with it; not 0 if so.
+    /// Returns, for each class of bytes, a non-zero value if some word ends with it.
     fn last_classes(&self) -> Vec<u32> {
         let mut ends = vec![0; self.stride];
         let mut accepting = (0..).zip(&self.accepting).filter(|&(_, &accepting)| accepting);
@@ -41,7 +41,7 @@ impl Terminal {
         for row in self.next.chunks_exact(self.stride) {
             let row = ends.iter_mut().zip(row);
             match (first, second) {
-                // Mostly all words end in one state, and whole rows are compared with it at once.
+                // Usually all words end in one state, so whole rows are compared with it at once.
                 (Some((end, _)), None) => {
                     row.for_each(|(ends, &packed)| *ends |= u32::from(packed >> 1 == end))
                 }

@@ -1,13 +1,13 @@
-//! From which states of a table infinitely many words can be completed: those from which a cycle is reached.
+//! Finds the states from which infinitely many words can be completed: those from which a cycle is reachable.
 //!
-//! Found when it is asked, and no further than it takes: an endless language is soon on a cycle, and what was
-//! looked through without finding one is finite for good. After trimming every cycle leads to words.
+//! Computed on demand, and no further than needed: in an infinite language a cycle is found soon, and states
+//! that were searched without finding one are known to be finite. After trimming, every cycle leads to words.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::language::graph::DEAD;
 
-/// What is known of each state.
+/// For each state, whether it is known to be finite or infinite.
 #[derive(Debug)]
 pub(crate) struct Infinite {
     known: Box<[AtomicU8]>,
@@ -24,9 +24,9 @@ impl Infinite {
         }
     }
 
-    /// Whether infinitely many words go on from a state of the table `next`. All questions together take
-    /// O(edges) where the answers are no; a yes takes as long as the way to a cycle is found. What is not
-    /// known yet takes a list of the states.
+    /// Returns `true` if infinitely many words continue from a state of the table `next`. All calls that
+    /// return `false` take O(edges) together; a call that returns `true` takes as long as finding a path to a
+    /// cycle. A state that is not known yet takes a list of the states.
     pub(crate) fn holds(&self, state: u32, next: &[u32], stride: usize) -> bool {
         if let Some(known) = self.known(state) {
             return known;
@@ -69,7 +69,7 @@ impl Infinite {
     }
 
     fn settle(&self, state: u32, found: u8) {
-        // Whoever looks finds the same, so that it does not matter who writes it.
+        // All threads compute the same value, so it does not matter which one writes it.
         self.known[state as usize].store(found, Ordering::Relaxed);
     }
 }
@@ -78,7 +78,7 @@ impl Infinite {
 mod tests {
     use super::*;
 
-    /// A table of one class for each edge of the widest state.
+    /// Returns a table with as many classes as the widest state has edges.
     fn table(edges: &[&[u32]], stride: usize) -> Vec<u32> {
         let row = |targets: &&[u32]| {
             let mut row: Vec<u32> = targets.iter().map(|target| target << 1).collect();
@@ -92,7 +92,7 @@ mod tests {
     fn a_state_is_infinite_where_it_reaches_a_cycle() {
         let next = table(&[&[1, 2], &[3], &[2, 3], &[], &[0]], 2);
         for first in 0..5 {
-            // Whatever was asked before.
+            // The result does not depend on earlier queries.
             let infinite = Infinite::new(5);
             infinite.holds(first, &next, 2);
             let all: Vec<bool> = (0..5).map(|state| infinite.holds(state, &next, 2)).collect();

@@ -1,45 +1,45 @@
-//! The shortest words of a regular language from each of its states.
+//! The lengths of the shortest words of a regular language from each of its states.
 //!
-//! Without a counter that is one number a state. With one it depends on how many units are missing, so there
-//! is a *layer* of numbers for each count:
+//! Without a counter this is one number per state. With a counter it depends on how many units are missing,
+//! so there is a *layer* of numbers for each count:
 //!
 //! ```text
 //!   layer[m][s]   the fewest bytes that lead from s to a word and complete exactly m units on the way
 //! ```
 //!
-//! A layer follows from the one before by the same linear rule (over minimum and plus), so as soon as a layer
-//! is the one before plus a constant, all later ones are too, and nothing more is stored: a bound of 10⁹
-//! costs two layers.
+//! Each layer follows from the previous one by the same linear rule (over minimum and plus), so once a layer
+//! equals the previous one plus a constant, all later ones do too, and no more need to be stored: a bound of
+//! 10⁹ costs two layers.
 
 use crate::language::counter::Cursor;
 
-/// There is no way, or none is known.
+/// The length if no path exists or none is known.
 pub const NEVER: u64 = u64::MAX;
 
-/// The sum of two lengths; a sum with [`NEVER`] is that.
+/// Returns the sum of two lengths; a sum with [`NEVER`] is [`NEVER`].
 pub(crate) fn plus(a: u64, b: u64) -> u64 {
     a.saturating_add(b)
 }
 
-/// No more layers than this are stored; what lies beyond is bounded, not known.
+/// The maximum number of layers that are stored; lengths beyond are bounded, not known.
 pub(super) const LAYERS: usize = 1 << 12;
 
 /// The lengths of one terminal.
 #[derive(Debug)]
 pub(crate) struct Lengths {
-    /// One layer without a counter.
+    /// The layers; a single one without a counter.
     layers: Vec<Vec<u64>>,
-    /// What each layer beyond the last adds to it, where that is known.
+    /// The difference between each layer beyond the last and its predecessor, if it is known.
     slope: Option<u64>,
-    /// The greatest finite number of each layer and those before it.
+    /// The largest finite number of each layer and those before it.
     peaks: Vec<u64>,
-    /// Whether every state can complete any number of units from one on, but for those after the last.
+    /// `true` if every state that can complete a unit can complete any positive number of units.
     even: bool,
     bounds: Option<(u64, Option<u64>)>,
 }
 
 impl Lengths {
-    /// Of these layers, the slope beyond them, and the bounds of the count.
+    /// Creates lengths from these layers, the slope beyond them, and the bounds of the count.
     pub(super) fn new(
         layers: Vec<Vec<u64>>,
         slope: Option<u64>,
@@ -54,8 +54,8 @@ impl Lengths {
         }
     }
 
-    /// The fewest steps from the cursor to the end of a word; with `achievable` never too few, else never too
-    /// many.
+    /// Returns the fewest steps from the cursor to the end of a word. With `achievable` the result is an
+    /// upper bound, otherwise a lower bound.
     pub(crate) fn shortest(&self, cursor: Cursor, achievable: bool) -> u64 {
         let state = cursor.state as usize;
         let Some((min, max)) = self.bounds else {
@@ -65,7 +65,7 @@ impl Lengths {
         let left = max.map_or(u64::MAX, |max| max.saturating_sub(cursor.count));
         let mut best = NEVER;
         let mut units = missing;
-        // A unit has at least one byte, so that more units than the best has bytes cannot be better.
+        // A unit has at least one byte, so more units than the best word has bytes cannot be better.
         while units <= left && units < best {
             if units - missing > LAYERS as u64 {
                 return if achievable { best } else { best.min(units) };
@@ -80,7 +80,8 @@ impl Lengths {
         best
     }
 
-    /// No cursor that is reached from this one within the terminal is further from a word than this.
+    /// Returns an upper bound on the distance to a word, over all cursors reachable from this one within the
+    /// terminal.
     pub(crate) fn peak(&self, cursor: Cursor) -> u64 {
         let Some((min, _)) = self.bounds else {
             return self.peaks[0];
@@ -110,7 +111,7 @@ impl Lengths {
     }
 }
 
-/// What the second layer adds to the first, if that is the same everywhere.
+/// Returns the difference between two layers, if it is the same everywhere.
 pub(super) fn constant_between(first: &[u64], second: &[u64]) -> Option<u64> {
     let mut slope = None;
     for (&a, &b) in first.iter().zip(second) {
@@ -128,7 +129,7 @@ fn peaks(layers: &[Vec<u64>]) -> Vec<u64> {
     let mut peak = 0;
     let greatest = |layer: &Vec<u64>| layer.iter().copied().filter(|&length| length != NEVER).max();
     if let [only] = layers {
-        // A state without any way to a word over these bytes leaves no bound.
+        // A state from which no word can be written with these bytes has no bound.
         return vec![only.iter().copied().max().unwrap_or(NEVER)];
     }
     layers
@@ -140,7 +141,7 @@ fn peaks(layers: &[Vec<u64>]) -> Vec<u64> {
         .collect()
 }
 
-/// Whether every state can complete any number of units from one on, but for states after the last unit.
+/// Returns `true` if every state can complete any positive number of units, or only zero.
 fn is_even(layers: &[Vec<u64>]) -> bool {
     let any = |state: usize| layers[1..].iter().all(|layer| layer[state] != NEVER);
     let none =

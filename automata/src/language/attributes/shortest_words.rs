@@ -1,4 +1,4 @@
-//! The shortest words of a regular language, found from the ends of its words on.
+//! Computes the lengths of the shortest words of a regular language, backwards from the ends of its words.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,13 +12,13 @@ use crate::language::counter::Cursor;
 use crate::language::terminal::Terminal;
 use crate::work::spend;
 
-/// No more numbers than this are stored for one terminal.
+/// The maximum number of lengths that are stored for one terminal.
 const NUMBERS: usize = 1 << 20;
-/// How many places a search for different words may visit.
+/// The maximum number of places that a search for distinct words visits.
 const PLACES: usize = 1 << 14;
 
-/// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal
-/// share them, unless they may be much larger than it.
+/// Returns the lengths in steps over these bytes alone. If they are all bytes, all grammars with the terminal
+/// share the lengths, unless these may be much larger than the terminal.
 pub(crate) fn lengths_over(terminal: &Terminal, usable: &ByteSet) -> Arc<Lengths> {
     match usable.len() == 256 && terminal.bounds().is_none() {
         true => terminal.shortest_words(|| lengths(terminal, usable)),
@@ -26,7 +26,7 @@ pub(crate) fn lengths_over(terminal: &Terminal, usable: &ByteSet) -> Arc<Lengths
     }
 }
 
-/// The layers, until one is the one before plus a constant.
+/// Computes the layers, until one equals the previous one plus a constant.
 fn lengths(terminal: &Terminal, usable: &ByteSet) -> Lengths {
     let bounds = terminal.bounds();
     let into = edges_into(terminal, usable);
@@ -51,7 +51,7 @@ fn lengths(terminal: &Terminal, usable: &ByteSet) -> Lengths {
     Lengths::new(layers, slope, bounds)
 }
 
-/// For each state the edges that lead into it, and whether they complete a unit.
+/// Returns, for each state, the edges that lead into it, and whether they complete a unit.
 fn edges_into(terminal: &Terminal, usable: &ByteSet) -> Vec<Vec<(u32, bool)>> {
     let mut into = vec![Vec::new(); terminal.len()];
     let kinds = terminal.kinds_of(*usable);
@@ -68,8 +68,8 @@ fn edges_into(terminal: &Terminal, usable: &ByteSet) -> Vec<Vec<(u32, bool)>> {
     into
 }
 
-/// One layer: from acceptance for the first, from the layer before over the edges that complete a unit for
-/// others.
+/// Computes one layer: the first from acceptance, others from the previous layer over the edges that complete
+/// a unit.
 fn layer(
     terminal: &Terminal,
     into: &[Vec<(u32, bool)>],
@@ -101,8 +101,8 @@ fn layer(
     best
 }
 
-/// The least length within which more than `taken` different words end, or [`NEVER`] if that is not found out
-/// soon.
+/// Returns the smallest length within which more than `taken` distinct words end, or [`NEVER`] if the search
+/// becomes too large.
 pub(crate) fn length_of_many(terminal: &Terminal, cursor: Cursor, usable: &ByteSet, taken: usize) -> u64 {
     let mut places = FxHashMap::from_iter([(cursor, 1usize)]);
     let (mut words, mut visited) = (0usize, 0);

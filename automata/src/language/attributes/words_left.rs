@@ -1,18 +1,17 @@
-//! How many words can be completed from the states of a table, where these are finitely many.
+//! The numbers of words that can be completed from the states of a table, where they are finite.
 //!
-//! Whether a key is left that was not written before is a question of how many there are, and asked for each
-//! byte that is looked ahead. The numbers are found from the ends of the words on, once for each state, and
-//! saturate.
+//! Deciding whether an unwritten key remains requires the number of keys, at each byte that is looked ahead.
+//! The numbers are computed backwards from the ends of the words, once for each state, and saturate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::language::graph::DEAD;
 
-/// What is known of each state: one more than its number of words, or zero.
+/// For each state, one more than its number of words, or zero if that is not known.
 #[derive(Debug)]
 pub(crate) struct WordsLeft {
     known: Box<[AtomicU32]>,
-    /// How many bytes each class has.
+    /// The number of bytes in each class.
     bytes: Box<[u32]>,
 }
 
@@ -30,8 +29,8 @@ impl WordsLeft {
         }
     }
 
-    /// The number of words from a state that reaches no cycle; from `u32::MAX - 1` on they are not counted.
-    /// All questions together take O(edges).
+    /// Returns the number of words from a state that reaches no cycle; saturates at `u32::MAX - 1`. All calls
+    /// together take O(edges).
     pub(crate) fn of(&self, state: u32, next: &[u32], accepting: &[bool]) -> u32 {
         let stride = self.bytes.len();
         let mut open = vec![state];
@@ -61,7 +60,7 @@ impl WordsLeft {
     }
 
     fn known(&self, state: u32) -> Option<u32> {
-        // Whoever looks finds the same, so that it does not matter who wrote it.
+        // All threads compute the same value, so it does not matter which one wrote it.
         self.known[state as usize].load(Ordering::Relaxed).checked_sub(1)
     }
 }
@@ -74,7 +73,7 @@ mod tests {
     use crate::language::{Cursor, Terminal};
     use crate::limits::Limits;
 
-    /// The words from a state, each found by reading it.
+    /// Counts the words from a state by reading each of them.
     fn count(terminal: &Terminal, cursor: Cursor) -> usize {
         let next = (0..=255).filter_map(|byte| terminal.next(cursor, byte));
         usize::from(terminal.is_accepting(cursor)) + next.map(|next| count(terminal, next)).sum::<usize>()
@@ -95,7 +94,7 @@ mod tests {
             let regular = Regular { parts: vec![Part::Match(hir.into())] };
             let terminal = Terminal::new(&regular, &Limits::default()).expect("the test's pattern compiles");
             let states = terminal.len() as u32;
-            // Whatever was asked before.
+            // The result does not depend on earlier queries.
             for state in (0..states).map(|state| (state + first) % states) {
                 let cursor = Cursor { state, count: 0 };
                 let words = count(&terminal, cursor);

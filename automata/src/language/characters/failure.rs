@@ -1,24 +1,24 @@
-//! What an automaton may cost, and why there is none.
+//! The limits on building an automaton, and the reasons why one cannot be built.
 
 use crate::limits::Cancel;
 
-/// Why an expression could not become an automaton.
+/// The reason why an expression has no automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It looks around.
+    /// The expression uses look-around.
     Look,
-    /// It cannot be had over characters: it speaks of bytes that are no text, or tells too many characters
-    /// apart.
+    /// The expression cannot be compiled over characters: it contains bytes that are not text, or
+    /// distinguishes too many classes of characters.
     NotText,
-    /// It needs more memory, or more work, than it may take, or nobody wants it any more.
+    /// The automaton needs more memory or more work than allowed, or the compile was cancelled.
     Limit,
 }
 
-/// What an automaton may cost.
+/// The limits on building an automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Room<'a> {
-    /// The bytes that it may take while it is built, and with them the work.
+    /// The maximum number of bytes during the build, which also bounds the work.
     pub bytes: usize,
-    /// Whether anybody still wants it.
+    /// Cancels the build.
     pub cancel: &'a Cancel,
 }

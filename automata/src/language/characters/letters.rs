@@ -1,10 +1,10 @@
-//! Classes of letters: an automaton asks which class a letter is of, and nothing else about it.
+//! Classes of letters. Automata distinguish letters by class alone.
 
 use rustc_hash::FxHashMap;
 
 use super::failure::Failure;
 
-/// What a letter is.
+/// The kind of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Alphabet {
     /// Unicode characters, by their code points.
@@ -14,7 +14,7 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    /// The greatest letter.
+    /// Returns the largest letter.
     pub(super) fn last(self) -> u32 {
         match self {
             Alphabet::Chars => 0x10_ffff,
@@ -23,28 +23,29 @@ impl Alphabet {
     }
 }
 
-/// A set of letters: ranges in order, both ends included.
+/// A set of letters, as ranges in order, both ends included.
 pub(super) type Set = Vec<(u32, u32)>;
 
-/// A division of all letters into at most 256 classes.
+/// A partition of all letters into at most 256 classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letters {
     alphabet: Alphabet,
-    /// Runs of letters of one class: the first letter of each, from 0 on in order, and the class.
+    /// Runs of letters of one class: the first letter of each, in order from 0 on, and the class.
     runs: Vec<(u32, u16)>,
     count: usize,
 }
 
-/// More classes make tables larger than bytes would.
+/// The maximum number of classes; with more, tables would be larger than over bytes.
 const MOST_CLASSES: usize = 256;
 
 impl Letters {
-    /// The coarsest classes that the sets are unions of, and the classes of each set. O(ranges · sets).
+    /// Returns the coarsest classes of which all sets are unions, and the classes of each set. O(ranges ·
+    /// sets).
     pub(super) fn telling_apart(
         sets: &[Set],
         alphabet: Alphabet,
     ) -> Result<(Letters, Vec<Vec<u16>>), Failure> {
-        // Where letters begin and cease to belong to sets.
+        // The letters at which membership in sets changes.
         let mut changes: Vec<(u32, u32)> = Vec::new();
         for (set, ranges) in sets.iter().enumerate() {
             for &(first, last) in ranges {
@@ -79,7 +80,8 @@ impl Letters {
         Ok((classes.letters(), of_sets))
     }
 
-    /// Letters that are classes of their own, in order; all others, if there are any, are the last class.
+    /// Returns a class for each of these letters, in order; all others, if there are any, form the last
+    /// class.
     pub(crate) fn single(letters: &[u32], alphabet: Alphabet) -> Result<Letters, Failure> {
         let other = letters.len() as u16;
         let mut runs: Vec<(u32, u16)> = Vec::new();
@@ -94,7 +96,7 @@ impl Letters {
         if free <= alphabet.last() {
             runs.push((free, other));
         }
-        // Words may have all bytes there are.
+        // Words may contain all bytes, so there may be no others.
         let has_others = runs.iter().any(|run| run.1 == other);
         let count = letters.len() + usize::from(has_others);
         if count > MOST_CLASSES {
@@ -107,8 +109,8 @@ impl Letters {
         })
     }
 
-    /// The coarsest classes that are as fine as each of some, and the class of each that one of them lies in.
-    /// O(runs · divisions).
+    /// Returns the coarsest common refinement of several partitions, and for each partition its class for
+    /// each class of the refinement. O(runs · partitions).
     pub fn joint(divisions: &[&Letters], alphabet: Alphabet) -> Result<(Letters, Vec<Vec<u16>>), Failure> {
         let mut starts: Vec<u32> = divisions
             .iter()
@@ -144,12 +146,12 @@ impl Letters {
         self.alphabet
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The runs of letters of one class, in order: first and last letter and the class.
+    /// Returns the runs of letters of one class, in order, as first letter, last letter and class.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u32, u32, u16)> {
         let ends = self.runs.iter().skip(1).map(|run| run.0 - 1);
         let ends = ends.chain(std::iter::once(self.alphabet.last()));
@@ -164,11 +166,11 @@ impl Letters {
     }
 }
 
-/// Classes while they are found, from the first letter on: those with equal signatures are one.
+/// Classes under construction, from the first letter on: letters with equal signatures are in one class.
 struct Classes {
     alphabet: Alphabet,
     runs: Vec<(u32, u16)>,
-    /// Where the next run begins.
+    /// The letter at which the next run begins.
     from: u32,
     signatures: Vec<Box<[u64]>>,
     known: FxHashMap<Box<[u64]>, u16>,
@@ -185,7 +187,7 @@ impl Classes {
         }
     }
 
-    /// Letters from where we are up to before `end` have this signature.
+    /// Gives the letters from the current one up to, but not including, `end` this signature.
     fn up_to(&mut self, end: u32, signature: &[u64]) -> Result<(), Failure> {
         if end == self.from {
             return Ok(());

@@ -1,7 +1,7 @@
-//! An expression as places between letters.
+//! Compiles an expression to a nondeterministic automaton, whose states are called places.
 //!
-//! Places are made from the end to the beginning, so that each knows where it leads when it is made; only
-//! loops are closed afterwards. What leads to no word is not made at all: from every place a word can be
+//! Places are created from the end to the beginning, so that each knows its target when it is created; only
+//! loops are closed afterwards. Places that lead to no word are not created: from every place a word can be
 //! completed.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
@@ -14,9 +14,9 @@ use super::letters::{Alphabet, Set};
 /// A place of an expression. An `enum` of a hundred thousand values has a million of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// A letter of a set leads on.
+    /// Reads a letter of a set.
     Read { set: u32, next: u32 },
-    /// Goes on at each of these of [`Nfa::ways`] without reading; nowhere if there is none.
+    /// Continues at each of these of [`Nfa::ways`] without reading; nowhere if there are none.
     Split { first: u32, last: u32 },
     /// A word is complete.
     Accept,
@@ -31,7 +31,7 @@ pub(super) struct Nfa {
     pub(super) sets: Vec<Set>,
 }
 
-/// No place: whatever follows, there is no word. The start of an expression that matches nothing.
+/// No place: no word continues from here. The start of an expression that matches nothing.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl Nfa {
@@ -59,7 +59,7 @@ impl Nfa {
     }
 }
 
-/// The fewest parts of an alternation whose places are shared.
+/// The smallest number of alternatives for which places are shared.
 const MANY_PARTS: usize = 16;
 
 struct Builder {
@@ -67,18 +67,18 @@ struct Builder {
     ways: Vec<u32>,
     sets: Vec<Set>,
     known: FxHashMap<Set, u32>,
-    /// The sets of a single letter of ASCII, of which literals are made.
+    /// The numbers of the single-letter ASCII sets that literals use.
     letters: [Option<u32>; 128],
-    /// The places of alternations of many words, by what they read and where they lead, so that words which
-    /// end alike share their ends. Only kept while such an alternation is laid.
+    /// The places of alternations of many words, keyed by the set that they read and their target, so that
+    /// words with equal suffixes share them. Only kept while such an alternation is compiled.
     shared: Option<FxHashMap<(u32, u32), u32>>,
     alphabet: Alphabet,
-    /// The most places that there is room for.
+    /// The maximum number of places.
     most: usize,
 }
 
 impl Builder {
-    /// The place at which `hir` begins, if `next` is after it.
+    /// Returns the place at which `hir` begins if `next` comes after it.
     fn place(&mut self, hir: &Hir, next: u32) -> Result<u32, Failure> {
         if next == NOWHERE {
             return Ok(NOWHERE);
@@ -109,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// A place that goes on at each of these.
+    /// Returns a place that continues at each of these.
     fn split(&mut self, ways: &[u32]) -> Result<u32, Failure> {
         let first = self.ways.len() as u32;
         self.ways.extend(ways.iter().filter(|&&way| way != NOWHERE));
@@ -159,7 +159,7 @@ impl Builder {
         Ok(place)
     }
 
-    /// The place that reads one letter.
+    /// Returns the place that reads one letter.
     fn letter(&mut self, letter: u32, next: u32) -> Result<u32, Failure> {
         let set = match self.letters.get(letter as usize) {
             Some(&Some(known)) => known,
@@ -197,14 +197,14 @@ impl Builder {
                 let set: Set = ranges
                     .map(|range| (u32::from(range.start()), u32::from(range.end())))
                     .collect();
-                // A byte beyond ASCII is no character.
+                // A byte beyond ASCII is not a character.
                 if alphabet == Alphabet::Chars && set.last().is_some_and(|range| range.1 > 0x7f) {
                     return Err(Failure::NotText);
                 }
                 self.read(set, next)
             }
             (Class::Unicode(class), Alphabet::Bytes) => {
-                // Ends that several spellings share are made once.
+                // Suffixes that several byte sequences share are created once.
                 let mut ends: FxHashMap<(u8, u8, u32), u32> = FxHashMap::default();
                 let mut starts = Vec::new();
                 for range in class.ranges() {

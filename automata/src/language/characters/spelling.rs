@@ -1,12 +1,13 @@
-//! From classes of letters to bytes: each character is written out as the bytes of its UTF-8.
+//! Converts a table over classes of letters to bytes: each character is written out as the bytes of its
+//! UTF-8.
 //!
 //! ```text
 //!   over characters   ○ ──é──► ●         over bytes   ○ ─C3─► ◦ ─A9─► ●
 //! ```
 //!
-//! Which classes stand after which first bytes is a tree of the division alone. A state between two bytes of
-//! a character is known by its place in that tree and by where the classes below it lead; those that lead to
-//! the same places by the same bytes are one.
+//! Which classes follow which first bytes depends only on the partition into classes, and is stored as a
+//! tree. A state between two bytes of a character is identified by its node in that tree and by the targets
+//! of the classes below the node; states that lead to the same targets by the same bytes are one.
 
 use std::hash::BuildHasher;
 
@@ -21,22 +22,23 @@ use super::letters::{Alphabet, Letters};
 /// An edge that leads nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// The states inside letters for which room is made at once.
+/// The initial capacity for states inside letters.
 const INNER: usize = 16;
 
 /// A table over classes of bytes.
 pub(crate) struct Bytes {
     /// The class of each byte.
     pub(crate) classes: Box<[u8; 256]>,
-    /// How many classes there are.
+    /// The number of classes.
     pub(crate) stride: usize,
-    /// A row for each state. The states of the table it is made from come first and keep their numbers.
+    /// The next states, one row per state. The states of the original table come first and keep their
+    /// numbers.
     pub(crate) next: Vec<u32>,
 }
 
-/// Spells a table out, of which `edge` says what its entries mean: twice a state, plus a mark that stays at
-/// the last byte of its letter, or `u32::MAX`, which leads nowhere. `room` bounds the bytes of the new table.
-/// O(states · nodes of the tree · classes of bytes).
+/// Spells a table in bytes. `edge` decodes the entries of the table: twice a state, plus a mark that is kept
+/// at the last byte of its letter, or `u32::MAX`, which leads nowhere. `room` bounds the bytes of the new
+/// table. O(states · nodes of the tree · classes of bytes).
 pub(crate) fn spell(
     next: &[u32],
     edge: impl Fn(u32) -> u32,
@@ -60,10 +62,10 @@ pub(crate) fn spell(
     };
     let beyond = tree.classes_beyond_bytes();
     let (single, long) = writer.root();
-    // After them come the states inside letters, of which there are few.
+    // The states inside letters come after them; there are few.
     let mut rows = Vec::with_capacity((states + INNER) * stride);
-    // The rows of states from which letters of several bytes lead to the same places are the same up to
-    // single bytes.
+    // If letters of several bytes lead from two states to the same targets, the rows of the states differ
+    // only at single-byte letters.
     let mut known: FxHashMap<Targets, usize> = FxHashMap::default();
     let (mut targets, mut last) = (Targets::new(), Targets::new());
     let mut like_last = None;
@@ -72,7 +74,7 @@ pub(crate) fn spell(
         targets.extend(beyond.iter().map(|&class| writer.target(state, class)));
         let start = rows.len();
         rows.resize(start + stride, NOWHERE);
-        // Most states are as the one before them: inside words no letter of several bytes leads on.
+        // Most states are like the previous one: inside words no letter of several bytes can be read.
         let like = match like_last {
             Some(like) if targets == last => Some(like),
             _ => known.get(&targets).copied(),
@@ -106,25 +108,25 @@ pub(crate) fn spell(
     })
 }
 
-/// Where some classes of letters lead. Mostly all characters beyond ASCII are one class.
+/// The targets of some classes of letters. Usually all characters beyond ASCII are one class.
 type Targets = SmallVec<[u32; 4]>;
 
-/// Classes of bytes, each with what it leads to.
+/// Classes of bytes, each with its target.
 type Entries<T> = Vec<(usize, T)>;
 
-/// What a byte leads to.
+/// The result of reading a byte at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Behind {
-    /// No letter begins like this.
+    /// No letter begins with these bytes.
     Nothing,
     /// The letter is complete, and of this class.
     Class(u16),
-    /// More bytes: a node of the tree.
+    /// More bytes follow: a node of the tree.
     Node(u32),
 }
 
 impl Behind {
-    /// A number that tells it from all others, where there are `kinds` classes of letters.
+    /// Returns a unique number, given `kinds`, the number of classes of letters and nodes.
     fn number(self, kinds: usize) -> usize {
         match self {
             Behind::Nothing => kinds,
@@ -134,7 +136,7 @@ impl Behind {
     }
 }
 
-/// How letters are spelled. Node 0 is where they begin.
+/// The tree of the bytes of letters. Node 0 is the beginning of a letter.
 struct Tree {
     nodes: Vec<Vec<(u8, u8, Behind)>>,
 }
@@ -154,7 +156,7 @@ impl Tree {
     }
 
     fn add_chars(&mut self, first: u32, last: u32, class: u16) {
-        // The code points of surrogates are no characters.
+        // The code points of surrogates are not characters.
         for (first, last) in [(first, last.min(0xd7ff)), (first.max(0xe000), last)] {
             let (Some(first), Some(last)) = (char::from_u32(first), char::from_u32(last)) else {
                 continue;
@@ -173,8 +175,8 @@ impl Tree {
         }
     }
 
-    /// The node after a range of first bytes. Characters come in order, so that it is the last one or new; a
-    /// range of several bytes stands only where all that can follow does.
+    /// Returns the node after a range of first bytes. Characters come in order, so it is the last child or a
+    /// new one; a range of several bytes occurs only with all possible continuations.
     fn child(&mut self, node: u32, first: u8, last: u8) -> u32 {
         let new = self.nodes.len() as u32;
         let children = &mut self.nodes[node as usize];
@@ -188,9 +190,10 @@ impl Tree {
         }
     }
 
-    /// Bytes that no node tells apart are one class; and how many classes there are.
+    /// Partitions the bytes into classes that no node distinguishes, and returns the classes and their
+    /// number.
     fn byte_classes(&self, letters: usize) -> (Box<[u8; 256]>, usize) {
-        // Between two cuts all bytes are alike, so that one of them is looked at.
+        // All bytes between two cuts are equivalent, so only one of them is examined.
         let mut cut = [false; 257];
         cut[0] = true;
         for &(first, last, _) in self.nodes.iter().flatten() {
@@ -209,7 +212,7 @@ impl Tree {
         division.classes()
     }
 
-    /// What each class of bytes leads to, for each node.
+    /// Returns, for each node, the result of reading each class of bytes.
     fn rows(&self, classes: &[u8; 256], stride: usize) -> Vec<Box<[Behind]>> {
         let row = |node: &Vec<(u8, u8, Behind)>| {
             let mut row = vec![Behind::Nothing; stride].into_boxed_slice();
@@ -223,7 +226,7 @@ impl Tree {
         self.nodes.iter().map(row).collect()
     }
 
-    /// The classes of letters that take more than one byte.
+    /// Returns the classes of letters that take more than one byte.
     fn classes_beyond_bytes(&self) -> Vec<u16> {
         let mut classes: Vec<u16> = (self.nodes[1..].iter().flatten())
             .filter_map(|&(.., behind)| match behind {
@@ -236,7 +239,7 @@ impl Tree {
         classes
     }
 
-    /// The classes of letters below each node, in order. A child has a greater number than its parent.
+    /// Returns the classes of letters below each node, in order. A child has a larger number than its parent.
     fn classes_below(&self) -> Vec<Vec<u16>> {
         let mut below: Vec<Vec<u16>> = vec![Vec::new(); self.nodes.len()];
         for node in (0..self.nodes.len()).rev() {
@@ -256,21 +259,21 @@ impl Tree {
     }
 }
 
-/// The classes of bytes while they are found.
+/// The classes of bytes under construction.
 struct Division {
-    /// The bytes that are looked at, in order, and their classes.
+    /// The bytes that are examined, in order, and their classes.
     starts: Vec<u8>,
     class_of: Vec<u8>,
     count: usize,
 }
 
 impl Division {
-    /// Tells bytes apart that lead to different things at a node. `kinds` bounds the letters and nodes.
+    /// Separates bytes with different results at a node. `kinds` bounds the number of results.
     fn refine(&mut self, node: &[(u8, u8, Behind)], kinds: usize) {
-        // What the first byte of each class leads to; what leads to something else is a new class.
+        // The result of the first byte of each class; bytes with another result form a new class.
         let mut first: Vec<Option<Behind>> = vec![None; self.count];
         let mut others: Vec<(u8, Behind, u8)> = Vec::new();
-        // The node where letters begin comes first, where all bytes are one class and lead to many things.
+        // The root node is refined first, when all bytes are in one class and have many results.
         let mut of_things = if self.count == 1 {
             vec![None; kinds + 1]
         } else {
@@ -311,7 +314,7 @@ impl Division {
         }
     }
 
-    /// The class of each byte, numbered in the order of the bytes, and how many there are.
+    /// Returns the class of each byte, numbered in the order of the bytes, and the number of classes.
     fn classes(self) -> (Box<[u8; 256]>, usize) {
         let mut numbers: Vec<Option<u8>> = vec![None; self.count];
         let mut classes = Box::new([0u8; 256]);
@@ -327,13 +330,13 @@ impl Division {
     }
 }
 
-/// The table while it is written.
+/// The table under construction.
 struct TableWriter<'a, E> {
-    /// How many classes of letters there are.
+    /// The number of classes of letters.
     letters: usize,
     next: &'a [u32],
     edge: E,
-    /// What each class of bytes leads to at each node of the tree.
+    /// The result of reading each class of bytes at each node of the tree.
     nodes: Vec<Box<[Behind]>>,
     below: Vec<Vec<u16>>,
     stride: usize,
@@ -341,7 +344,7 @@ struct TableWriter<'a, E> {
     /// The rows of the states inside letters, which are numbered after those between letters.
     inner: Vec<u32>,
     known_rows: HashTable<u32>,
-    /// The edges to states inside letters by node and by where the classes below it lead.
+    /// The edges to states inside letters, by node and by the targets of the classes below it.
     known: FxHashMap<(u32, Targets), u32>,
 }
 
@@ -350,8 +353,8 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
         (self.edge)(self.next[state * self.letters + class as usize])
     }
 
-    /// The classes of bytes that are letters, each with its class, and those that begin longer ones, each
-    /// with its node.
+    /// Returns the classes of bytes that are letters, each with the class of the letter, and those that begin
+    /// longer letters, each with its node.
     fn root(&self) -> (Entries<u16>, Entries<u32>) {
         let (mut single, mut long) = (Vec::new(), Vec::new());
         for (byte, behind) in self.nodes[0].iter().enumerate() {
@@ -364,7 +367,7 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
         (single, long)
     }
 
-    /// Writes where bytes lead from a node inside a letter.
+    /// Writes the targets of bytes from a node inside a letter.
     fn write(&mut self, node: u32, state: usize, row: &mut [u32]) {
         for (class, entry) in row.iter_mut().enumerate() {
             *entry = match self.nodes[node as usize][class] {
@@ -375,7 +378,7 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
         }
     }
 
-    /// The edge to the state at a node inside a letter.
+    /// Returns the edge to the state at a node inside a letter.
     fn inside(&mut self, node: u32, state: usize) -> u32 {
         let below = &self.below[node as usize];
         let targets: Targets = below.iter().map(|&class| self.target(state, class)).collect();
@@ -394,7 +397,7 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
         edge
     }
 
-    /// The number of a row inside letters, which may be new.
+    /// Returns the number of a row inside letters, which is added if it is new.
     fn row(&mut self, row: &[u32]) -> u32 {
         let (inner, stride) = (&mut self.inner, self.stride);
         let same = |&at: &u32| inner[at as usize * stride..][..stride] == *row;
@@ -417,7 +420,7 @@ mod tests {
     use crate::language::characters::Room;
     use crate::limits::Cancel;
 
-    /// What a byte leads to at each node.
+    /// Returns the result of reading a byte at each node.
     fn column(tree: &Tree, byte: u8) -> Vec<Behind> {
         let at = |node: &Vec<(u8, u8, Behind)>| {
             let range = node.iter().find(|range| range.0 <= byte && byte <= range.1);
@@ -445,7 +448,7 @@ mod tests {
                 let automaton = Automaton::new(&hir, alphabet, room).expect("it is small");
                 let tree = Tree::new(automaton.letters());
                 let (classes, count) = tree.byte_classes(automaton.letters().count());
-                // The obvious way: a class for each list of what a byte leads to, in the order of the bytes.
+                // The naive way: a class for each list of results of a byte, in the order of the bytes.
                 let mut lists: Vec<Vec<Behind>> = Vec::new();
                 for byte in 0..=255 {
                     let column = column(&tree, byte);

@@ -1,8 +1,8 @@
 //! The subset construction: a state is the set of places that the same words lead to.
 //!
 //! For each state, the places after each class of letters are gathered in one pass over its members. Classes
-//! after which the same places were gathered lead to the same state, which is looked up before anything is
-//! closed or sorted: most classes of most states are of that kind.
+//! with the same gathered places lead to the same state, which is looked up before anything is closed or
+//! sorted: most classes of most states share their places with others.
 
 use std::hash::BuildHasher;
 
@@ -15,18 +15,18 @@ use super::failure::{Failure, Room};
 use super::letters::{Alphabet, Letters};
 use super::nfa::{NOWHERE, Nfa, Place};
 
-/// The steps that may be taken for each byte of room.
+/// The number of steps that are allowed for each byte of room.
 const STEPS_PER_BYTE: usize = 4;
 
 impl Automaton {
-    /// The automaton of an expression that matches words from edge to edge.
+    /// Compiles an expression, which must match whole words.
     pub fn new(hir: &Hir, alphabet: Alphabet, room: Room<'_>) -> Result<Automaton, Failure> {
         let nfa = Nfa::new(hir, alphabet, room.bytes)?;
         determinise(&nfa, alphabet, room)
     }
 }
 
-/// The deterministic automaton. O(states · members · classes), bounded by `room` in memory and in work.
+/// Determinises an automaton. O(states · members · classes), bounded by `room` in memory and in work.
 fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automaton, Failure> {
     let (letters, classes) = Letters::telling_apart(&nfa.sets, alphabet)?;
     let mut subsets = Subsets {
@@ -54,7 +54,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
     let count = letters.count();
     let mut next = Vec::new();
     if nfa.places.len() > LARGE_EXPRESSION {
-        // Nearly every place of so many words is a state. What is not touched costs nothing.
+        // In an expression this large, nearly every place becomes a state. Untouched memory costs nothing.
         next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
     }
     next.resize(count, Automaton::DEAD);
@@ -63,7 +63,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
         classes: Vec::new(),
     };
     if start == Automaton::DEAD {
-        // Nothing can be read: the start is a state of its own all the same.
+        // Nothing can be read, but the start is still a state of its own.
         subsets.ends.push(0);
         subsets.accepting.push(false);
     }
@@ -80,7 +80,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
         subsets.pay(next.len() * 4)?;
         state += 1;
     }
-    // It is kept, and what it could still have grown by would be kept with it.
+    // The table is kept, so its spare capacity is released.
     next.shrink_to_fit();
     Ok(Automaton {
         letters,
@@ -90,47 +90,47 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
     })
 }
 
-/// An expression of more places is mostly a long list of words.
+/// The number of places above which an expression is usually a long list of words.
 const LARGE_EXPRESSION: usize = 4096;
 
 /// The places after a state.
 struct Behind {
-    /// For each class of letters.
+    /// The places after each class of letters.
     places: Vec<Vec<u32>>,
-    /// The classes after which there may be any, in order. Inside words these are few of many.
+    /// The classes after which there may be places, in order. Inside words these are few of many.
     classes: Vec<u16>,
 }
 
 struct Subsets<'a> {
     nfa: &'a Nfa,
-    /// The members of all states: the places that read or accept.
+    /// The members of all states: places that read or accept.
     members: Vec<u32>,
-    /// Where the members of each state end; one more in front.
+    /// The end of each state's members in `members`, with one more entry at the front.
     ends: Vec<usize>,
-    /// The states of several members, by these.
+    /// The states with several members, keyed by these.
     known: HashTable<u32>,
-    /// The state that has a place as its only member, or one of `DEAD`.
+    /// For each place, the state whose only member it is, or `DEAD`.
     known_alone: Vec<u32>,
-    /// The lists of places that were gathered before, one after the other.
+    /// The lists of places that were gathered before, concatenated.
     lists: Vec<u32>,
-    /// Where each of them begins and ends, and the state after it.
+    /// The begin and end of each such list, and the state after it.
     gathered: HashTable<(u32, u32, u32)>,
-    /// The state after each place alone, or one of `DEAD`: most letters of literals lead to one place.
+    /// The state after each single place, or `DEAD`: most letters of literals lead to one place.
     alone: Vec<u32>,
-    /// The round in which a place was last met.
+    /// The round in which each place was last visited.
     seen: Vec<u32>,
     round: u32,
-    /// The places that are still to be closed, and those that were found, while a state is.
+    /// Buffers for closing a set of places: those to visit, and those found.
     open: Vec<u32>,
     closure: Vec<u32>,
     accepting: Vec<bool>,
     room: Room<'a>,
-    /// The steps that are left.
+    /// The remaining steps.
     steps: usize,
 }
 
 impl Subsets<'_> {
-    /// Puts the places after each class of letters into its list.
+    /// Collects the places after each class of letters.
     fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut Behind) -> Result<(), Failure> {
         let members = &self.members[self.ends[state]..self.ends[state + 1]];
         let mut steps = 0;
@@ -153,12 +153,12 @@ impl Subsets<'_> {
         self.work(steps)
     }
 
-    /// The state of these places.
+    /// Returns the state of these places.
     fn target(&mut self, places: &[u32]) -> Result<u32, Failure> {
         match *places {
             [] => return Ok(Automaton::DEAD),
             [place] => {
-                // No place is dead, so that none of them leads to the dead state.
+                // A target is never the dead state here, since every place has a completion.
                 if self.alone[place as usize] == Automaton::DEAD {
                     self.alone[place as usize] = match self.nfa.places[place as usize] {
                         Place::Split { .. } => self.closed(places)?,
@@ -187,10 +187,10 @@ impl Subsets<'_> {
         Ok(state)
     }
 
-    /// The state of all places that these lead to without reading.
+    /// Returns the state of all places that these lead to without reading.
     fn closed(&mut self, places: &[u32]) -> Result<u32, Failure> {
         self.round += 1;
-        // Lists that are made anew for each state would cost more than what is in them.
+        // Allocating new lists for each state would cost more than filling them.
         let (mut open, mut members) = (std::mem::take(&mut self.open), std::mem::take(&mut self.closure));
         members.clear();
         open.clear();
@@ -217,7 +217,7 @@ impl Subsets<'_> {
         state
     }
 
-    /// The number of the state that has these members.
+    /// Returns the number of the state with these members.
     fn number(&mut self, members: &[u32]) -> u32 {
         match *members {
             [] => Automaton::DEAD,
@@ -243,7 +243,7 @@ impl Subsets<'_> {
         }
     }
 
-    /// A new state.
+    /// Adds a state.
     fn add(&mut self, members: &[u32]) -> u32 {
         let state = self.accepting.len() as u32;
         let accepts = |&place: &u32| matches!(self.nfa.places[place as usize], Place::Accept);
@@ -258,9 +258,9 @@ impl Subsets<'_> {
         Ok(())
     }
 
-    /// Fails where a table of `table` bytes, or the sets, do not fit.
+    /// Returns an error if a table of `table` bytes, or the sets, do not fit.
     fn pay(&self, table: usize) -> Result<(), Failure> {
-        // Tables of what is known hold no copies, but who bounds automata counts them as if they did.
+        // The hash tables hold no copies, but the limit counts their entries as if they did.
         let full = table.max((2 * self.members.len() + self.lists.len()) * 4) > self.room.bytes;
         match full || self.room.cancel.is_asked() {
             true => Err(Failure::Limit),

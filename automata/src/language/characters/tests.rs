@@ -1,4 +1,4 @@
-//! The automata beside a slow and obvious judge: regex-automata's machine of places, asked about whole texts.
+//! Compares the automata with a slow and obvious reference: regex-automata's NFA, run on whole texts.
 
 use proptest::prelude::*;
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
@@ -8,7 +8,7 @@ use super::*;
 use crate::limits::Cancel;
 
 const ROOM: usize = 1 << 20;
-/// Over bytes `(?:(?:(?:[^b€]){1,2}){2,4}\s){1,3}` takes more than a megabyte.
+/// Over bytes, `(?:(?:(?:[^b€]){1,2}){2,4}\s){1,3}` takes more than a megabyte.
 const WIDE: usize = 1 << 25;
 
 fn automaton(hir: &Hir, alphabet: Alphabet) -> Result<Automaton, Failure> {
@@ -25,7 +25,7 @@ fn hir(pattern: &str) -> Hir {
     parser.parse(pattern).expect("the test's pattern is well formed")
 }
 
-/// The language over bytes, by way of an alphabet.
+/// A language over bytes, compiled over either alphabet.
 struct Spelled {
     classes: Box<[u8; 256]>,
     stride: usize,
@@ -71,7 +71,7 @@ fn judge(pattern: &str) -> PikeVM {
     PikeVM::new_from_nfa(compiler.build_from_hir(&whole).expect("a small pattern")).expect("a small machine")
 }
 
-/// Patterns over a few characters of one to four bytes.
+/// Generates patterns over a few characters of one to four bytes.
 fn patterns() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("a".to_owned()),
@@ -183,7 +183,7 @@ fn look_around_is_refused() {
 
 #[test]
 fn room_bounds_memory_and_work() {
-    // 2^20 states; a hundred million places; and few states with many members each.
+    // These have 2^20 states, a hundred million places, and few states with many members each.
     for pattern in [
         "(?:a|b)*a(?:a|b){20}",
         "(?:(?:(?:ab){500}){500}){500}",

@@ -1,32 +1,32 @@
-//! Numbers for the states of a product, each of which is a state of every operand.
+//! Numbers the states of a product, each of which is a tuple of one state per operand.
 //!
-//! Nearly all products have one operand or two, whose combinations can be counted through: the number of a
-//! combination is looked up in a list, or where that would be long by one word. Only what cannot be counted
-//! is looked up as it is.
+//! Nearly all products have one or two operands, whose combinations can be counted: the number of a
+//! combination is looked up in a list or, if that would be long, by one word. Only combinations that cannot
+//! be counted are looked up as tuples.
 
 use rustc_hash::FxHashMap;
 
-/// The states of a product, numbered as they are found.
+/// The states of a product, numbered in the order in which they are found.
 pub(super) struct States {
-    /// The states of the operands, for one state of the product after the other.
+    /// The states of the operands, concatenated for all states of the product.
     parts: Vec<u32>,
-    /// How many states there are.
+    /// The number of states.
     pub(super) count: usize,
-    /// For each operand how many states it has, as long as all combinations can be counted.
+    /// The number of states of each operand, if all combinations can be counted.
     sizes: Option<Vec<u32>>,
-    /// The numbers of combinations, where there can only be few; zero for none, and else one more.
+    /// The number of each combination plus one, or zero if it has none; used if there are few combinations.
     few: Vec<u32>,
     /// The numbers of combinations that can be counted.
     counted: FxHashMap<u64, u32>,
-    /// The numbers of all others.
+    /// The numbers of all other combinations.
     others: FxHashMap<Box<[u32]>, u32>,
 }
 
-/// The most combinations that are looked up in a list.
+/// The maximum number of combinations that are looked up in a list.
 const FEW_COMBINATIONS: u64 = 1 << 16;
 
 impl States {
-    /// No combinations yet, of operands with these numbers of states.
+    /// Creates an empty numbering for operands with these numbers of states.
     pub(super) fn new(sizes: Vec<u32>) -> States {
         let mut factors = sizes.iter().map(|&size| u64::from(size));
         let all = factors.try_fold(1, u64::checked_mul);
@@ -41,7 +41,7 @@ impl States {
         }
     }
 
-    /// The number of a state, which may be new.
+    /// Returns the number of a state, which is added if it is new.
     pub(super) fn number(&mut self, state: &[u32]) -> u32 {
         let new = self.count as u32;
         let number = match &self.sizes {
@@ -71,7 +71,7 @@ impl States {
         number
     }
 
-    /// Copies a state; false if there is none of this number.
+    /// Copies a state into `state`; returns `false` if there is no state with this number.
     pub(super) fn copy(&self, number: usize, state: &mut Vec<u32>) -> bool {
         state.clear();
         if number >= self.count {

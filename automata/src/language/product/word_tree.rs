@@ -1,7 +1,7 @@
-//! A finite set of words as a tree that serves as an automaton.
+//! Represents a finite set of words as a tree, which serves as an automaton.
 //!
-//! The names of an object's properties, and the strings of an `enum`, come as expressions like
-//! `name|age|tags`. As a tree they need no determinising. What words have in common at their ends is kept
+//! The names of an object's properties, and the strings of an `enum`, come as expressions such as
+//! `name|age|tags`. As a tree they need no determinisation. Suffixes that words have in common are stored
 //! once.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -11,15 +11,15 @@ use rustc_hash::FxHashMap;
 use crate::language::characters::{Alphabet, Failure, Letters};
 use crate::language::graph::Graph;
 
-/// The words and all their beginnings. State 0 is dead, state 1 the start.
+/// The words and all their prefixes. State 0 is dead, state 1 is the start.
 pub(super) struct WordTree {
     nodes: Vec<WordNode>,
-    /// The letters that words have, in order: each is a class of its own, and all others are one.
+    /// The letters that words contain, in order: each is a class of its own, and all others form one class.
     used: Vec<u32>,
     letters: Letters,
 }
 
-/// The letters that lead on, in order, each with where to.
+/// The letters that can be read at a node, in order, each with the child that it leads to.
 type Children = Vec<(u32, u32)>;
 
 #[derive(Default)]
@@ -31,19 +31,19 @@ struct WordNode {
 const DEAD: u32 = 0;
 const START: u32 = 1;
 
-/// A tree of this many nodes is always small enough; a larger one must be no larger than the text of its
-/// words.
+/// The number of nodes up to which a tree is always accepted; a larger one must have no more nodes than this
+/// plus the bytes of its words.
 const FEW_NODES: usize = 64;
-/// Expressions that nest deeper stay expressions.
+/// The maximum nesting of expressions that are converted to trees.
 const MOST_NESTING: usize = 64;
-/// A class with more characters than this is no set of words worth a tree.
+/// The maximum number of characters of a class in a tree.
 const MOST_CHARS: usize = 16;
 
 impl WordTree {
-    /// The tree of an expression; `None` if it is not plainly a set of words.
+    /// Returns the tree of an expression, or `None` if the expression is not clearly a set of words.
     ///
     /// # Errors
-    /// The words cannot be had over characters.
+    /// Returns an error if the words cannot be written in characters.
     pub(super) fn new(hir: &Hir, alphabet: Alphabet) -> Result<Option<WordTree>, Failure> {
         let Some(bytes) = literal_bytes(hir, MOST_NESTING) else {
             return Ok(None);
@@ -75,7 +75,7 @@ impl WordTree {
         &self.letters
     }
 
-    /// How many states there are.
+    /// Returns the number of states.
     pub(super) fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -90,7 +90,7 @@ impl WordTree {
         self.fill(&self.nodes[state as usize], row, |child| child);
     }
 
-    /// Writes what letters lead to into the entries of their classes.
+    /// Writes the targets of the letters into the entries of their classes.
     fn fill(&self, node: &WordNode, row: &mut [u32], entry: impl Fn(u32) -> u32) {
         let mut class = 0;
         for &(letter, child) in &node.children {
@@ -99,7 +99,7 @@ impl WordTree {
         }
     }
 
-    /// The tree as a table; a word can be completed from each of its states.
+    /// Returns the tree as a table, from each of whose states a word can be completed.
     pub(super) fn graph(&self) -> Graph {
         let stride = self.letters.count();
         let nodes = &self.nodes[START as usize..];
@@ -114,7 +114,7 @@ impl WordTree {
         }
     }
 
-    /// Whether there is a word at all.
+    /// Returns `true` if there are any words.
     pub(super) fn has_words(&self) -> bool {
         let start = &self.nodes[START as usize];
         start.word || !start.children.is_empty()
@@ -129,11 +129,11 @@ impl WordTree {
     }
 }
 
-/// The tree with the ends that words share kept once (Daciuk et al. 2000, for a tree that is whole): nodes
-/// from which the same words are completed are one. The strings of a long `enum` end alike, and begin in ways
-/// of their own.
+/// Returns the tree with common suffixes stored once (Daciuk et al. 2000, for a complete tree): nodes from
+/// which the same words are completed are merged. The strings of a long `enum` have common suffixes, but few
+/// common prefixes.
 fn shared(nodes: Vec<WordNode>) -> Vec<WordNode> {
-    // A child was added after its parent, so that the children of a node are settled before it.
+    // A child was added after its parent, so the children of a node are handled before it.
     let mut kept: Vec<WordNode> = vec![WordNode::default(), WordNode::default()];
     let mut known: FxHashMap<(bool, Children), u32> = FxHashMap::default();
     let mut number = vec![DEAD; nodes.len()];
@@ -158,31 +158,31 @@ fn shared(nodes: Vec<WordNode>) -> Vec<WordNode> {
     kept
 }
 
-/// Why there is no tree.
+/// The reason why there is no tree.
 enum No {
-    /// The expression is not plainly a set of words, or of too many.
+    /// The expression is not clearly a set of words, or has too many.
     Words,
-    /// A word is no text.
+    /// A word is not text.
     Text,
 }
 
-/// A tree while words are added.
+/// A tree under construction.
 struct Planting {
     nodes: Vec<WordNode>,
     alphabet: Alphabet,
-    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where
-    /// an automaton has a state for each.
+    /// The maximum number of nodes: adjacent classes would make a tree of all their combinations, where an
+    /// automaton has one state for each class.
     room: usize,
 }
 
 impl Planting {
-    /// Adds the words of an expression after some nodes; where they end.
+    /// Adds the words of an expression after some nodes; returns the nodes at which they end.
     fn add(&mut self, hir: &Hir, from: &[u32], depth: usize) -> Result<Vec<u32>, No> {
         let depth = depth.checked_sub(1).ok_or(No::Words)?;
         let mut ends = match hir.kind() {
             HirKind::Empty => from.to_vec(),
             HirKind::Literal(literal) => {
-                // The first way has its room; every other way repeats the text.
+                // The first path is accounted for; every other path repeats the text.
                 if self.nodes.len() + from.len().saturating_sub(1) * literal.0.len() > self.room {
                     return Err(No::Words);
                 }
@@ -251,7 +251,8 @@ impl Planting {
     }
 }
 
-/// The bytes of all literals of an expression; `None` if it nests too deeply, or repeats something.
+/// Returns the total bytes of all literals of an expression; `None` if it nests too deeply, or repeats
+/// something.
 fn literal_bytes(hir: &Hir, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match hir.kind() {

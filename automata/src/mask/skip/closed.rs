@@ -1,22 +1,23 @@
-//! How many characters of an alphabet a state can take, whatever they are.
+//! Finds alphabets whose characters a state accepts in any order, up to a number of characters.
 //!
-//! In a search for `foo` every character leads somewhere, and in a word of at most 32 letters the next ten
-//! letters do, although none leads back to where it was read. A subtree of the trie that uses no other
-//! characters and is not higher stays in the language with all of its tokens, and the walk goes on after it.
-//! Loops (`loops`) are the case where it is seen without following anything.
+//! In a search for `foo` every character has a successor state, and in a word of at most 32 letters the next
+//! ten letters do, although none leads back to the state in which it was read. If a subtree of the trie uses
+//! no other characters and is no higher than that number, all of its tokens stay in the language, and the
+//! walk continues after it. Loops (`loops`) are the special case that can be seen without following any
+//! transition.
 //!
 //! ```text
 //!   (ab|cd)*e        height 1      height 2       height 3
-//!     start          a c e         a b?  no: ac is no beginning
+//!     start          a c e         a b?  no: ac is no prefix
 //!
 //!   .*foo.*          height 1      height 2       and so on
-//!     start          all           all            all        f leads to another state, which takes all as well
+//!     start          all           all            all        f leads to another state, which accepts all too
 //! ```
 //!
-//! For each height the alphabet of a state is found from those of the states that its characters lead to, one
-//! lower. Where such a state takes little, either its few characters are left or the character that leads
-//! there is given up: whatever keeps more. So alphabets are not the greatest that there are, but all that is
-//! said of them is true.
+//! For each height, the alphabet of a state is computed from those of its successors, one height lower. If a
+//! successor has a small alphabet, either the state's alphabet is reduced to it, or the characters that lead
+//! to that successor are removed, whichever keeps more. So the alphabets are not the largest possible ones,
+//! but they are correct.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -27,78 +28,78 @@ use crate::language::{LanguageId, Terminal};
 use crate::vocab::{Alphabet, Trie, UNSOUND, Within, ascii, beyond};
 use crate::work::spend;
 
-/// Subtrees that are higher are passed over only where the alphabet lasts for ever.
+/// The largest finite height. Higher subtrees are skipped only if the alphabet holds for any height.
 const HIGHEST: usize = 16;
 
-/// A state that takes fewer ASCII characters has no large subtree to pass over.
+/// A state that accepts fewer ASCII characters than this has no large subtree to skip.
 const FEW_CHARACTERS: u32 = 16;
 
-/// As many characters are never given up for fewer.
+/// At least this many characters are never given up in favour of fewer.
 const KEPT_CHARACTERS: usize = 12;
 
-/// States are looked at together with all that they lead to, but not more of them than this.
+/// The maximum number of states that are analysed together with the state asked for.
 const MOST_STATES: usize = 64;
 
-/// The alphabet for each height from 1, and at the end the one that lasts for ever.
+/// The alphabet for each height from 1 on, and last the one that holds for any height.
 type Heights = [Alphabet; HIGHEST + 1];
 
-/// The place of all states that are not worth a look: nothing is said of them.
+/// The place of all states that are not worth analysing; their alphabet is empty.
 const NOTHING: u32 = 0;
 
-/// The place of states for which there was no room.
+/// The place of states beyond [`MOST_STATES`].
 const CUT_OFF: u32 = 1;
 
-/// The first place of which something is said.
+/// The first place of a state that was analysed.
 pub(crate) const FIRST_KNOWN: u32 = 2;
 
-/// Terminals do not keep what is known of more states than this.
+/// The maximum number of states whose alphabets a terminal keeps.
 const MOST_KEPT: usize = 1 << 12;
 
-/// What is known of the states of one terminal, found as they are asked for.
+/// The alphabets of the states of one terminal, computed on demand.
 pub(crate) struct ClosedAlphabets<'a> {
     terminal: &'a Terminal,
     kept: &'a Kept,
     names: &'a [LanguageId],
     units: Units,
     letters: Arc<Letters>,
-    /// How many edges of the trie have the characters of each bit.
+    /// The number of trie edges with the characters of each bit.
     weights: &'a [u32; 128],
     found: FoundAlphabets,
 }
 
-/// Whether each character has to be a unit that is not felt: a word takes as many units from where it leads.
+/// How units restrict the characters: they may have to be units that leave the distance to the end unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Units {
-    /// Units do not matter.
+    /// Units are ignored.
     Ignored,
-    /// All states count.
+    /// Each character has to be a unit, in all states.
     Upper,
-    /// Only endless states count; others take nothing.
+    /// Each character has to be a unit, and only endless states have an alphabet.
     Endless,
 }
 
-/// What was found, which the terminal keeps between walks.
+/// The computed alphabets, which the terminal keeps between walks.
 #[derive(Debug, Default)]
 struct FoundAlphabets {
-    /// The place of each language among `known`.
+    /// The index of each language in `known`.
     places: FxHashMap<LanguageId, u32>,
     known: Vec<Heights>,
-    /// Where characters lead of which the first bytes were read.
+    /// The end states of characters whose first bytes were read.
     ends: CharacterEnds,
 }
 
-/// What a terminal keeps; what was found is missing while it is in use. There is one for each way to look at
-/// units.
+/// The data that a terminal keeps between walks, one entry per [`Units`]. An entry in use is absent.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     letters: OnceLock<Arc<Letters>>,
     found: [Mutex<Option<FoundAlphabets>>; 3],
 }
 
-/// By the state within a character, and what must follow there, where all ends of the character lead.
+/// The common end state of all completions of a partial character, by the state within it and the bytes that
+/// must follow.
 type CharacterEnds = FxHashMap<(u32, Within), Option<u32>>;
 
-/// The characters of a state by where they lead, those that lead to one place together.
+/// The characters that a state accepts, grouped by the place that they lead to.
 struct Ways {
     all: Alphabet,
     ways: Vec<(u32, Alphabet)>,
@@ -119,9 +120,9 @@ impl<'a> ClosedAlphabets<'a> {
         ClosedAlphabets::with(terminal, trie, Units::Ignored, kept)
     }
 
-    /// The same, where each character has to be a unit of a counted language, and lead to where a word takes
-    /// as many more units. Unless it is only the `upper` bound that matters, only endless states take
-    /// something.
+    /// Creates alphabets in which each character has to be a unit of a counted language and to lead to a
+    /// state from which a word takes as many more units. Unless only the `upper` bound matters, only endless
+    /// states have an alphabet.
     pub(crate) fn of_units(
         terminal: &'a Terminal,
         trie: &'a Trie,
@@ -150,7 +151,7 @@ impl<'a> ClosedAlphabets<'a> {
         }
     }
 
-    /// Where what is known of a state is kept.
+    /// Returns the place of a state's alphabets.
     pub(crate) fn place(&mut self, state: u32) -> u32 {
         match self.found.places.get(&self.names[state as usize]) {
             Some(&known) => known,
@@ -158,13 +159,13 @@ impl<'a> ClosedAlphabets<'a> {
         }
     }
 
-    /// The characters of which any as many as a subtree is high can be taken.
+    /// Returns the characters that can be read in any sequence as long as a subtree of this height is high.
     #[inline]
     pub(crate) fn alphabet(&self, place: u32, height: u8) -> Alphabet {
         self.found.known[place as usize][usize::from(height).clamp(1, HIGHEST + 1) - 1]
     }
 
-    /// Finds a state and those that it leads to.
+    /// Computes the alphabets of a state and of the states that it leads to.
     fn find(&mut self, state: u32) -> u32 {
         let first = self.found.known.len();
         let mut found = Vec::new();
@@ -192,15 +193,15 @@ impl<'a> ClosedAlphabets<'a> {
         self.found.known.resize(first + all.len(), Heights::default());
         self.fill(first, &all);
         self.forget_cut_off(first, start, &found, &all);
-        // Not before: what was found is kept even where the question ends here, and must be whole.
+        // Spend only now: the computed alphabets are kept even if the query ends here, and must be complete.
         spend(all.len());
         start
     }
 
-    /// Forgets the states of which more would be known if there had been room, but for the one that was asked
+    /// Forgets the states whose alphabets would be larger without the limit on states, except the state asked
     /// for.
     fn forget_cut_off(&mut self, first: usize, start: u32, found: &[u32], all: &[Ways]) {
-        // How many characters away the nearest one is for which there was no room.
+        // The distance, in characters, to the nearest state beyond the limit.
         let mut away = vec![HIGHEST; all.len()];
         for _ in 0..HIGHEST {
             for at in (0..all.len()).rev() {
@@ -219,7 +220,7 @@ impl<'a> ClosedAlphabets<'a> {
         }
     }
 
-    /// The place of a state, which is a new one as long as there is room.
+    /// Returns the place of a state, and assigns a new one while there is room.
     fn number(&mut self, state: u32, first: usize, found: &mut Vec<u32>) -> u32 {
         let name = self.names[state as usize];
         if let Some(&known) = self.found.places.get(&name) {
@@ -239,8 +240,8 @@ impl<'a> ClosedAlphabets<'a> {
         place
     }
 
-    /// Where characters lead from a state. A group is left out if some of it lead nowhere, or to different
-    /// languages.
+    /// Returns the states that the characters of a state lead to. A group is omitted if some of its
+    /// characters lead nowhere, or to different languages.
     fn targets(&mut self, state: u32) -> Vec<(u32, Alphabet)> {
         let letters = self.letters.clone();
         let ascii = letters.ascii.iter();
@@ -267,13 +268,14 @@ impl<'a> ClosedAlphabets<'a> {
         targets
     }
 
-    /// Whether two states are of the same language.
+    /// Returns `true` if both states exist and have the same language.
     fn is_same(&self, one: Option<u32>, other: Option<u32>) -> bool {
         let name = |state: Option<u32>| state.map(|state| self.names[state as usize]);
         one.is_some() && name(one) == name(other)
     }
 
-    /// Whether words take as many units from either state and both count, if that matters.
+    /// Returns `true` if units are ignored, or if words take as many units from either state and the target
+    /// may have an alphabet.
     fn counts_alike(&self, state: u32, target: u32) -> bool {
         let as_far = || self.terminal.least_units(state) == self.terminal.least_units(target);
         match self.units {
@@ -283,14 +285,14 @@ impl<'a> ClosedAlphabets<'a> {
         }
     }
 
-    /// Where a byte leads, which has to complete a unit if it is the last one of a character and only then,
-    /// if that matters.
+    /// Returns the next state. Unless units are ignored, a byte has to complete a unit if it is the last one
+    /// of a character, and only then.
     fn next(&self, state: u32, byte: u8, is_last: bool) -> Option<u32> {
         let (next, unit) = self.terminal.next_unit(state, byte)?;
         (self.units == Units::Ignored || unit == is_last).then_some(next)
     }
 
-    /// Where all ends of a character lead, if that is one language.
+    /// Returns the state that all completions of a character lead to, if they agree on its language.
     fn leave(&mut self, inside: u32, within: Within) -> Option<u32> {
         if let Some(&known) = self.found.ends.get(&(inside, within)) {
             return known;
@@ -311,7 +313,7 @@ impl<'a> ClosedAlphabets<'a> {
         found
     }
 
-    /// Finds the alphabets height by height; once none changes any more, they last for ever.
+    /// Computes the alphabets height by height; once none changes any more, they hold for any height.
     fn fill(&mut self, first: usize, all: &[Ways]) {
         for (ways, known) in all.iter().zip(&mut self.found.known[first..]) {
             known[0] = ways.all;
@@ -340,8 +342,8 @@ impl<'a> ClosedAlphabets<'a> {
 }
 
 impl Ways {
-    /// What is left of the characters if all that one leads to has to take all of them again. Of the
-    /// characters that one of has to be given up it is the one that is seldom used.
+    /// Returns the characters that remain when every successor state has to accept all of them again. Of
+    /// conflicting characters, those that the trie uses less are given up.
     fn kept(&self, weights: &[u32; 128], taken_by: impl Fn(u32) -> Alphabet) -> Alphabet {
         let mut kept = self.all;
         for &(target, letters) in &self.ways {
@@ -359,7 +361,7 @@ impl Ways {
     }
 }
 
-/// How many edges of the trie have these characters; more than a few are not counted.
+/// Returns how many trie edges have these characters; [`u32::MAX`] from [`KEPT_CHARACTERS`] characters on.
 fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
     let mut left = letters;
     let mut sum = 0u32;
@@ -373,15 +375,15 @@ fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
     u32::MAX
 }
 
-/// The characters that a terminal tells apart.
+/// The classes of characters that a terminal distinguishes.
 #[derive(Debug, Default)]
 struct Letters {
-    /// A byte of each class of ASCII characters, with the bits of all of them.
+    /// A byte of each class of ASCII characters, with the bits of all characters in the class.
     ascii: Vec<(u8, Alphabet)>,
-    /// The first two bytes of characters beyond ASCII that a terminal may tell apart, with the bit of their
+    /// The first two bytes of non-ASCII characters that a terminal may distinguish, with the bit of their
     /// group.
     beyond: Vec<(u8, u8, Within, Alphabet)>,
-    /// A byte of each class of those within characters.
+    /// A byte of each class of continuation bytes.
     tails: Vec<u8>,
 }
 
@@ -427,7 +429,7 @@ impl Letters {
         letters
     }
 
-    /// How many ASCII characters a state takes.
+    /// Returns how many ASCII characters a state accepts.
     fn count(&self, terminal: &Terminal, state: u32) -> u32 {
         let taken = self
             .ascii
@@ -458,7 +460,7 @@ mod tests {
         Trie::new((0u32..).zip(words))
     }
 
-    /// Characters of all groups, and the bit of each.
+    /// Returns characters of all groups, and the bit of each.
     fn characters() -> Vec<(String, Alphabet)> {
         let ascii_ones = ('\t'..='~').filter(char::is_ascii);
         let others = "\u{a0}éжא\u{915}ก\u{1680}한\u{2028}€\u{3000}あ中豈\u{1F642}\u{10FFFF}";
@@ -473,7 +475,7 @@ mod tests {
         ascii_ones.chain(others.chars()).map(bit).collect()
     }
 
-    /// Whether all texts of at most `height` characters of the alphabet can be read from the state.
+    /// Returns `true` if all texts of at most `height` characters of the alphabet can be read from the state.
     fn lasts(terminal: &Terminal, state: u32, alphabet: Alphabet, height: usize) -> bool {
         let mut states = vec![state];
         for _ in 0..height {

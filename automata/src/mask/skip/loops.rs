@@ -1,14 +1,15 @@
-//! Which characters lead a state back to itself, or to one of the same language.
+//! Finds the characters that lead a state back to itself, or to a state with the same language.
 //!
-//! Most states of most languages wait for something, and pass over all else: in the search for `foo` every
-//! `a` leads back to where it was read. All tokens in a subtree of such characters stay in the language, and
-//! the walk goes on after the subtree; of Llama's 128,000 tokens one in ten is looked at.
+//! Most states of most languages wait for some character and stay where they are on all others: in the search
+//! for `foo` every `a` leads back to the state in which it was read. All tokens in a subtree of such
+//! characters stay in the language, and the walk continues after the subtree; of Llama's 128,000 tokens one
+//! in ten is visited.
 
 use crate::language::{LanguageId, Terminal};
 use crate::vocab::{Alphabet, BEYOND_ASCII, Trie, UNSOUND, Within, ascii, beyond};
 
-/// The characters that lead back to a state of a terminal, found when first asked for. Whether another state
-/// is of the same language is told by the names of the terminal's states, where these are known.
+/// Returns the characters that lead back to a state of a terminal, computed on first use. States with equal
+/// language ids count as the same state, if the terminal's ids are known.
 #[inline]
 pub(crate) fn of(terminal: &Terminal, state: u32) -> Alphabet {
     terminal.loops(state, |names| {
@@ -21,7 +22,7 @@ pub(crate) fn of(terminal: &Terminal, state: u32) -> Alphabet {
     })
 }
 
-/// Whether a subtree leads back to the state from wherever it is left.
+/// Returns `true` if every path through a subtree leads back to the state.
 #[inline]
 pub(crate) fn pass_over(terminal: &Terminal, trie: &Trie, node: usize, state: u32) -> bool {
     let is_leaf = trie.nodes()[node].end as usize == node + 1;
@@ -60,8 +61,8 @@ impl LoopSearch<'_> {
         (alphabet | BEYOND_ASCII & !others) & !UNSOUND
     }
 
-    /// Whether a byte within a character leads home, however the character ends; `seen` are places from which
-    /// every byte does.
+    /// Returns `true` if a byte within a character leads home, however the character ends. `seen` holds the
+    /// places from which every byte does.
     fn returns(&self, (inside, byte): (u32, u8), within: Within, seen: &mut Vec<(u32, Within)>) -> bool {
         let Some(next) = self.terminal.next_state(inside, byte) else {
             return false;
@@ -82,7 +83,7 @@ impl LoopSearch<'_> {
     }
 }
 
-/// A state that stays in itself for fewer ASCII characters has no large subtree to pass over.
+/// A state with loops on fewer ASCII characters than this has no large subtree to skip.
 const FEW_CHARACTERS: u32 = 16;
 
 #[cfg(test)]
@@ -93,7 +94,7 @@ mod tests {
     use crate::grammar::{Part, Regular};
     use crate::limits::Limits;
 
-    /// What leads back to the state after `text`.
+    /// Returns the characters that lead back to the state after `text`.
     fn loops(pattern: &str, text: &str) -> Alphabet {
         let hir: Hir = regex_syntax::parse(pattern).expect("the test's pattern is well formed");
         let parts = vec![Part::Match(hir.into())];

@@ -1,43 +1,44 @@
-//! What tokens do in a counted language, whatever the bounds are.
+//! The tokens that a state of a counted language allows, for all bounds at once.
 //!
-//! A string of at most 60 characters has another mask at each of its characters once a token can reach the
-//! end. All of these come from one walk: for each token how many units a word has at least that begins with
-//! it. Mostly this is one for each character of the token and some more, so that tokens are kept by how many
-//! more it takes, and the ones with few enough characters are picked from all of them at once.
+//! A string of at most 60 characters has a different mask at each of its characters once a token can reach
+//! the end. All of these masks come from one walk, which computes for each token the smallest number of units
+//! in a word that begins with it. Usually this is one unit per character of the token plus a few more, so
+//! tokens are grouped by how many more, and the tokens of a group with few enough characters are selected all
+//! at once.
 //!
 //! ```text
 //!   set                          tokens                    left 2            left 5
 //!   no more than its characters  a  th  hello  world …     a  th             a  th  hello  world
 //!   one more                     a\\  th\\ …               a\\               a\\  th\\
-//!   group, ended after 3 units   the"  …                   by the counter of the terminal at hand
+//!   group, ended after 3 units   the"  …                   by the counter of the current terminal
 //! ```
 //!
-//! That is all there is to know as long as nothing but the upper bound can be missed: if there is no lower
-//! one, or in states from which words of any larger number of units can be completed. Tokens that lead to
-//! other states are kept by their state and their units, and the counter of the terminal at hand is asked for
-//! all of a group at once.
+//! This suffices as long as only the upper bound can be violated: if there is no lower bound, or in states
+//! from which words of every larger number of units can be completed. Tokens that lead to other states are
+//! stored by their state and their units, and the counter of the current terminal decides for each group at
+//! once.
 //!
-//! Tokens that leave the language are found without the bounds first; those that could only have left it with
-//! a wrong number of units are then judged again, each for itself.
+//! Tokens that leave the language are first found without the bounds; those that could have left it only with
+//! a wrong number of units are then judged again, one by one.
 
 use super::token_lengths::TokenLengths;
 use crate::language::{ByteSet, Cursor, LanguageId, Terminal};
 use crate::mask::set::{Mask, TokenSet};
 use crate::vocab::Trie;
 
-/// The tokens allowed in one state of a counted language, whatever its bounds are, grouped by what they do.
+/// The tokens allowed in one state of a counted language, whatever its bounds are, grouped by their effect.
 #[derive(Debug)]
 pub(crate) struct LengthMask {
-    /// Tokens that stay within the language, by how many units more than characters a word takes that begins
-    /// with them.
+    /// Tokens that stay within the language, by the number of units beyond their characters that the shortest
+    /// word beginning with them has.
     pub(crate) sets: Vec<(i64, TokenSet)>,
-    /// Other tokens that stay within the language.
+    /// The other tokens that stay within the language.
     pub(crate) inner: Vec<Group>,
-    /// Where a word may have ended.
+    /// The nodes before which a word may have ended.
     pub(crate) ends: Vec<Ends>,
 }
 
-/// Tokens that complete the same number of units and lead to the same language.
+/// Tokens that complete the same number of units and lead to states with the same language.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) language: LanguageId,
@@ -45,7 +46,7 @@ pub(crate) struct Group {
     pub(crate) tokens: TokenSet,
 }
 
-/// The nodes that one byte leads into right after a word, by the number of its units.
+/// The nodes entered with one byte right after the end of a word, for one number of units of the word.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) byte: u8,
@@ -53,11 +54,11 @@ pub(crate) struct Ends {
     pub(crate) nodes: Box<[u32]>,
 }
 
-/// Told from length masks of the same language that serve lower bounds as well.
+/// Distinguishes the names of these length masks from those for the same language with lower bounds.
 const ONLY_UPPER: LanguageId = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834;
 
 impl LengthMask {
-    /// The name of the length mask of a state.
+    /// Returns the name of the length mask of a state.
     pub(crate) fn name(terminal: &Terminal, state: u32) -> LanguageId {
         let language = terminal.language_ids(true)[state as usize];
         match only_upper(terminal, state) {
@@ -66,8 +67,8 @@ impl LengthMask {
         }
     }
 
-    /// The tokens that stay within the language from a cursor of a terminal, which stands in the state of the
-    /// length mask.
+    /// Returns the tokens that stay within the language from a cursor of a terminal. The cursor must be in
+    /// the state of the length mask.
     pub(crate) fn inner(
         &self,
         terminal: &Terminal,
@@ -91,8 +92,8 @@ impl LengthMask {
         TokenSet::from_mask(mask)
     }
 
-    /// Moves tokens that may have left the language out of bounds from a mask to a list; only those count
-    /// that go on with one of these bytes.
+    /// Moves tokens that may have left the language out of bounds from `mask` to `doubted`, considering only
+    /// those that continue with one of `bytes`.
     pub(crate) fn doubt(
         &self,
         (terminal, cursor): (&Terminal, Cursor),
@@ -116,7 +117,7 @@ impl LengthMask {
         }
     }
 
-    /// The memory that the length mask takes, in bytes.
+    /// Returns the bytes that the length mask takes.
     pub(crate) fn bytes(&self) -> usize {
         let inner: usize = self.inner.iter().map(|group| 48 + group.tokens.bytes()).sum();
         let ends: usize = self.ends.iter().map(|ends| 32 + ends.nodes.len() * 4).sum();
@@ -125,8 +126,8 @@ impl LengthMask {
     }
 }
 
-/// Whether nothing but the upper bound can be missed from this state on, and the state is not one that has a
-/// length mask for all bounds anyway.
+/// Returns `true` if only the upper bound can be violated from this state on, and the state is not one whose
+/// length mask serves all bounds anyway.
 pub(crate) fn only_upper(terminal: &Terminal, state: u32) -> bool {
     terminal.has_only_an_upper_bound() && !terminal.is_endless(state)
 }

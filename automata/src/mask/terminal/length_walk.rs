@@ -1,4 +1,4 @@
-//! Finds what tokens do in a counted language, whatever the bounds are: one walk of the vocabulary.
+//! Computes a length mask in one walk of the vocabulary.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::vocab::Trie;
 use crate::work::spend;
 
 impl Tables {
-    /// The length mask of a state of a counted language.
+    /// Returns the length mask of a state of a counted language.
     pub(crate) fn length_mask(&self, terminal: &Terminal, state: u32) -> Arc<LengthMask> {
         let name = LengthMask::name(terminal, state);
         self.known_or((&self.base.length_masks, &self.length_masks), name, || {
@@ -56,28 +56,29 @@ impl LengthMask {
 struct LengthWalk<'a> {
     terminal: &'a Terminal,
     trie: &'a Trie,
-    /// Whether all states count as endless.
+    /// `true` if all states are treated as endless.
     only_upper: bool,
-    /// What tells which subtrees stay within the language with one unit a character.
+    /// Finds the subtrees that stay within the language with one unit per character.
     closed: ClosedAlphabets<'a>,
     /// The place in `closed` of each state, once known.
     places: Vec<u32>,
-    /// What there is at each depth of the path.
+    /// The step at each depth of the path.
     path: Vec<WalkStep>,
     /// The node at each depth of the path, from depth 1.
     nodes: Vec<u32>,
-    /// Nodes of the path up to this depth are already kept as ends.
+    /// The depth up to which nodes of the path are already recorded as ends.
     marked: usize,
-    /// The places of tokens by how many units more than characters a word takes that begins with them.
+    /// The places of tokens, by the number of units beyond their characters in the shortest word beginning
+    /// with them.
     sets: Vec<(i64, Places)>,
-    /// Tokens by the state that they lead to and their units, where it is no endless one.
+    /// Tokens whose end state is not endless, by that state and their units.
     inner: Vec<(u32, u64, Vec<u32>)>,
-    /// For each state and number of units the place in `inner`, or [`NONE`].
+    /// The index in `inner` for each state and number of units, or [`NONE`].
     groups: Vec<Vec<u32>>,
     ends: FxHashMap<(u8, u64), Vec<u32>>,
 }
 
-/// A state with the units completed on the way and the characters begun.
+/// A state, with the units completed and the characters begun on the path to it.
 #[derive(Clone, Copy)]
 struct WalkStep {
     state: u32,
@@ -149,8 +150,8 @@ impl<'a> LengthWalk<'a> {
         }
     }
 
-    /// Whether each character of a subtree is a unit, and leads to a state from which a word takes as many as
-    /// from here.
+    /// Returns `true` if each character of a subtree is a unit and leads to a state from which a word takes
+    /// as many units as from here.
     #[inline]
     fn passes_over(&mut self, node: usize, state: u32) -> bool {
         let place = &mut self.places[state as usize];
@@ -161,7 +162,7 @@ impl<'a> LengthWalk<'a> {
         self.trie.alphabet(node) & !lasts == 0
     }
 
-    /// Adds tokens that lead to a state, or to others that are as far from the end.
+    /// Adds tokens that lead to a state, or to states equally far from the end.
     #[inline]
     fn add(&mut self, step: WalkStep, places: std::ops::Range<u32>) {
         if !self.only_upper && !self.terminal.is_endless(step.state) {
@@ -181,7 +182,7 @@ impl<'a> LengthWalk<'a> {
         }
     }
 
-    /// The list of the tokens that lead to the state and the number of units of a step.
+    /// Returns the list of the tokens that lead to the state and the number of units of a step.
     fn group(&mut self, step: WalkStep) -> &mut Vec<u32> {
         let (state, units) = (step.state, step.units as usize);
         self.groups.resize_with(self.terminal.len(), Vec::new);
@@ -197,7 +198,8 @@ impl<'a> LengthWalk<'a> {
         &mut self.inner[*group as usize].2
     }
 
-    /// As in a terminal mask: every place on the way where a word may have ended, but for the start.
+    /// Records as ends all positions on the path where a word may have ended, except the start, as in a
+    /// terminal mask.
     fn leave(&mut self, node: u32, depth: usize) {
         let marked = std::mem::replace(&mut self.marked, depth - 1);
         for at in (marked + 1).max(2)..=depth {
@@ -223,8 +225,8 @@ mod tests {
     use crate::mask::set::Mask;
     use crate::vocab::{TokenKind, Vocabulary};
 
-    /// Words of the characters that the patterns tell apart, whole ones and some that are cut off, and large
-    /// subtrees.
+    /// Returns tokens of the characters that the patterns distinguish, whole ones and some that are cut off,
+    /// with large subtrees.
     fn tokens() -> Vec<Vec<u8>> {
         let pieces = [
             "a", "b", "c", "x", ".", "-", "\"", "\\", "\\n", "é", "中", "abc", "cab.", "aa", " ",

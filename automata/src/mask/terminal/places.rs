@@ -1,11 +1,11 @@
-//! Tokens by their places in the order of the trie.
+//! Tokens by their places in trie order.
 
 use std::ops::Range;
 
 use crate::mask::cache::Tables;
 use crate::mask::set::TokenSet;
 
-/// Tokens by their places in the order of the trie, where those of a subtree are neighbours.
+/// Tokens by their places in trie order, in which the tokens of a subtree are adjacent.
 #[derive(Default)]
 pub(crate) struct Places {
     pub(super) ranges: Vec<Range<u32>>,
@@ -13,7 +13,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Adds places after all that were added before.
+    /// Adds places that come after all places added before.
     pub(crate) fn add(&mut self, range: Range<u32>) {
         self.count += range.len();
         match self.ranges.last_mut() {
@@ -23,7 +23,8 @@ impl Places {
         }
     }
 
-    /// Most tokens are found by taking the others out of all.
+    /// Converts the places to a set. If it holds most tokens, it is built by removing the others from the set
+    /// of all.
     pub(crate) fn into_set(self, tables: &Tables) -> TokenSet {
         let vocab = tables.vocabulary();
         let tokens = vocab.trie().tokens();

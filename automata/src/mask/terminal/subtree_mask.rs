@@ -1,12 +1,12 @@
-//! What a terminal state allows below a node of a trie, whatever is below it in the grammar.
+//! The tokens that a terminal state allows below one node of a trie, whatever its callers are.
 //!
-//! A walk of threads that comes to a terminal comes to where many walks have been: after `"` at the beginning
-//! of a value every schema is inside a string, and goes through the same hundreds of nodes. A subtree mask is
-//! the terminal mask of the state for one subtree, found once and shared like terminal masks; the walk goes
-//! on only where the terminal may have ended.
+//! When a walk of threads reaches a terminal, many walks have been there before: after `"` at the beginning
+//! of a value every schema is inside a string and goes through the same hundreds of nodes. A subtree mask is
+//! the terminal mask of the state for one subtree, computed once and shared like terminal masks; the walk
+//! continues only where the terminal may have ended.
 //!
 //! ```text
-//!   behind  ␠"          inner   ␠"hello   ␠"{    ␠"(\"…
+//!   after   ␠"          inner   ␠"hello   ␠"{    ␠"(\"…
 //!                       exits   ␠"│"   ␠"│",   ␠"x│"       (the bar is where the string ends)
 //! ```
 
@@ -21,21 +21,21 @@ pub(crate) struct SubtreeMask {
 }
 
 impl SubtreeMask {
-    /// The memory that the subtree mask takes, in bytes.
+    /// Returns the bytes that the subtree mask takes.
     pub(crate) fn bytes(&self) -> usize {
         96 + self.inner.bytes() + self.exits.len() * 8
     }
 }
 
-/// The same for a key in progress. Which keys may not be written again differs from mask to mask, so that the
-/// ends of keys are kept apart from what stays within one.
+/// The subtree mask of a key in progress. Which keys may not be written again differs from mask to mask, so
+/// the ends of keys are stored separately from the tokens that stay within a key.
 #[derive(Debug)]
 pub(crate) struct KeySubtreeMask {
-    /// The tokens after which endlessly many keys go on.
+    /// The tokens after which infinitely many keys remain possible.
     pub(crate) inner: TokenSet,
-    /// The nodes after which a key is complete, and can only be followed by its item.
+    /// The nodes after which a key is complete and can be followed only by its item.
     pub(crate) ends: Box<[u32]>,
-    /// The most bytes from the node of the subtree mask to one of these.
+    /// The greatest number of bytes from the top node of the subtree mask to an end.
     pub(crate) longest: usize,
     /// The tokens at all ends.
     pub(crate) end_tokens: Box<[u32]>,
@@ -44,7 +44,7 @@ pub(crate) struct KeySubtreeMask {
 }
 
 impl KeySubtreeMask {
-    /// The memory that the subtree mask takes, in bytes.
+    /// Returns the bytes that the subtree mask takes.
     pub(crate) fn bytes(&self) -> usize {
         128 + self.inner.bytes() + (self.ends.len() + self.end_tokens.len()) * 4 + self.exits.len() * 8
     }

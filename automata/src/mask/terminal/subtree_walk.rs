@@ -1,4 +1,4 @@
-//! Finds what a state of a terminal allows below one node of a trie.
+//! Computes subtree masks: the tokens that a state of a terminal allows below one node of a trie.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::vocab::Trie;
 use crate::work::spend;
 
 impl Tables {
-    /// What a state allows below a node of a trie, bounds left aside.
+    /// Returns the subtree mask of a state below a node of a trie, ignoring bounds.
     pub(crate) fn subtree_mask(
         &self,
         terminal: &Terminal,
@@ -29,7 +29,8 @@ impl Tables {
         })
     }
 
-    /// The same for a state of a language of keys; `None` if its keys have to be read one by one.
+    /// Returns the subtree mask of a state of a language of keys, or `None` if its keys have to be read one
+    /// by one.
     pub(crate) fn key_subtree_mask(
         &self,
         terminal: &Terminal,
@@ -54,7 +55,7 @@ impl Tables {
 }
 
 impl SubtreeMask {
-    /// Walks what is below the node, or the whole trie. O(nodes that are visited).
+    /// Walks the subtree of the node, or the whole trie. O(nodes that are visited).
     pub(crate) fn new(
         terminal: &Terminal,
         state: u32,
@@ -73,8 +74,8 @@ impl SubtreeMask {
 }
 
 impl KeySubtreeMask {
-    /// Walks what is below the node. `None` if somewhere keys are left that can be counted, or a key may both
-    /// end and go on. O(nodes that are visited).
+    /// Walks the subtree of the node. Returns `None` if at some node only finitely many keys remain, or if a
+    /// key may both end and continue. O(nodes that are visited).
     pub(crate) fn new(
         terminal: &Terminal,
         state: u32,

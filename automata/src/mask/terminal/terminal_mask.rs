@@ -1,26 +1,26 @@
-//! What a terminal state allows whatever is below it.
+//! The tokens that a terminal state allows, whatever its callers are.
 //!
-//! For one cursor of a terminal the tokens fall into three groups: *inner* ones stay within the terminal;
-//! *leaving* ones leave it at a place where it may end, and their rest has to be matched by the callers; all
-//! others are out.
+//! For one cursor of a terminal the tokens fall into three groups: *inner* tokens stay within the terminal;
+//! *leaving* tokens leave it at a position where it may end, and their rest has to be matched by the callers;
+//! all others are not allowed.
 //!
 //! ```text
 //!   inside a JSON string:   inner    hello   ␠the   \n
 //!                           exits  ok|",   x|"}      (the bar is where the string ends)
 //! ```
 //!
-//! Escapes are kept by the first byte of their rest; those of one byte become a trie of rests when a caller
-//! that can take the byte first asks. Inside a JSON string 1,312 of Llama's tokens escape, with 576 different
-//! rests.
+//! Exits are grouped by the first byte of the rest. The rests of one byte are turned into a trie on first use
+//! by a caller that can read this byte. Inside a JSON string, 1,312 of Llama's tokens exit, with 576
+//! different rests.
 //!
-//! A state that differs little from another is found by its difference. In `"na` with the key `name`
-//! excluded, all goes on as in any string, but for the few tokens that continue with `me"`. Such a terminal
-//! mask names its *base*, the tokens for which the base must not be believed, and what is true of those. Near
-//! a bound of a counted language the terminal mask is found without bounds, and a [`LengthMask`] says which
-//! of its tokens are within them.
+//! The terminal mask of a state that differs little from another is stored as a difference. In `"na` with the
+//! key `name` excluded, everything continues as in any string except for the few tokens that begin with
+//! `me"`. Such a terminal mask refers to its *base*, the tokens for which the base is wrong, and the correct
+//! entries for those. Near a bound of a counted language, the terminal mask is computed without bounds, and a
+//! [`LengthMask`] selects the tokens that are within them.
 //!
-//! Because equal languages share their terminal masks and similar ones are found by their difference, no
-//! classes of tokens were necessary so far.
+//! Because equal languages share their terminal masks and similar ones are stored as differences, classes of
+//! tokens have not been necessary so far.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,33 +32,33 @@ use crate::vocab::{Trie, Vocabulary};
 /// The inner tokens and the exits of one cursor of a terminal.
 #[derive(Debug)]
 pub(crate) struct TerminalMask {
-    /// The terminal mask that this one corrects; a base has none itself.
+    /// The terminal mask that this one corrects. A base has no base itself.
     pub(crate) base: Option<Arc<TerminalMask>>,
-    /// The tokens for which the base is not to be believed.
+    /// The tokens for which the base is wrong.
     pub(crate) except: Box<[u32]>,
     pub(crate) inner: TokenSet,
-    /// By first byte what is left of the tokens that leave the terminal.
+    /// The rests of the tokens that leave the terminal, by first byte.
     pub(crate) rests: Box<[Rests]>,
 }
 
-/// The rests of tokens after a place where the terminal may have ended, as far as they begin with one byte.
+/// The rests, after a position where the terminal may have ended, that begin with one byte.
 #[derive(Debug)]
 pub(crate) struct Rests {
     pub(crate) byte: u8,
-    /// The nodes of the vocabulary's trie that are entered with that byte and have much below them: their
-    /// subtrees serve as they are.
+    /// The nodes of the vocabulary's trie that are entered with that byte and have large subtrees, which are
+    /// walked in place.
     pub(crate) large: Box<[u32]>,
-    /// The others, whose subtrees share most of their rests.
+    /// The other such nodes, whose subtrees share most of their rests.
     small: Box<[u32]>,
     trie: OnceLock<Trie>,
     number: u64,
 }
 
-/// A subtree with more nodes than this is walked where it is.
+/// A subtree with more nodes than this is walked in place.
 const LARGE_SUBTREE: u32 = 256;
 
 impl Rests {
-    /// The rests that begin with this byte, whose trie has this number.
+    /// Creates the rests that begin with `byte`; `number` is the number of their trie.
     pub(crate) fn new(byte: u8, mut nodes: Vec<u32>, vocab: &Trie, number: u64) -> Rests {
         nodes.sort_unstable();
         nodes.dedup();
@@ -73,7 +73,7 @@ impl Rests {
         }
     }
 
-    /// The trie as the ground of a walk.
+    /// Returns the trie as the ground of a walk.
     pub(crate) fn ground<'t>(&'t self, vocab: &Trie) -> Ground<'t> {
         Ground {
             trie: self.trie(vocab),
@@ -81,13 +81,13 @@ impl Rests {
         }
     }
 
-    /// The nodes of the vocabulary's trie that are entered with that byte, each after a place where a word
-    /// may end.
+    /// Returns the nodes of the vocabulary's trie that are entered with that byte, each after a position
+    /// where a word may end.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
         self.large.iter().chain(&self.small).map(|&node| node as usize)
     }
 
-    /// The rests below small nodes as a trie; tokens with the same rest end at the same node.
+    /// Returns the rests below small nodes as a trie; tokens with the same rest end at the same node.
     pub(crate) fn trie(&self, vocab: &Trie) -> &Trie {
         self.trie.get_or_init(|| {
             let mut pairs = Vec::new();
@@ -101,28 +101,28 @@ impl Rests {
     }
 }
 
-/// What is known of a cursor of a terminal.
+/// The terminal mask of a cursor, or its parts near a bound.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// No token can feel a bound.
+    /// No token can reach a bound.
     Unbounded(Arc<TerminalMask>),
-    /// Near a bound of a counted language.
+    /// The cursor is near a bound of a counted language.
     Bounded(Bounds),
 }
 
-/// A state near a bound of its language.
+/// The mask of a state near a bound of its language.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// The state with the bounds left aside; only its rests count.
+    /// The terminal mask of the state, ignoring bounds; only its rests are used.
     pub(crate) unbounded: Arc<TerminalMask>,
     /// The inner tokens within the bounds.
     pub(crate) inner: TokenSet,
-    /// What tells which rests are out of bounds.
+    /// Decides which rests are out of bounds.
     pub(crate) length_mask: Arc<LengthMask>,
 }
 
 impl Entry {
-    /// The memory that the entry takes, in bytes, without what it shares.
+    /// Returns the bytes that the entry takes, without the masks that it shares.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Entry::Unbounded(_) => 64,
@@ -132,14 +132,14 @@ impl Entry {
 }
 
 impl TerminalMask {
-    /// Makes the tries of rests now.
+    /// Builds all tries of rests now.
     pub(crate) fn find_rests(&self, vocab: &Vocabulary) {
         for rests in &self.rests {
             rests.trie(vocab.trie());
         }
     }
 
-    /// The memory that the terminal mask takes, in bytes, with its tries of rests once they are made.
+    /// Returns the bytes that the terminal mask takes, including an estimate for its tries of rests.
     pub(crate) fn bytes(&self) -> usize {
         let rests = self
             .rests

@@ -1,5 +1,4 @@
-//! Finds what a state of a terminal allows: one walk of the vocabulary, or of what it differs in from another
-//! state.
+//! Computes terminal masks, either in one walk of the vocabulary or from the differences between two states.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,19 +13,19 @@ use crate::vocab::{Alphabet, Trie, Vocabulary};
 use crate::work::spend;
 
 impl Tables {
-    /// What is known of a cursor.
+    /// Returns the entry of a cursor.
     pub(crate) fn entry(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Entry> {
         let identity = terminal.identity(cursor, self.horizon);
         if let Some(known) = self.entries.get(&identity) {
             return known.clone();
         }
-        // Nothing is locked meanwhile: what is found may need more from here.
+        // No lock is held meanwhile, because the computation may query these tables.
         let entry = Arc::new(Entry::new(terminal, cursor, self));
         self.grow(entry.bytes() + 96);
         self.entries.entry(identity).or_insert(entry).clone()
     }
 
-    /// The terminal mask of a state whose bounds are left aside.
+    /// Returns the terminal mask of a state, ignoring bounds.
     pub(crate) fn terminal_mask(&self, terminal: &Terminal, state: u32) -> Arc<TerminalMask> {
         let language = terminal.language_ids(false)[state as usize];
         self.known_or(
@@ -56,11 +55,11 @@ impl Entry {
 }
 
 impl TerminalMask {
-    /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only
-    /// what they differ in. O(nodes of the trie that are visited).
+    /// Walks the vocabulary once from a state, ignoring bounds. If the state is similar to another, only the
+    /// differences are walked. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> TerminalMask {
         let model = model(terminal, state).map(|model| (model, tables.terminal_mask(terminal, model)));
-        // A base has none itself.
+        // A base has no base itself.
         match model.filter(|(_, base)| base.base.is_none()) {
             Some((model, base)) => TerminalMask::by_difference(terminal, (state, model), base, tables),
             None => {
@@ -85,13 +84,13 @@ impl TerminalMask {
     }
 }
 
-/// More bytes than this on which two states part, and comparing them is not worth it.
+/// If two states differ on more bytes than this, comparing them does not pay.
 const PARTING_BYTES: usize = 24;
 
-/// A state that stays in itself for more bytes than this is worth comparing with.
+/// A state has to loop on more bytes than this to be a base.
 const LOOPING_BYTES: usize = 32;
 
-/// A state that goes on like this one for nearly all bytes and stays in itself for most.
+/// Returns a state with the same successors on nearly all bytes that loops on most of them.
 fn model(terminal: &Terminal, state: u32) -> Option<u32> {
     let targets: Vec<u32> = (0..=255)
         .filter_map(|byte| terminal.next_state(state, byte))
@@ -114,20 +113,20 @@ fn model(terminal: &Terminal, state: u32) -> Option<u32> {
 pub(crate) struct Walk<'a> {
     terminal: &'a Terminal,
     trie: &'a Trie,
-    /// What tells which subtrees stay within the terminal, where walks are long.
+    /// Finds the subtrees that stay within the terminal; used where walks are long.
     closed: Option<ClosedAlphabets<'a>>,
-    /// The characters of all subtrees and how high they are, where `closed` is asked about them.
+    /// The characters and the heights of all subtrees, if `closed` is used.
     subtrees: (&'a [Alphabet], &'a [u8]),
-    /// The states that were come to, as far as `closed` is asked about them.
+    /// The states reached so far, if `closed` is used.
     known: Vec<Known>,
-    /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a
-    /// terminal that is complete before the walk is the callers' own business.
+    /// The depth of the nodes that are entered first. Ends of the terminal before them are ignored: if the
+    /// terminal is complete before the walk, the callers handle it.
     first: usize,
     /// The state at each depth of the current path.
     states: Vec<u32>,
     /// The node at each depth of the current path, from depth 1.
     path: Vec<u32>,
-    /// Nodes of the path up to this depth are already kept as exits.
+    /// The depth up to which nodes of the path are already recorded as exits.
     marked: usize,
     inner: Places,
     exits: Vec<Vec<u32>>,
@@ -135,12 +134,12 @@ pub(crate) struct Walk<'a> {
 
 const UNKNOWN_PLACE: u32 = u32::MAX;
 
-/// What is known of the characters that a state takes.
+/// The characters that a state is known to accept.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Those that lead back to it.
+    /// The characters that lead back to the state.
     loops: Alphabet,
-    /// Where it is known how long others last.
+    /// The place of the state in `closed`, which knows how long other characters last.
     place: u32,
 }
 
@@ -172,7 +171,7 @@ impl<'a> Walk<'a> {
         self.run(0, self.trie.nodes().len(), vec![state], &[]);
     }
 
-    /// Walks a range of siblings and their subtrees; `states` and `path` are those of the way there.
+    /// Walks a range of siblings and their subtrees. `states` and `path` describe the path to them.
     fn run(&mut self, start: usize, end: usize, states: Vec<u32>, path: &[u32]) {
         let trie = self.trie;
         let nodes = trie.nodes();
@@ -216,7 +215,7 @@ impl<'a> Walk<'a> {
         self.path.push(node);
     }
 
-    /// Whether all of a subtree stays within the terminal.
+    /// Returns `true` if all of a subtree stays within the terminal.
     #[inline]
     fn passes_over(&mut self, node: usize, state: u32) -> bool {
         let Some(closed) = &mut self.closed else {
@@ -233,8 +232,8 @@ impl<'a> Walk<'a> {
             || known.place >= FIRST_KNOWN && alphabet & !closed.alphabet(known.place, heights[node]) == 0
     }
 
-    /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an
-    /// escape.
+    /// Records the exits when the terminal cannot read the byte of this node: one for each position on the
+    /// path where the terminal may have ended.
     fn leave(&mut self, node: u32, depth: usize) {
         let nodes = self.trie.nodes();
         let marked = std::mem::replace(&mut self.marked, depth - 1);
@@ -246,8 +245,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks what is below a node, or the whole trie: the tokens that stay within the terminal, and the nodes
-    /// that are entered after a place where it may have ended.
+    /// Walks the subtree of a node, or the whole trie. Returns the tokens that stay within the terminal, and
+    /// the nodes that are entered after a position where it may have ended.
     pub(crate) fn below(
         terminal: &'a Terminal,
         state: u32,
@@ -287,7 +286,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A walk of two states at once that stops where they become one, or where they part.
+/// A walk of two states at once that stops where they become equivalent or differ.
 struct Difference<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
@@ -308,7 +307,7 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// The tokens on which the states disagree; what the first of them says of those is found by `own`.
+    /// Returns the tokens on which the states differ; `own` walks those for the first state.
     fn run(mut self, own: &mut Walk<'_>) -> Vec<u32> {
         let nodes = self.vocab.trie().nodes();
         let names = self.terminal.language_ids(false);
@@ -321,7 +320,7 @@ impl<'a> Difference<'a> {
             self.path.truncate(depth - 1);
             let (one, other) = self.pairs[depth - 1];
             let next = |state| self.terminal.next_state(state, node.byte);
-            // Whatever the states are, below they go on as here.
+            // Both states loop on the whole subtree, so below it they are as here.
             let trie = self.vocab.trie();
             let passes = |state| loops::pass_over(self.terminal, trie, at, state);
             if passes(one) && passes(other) {
@@ -342,12 +341,12 @@ impl<'a> Difference<'a> {
         self.except
     }
 
-    /// Whether rests after the two states would be the same.
+    /// Returns `true` if both states have the same rests at this position.
     fn agree(&self, one: u32, other: u32) -> bool {
         self.terminal.is_accepting_state(one) == self.terminal.is_accepting_state(other)
     }
 
-    /// From this node on the first state goes its own way.
+    /// Leaves a subtree on which the states differ to the walk of the first one.
     fn part(&mut self, node: usize, own: &mut Walk<'_>) -> usize {
         let trie = self.vocab.trie();
         let end = trie.nodes()[node].end as usize;

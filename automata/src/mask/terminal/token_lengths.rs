@@ -1,26 +1,26 @@
-//! The tokens of a vocabulary by their characters.
+//! The tokens of a vocabulary by number of characters.
 //!
-//! At the end of a string of at most 60 characters the mask is a question of how long tokens are. For each
-//! small number of characters there is the set of all tokens that have no more; of the few that are longer
-//! there is a list.
+//! At the end of a string of at most 60 characters, the mask depends on how long tokens are. For each small
+//! number of characters there is a set of all tokens with no more characters; the few longer tokens are in a
+//! list.
 
 use crate::mask::set::{Mask, TokenSet};
 use crate::vocab::Vocabulary;
 
-/// For as many characters there is a set of the tokens with no more.
+/// The largest number of characters for which there is a set.
 const SETS: usize = 16;
 
-/// How many characters the tokens of a vocabulary begin.
+/// The number of characters that begin in each token of a vocabulary.
 #[derive(Debug)]
 pub(crate) struct TokenLengths {
     of: Box<[u16]>,
-    /// The tokens with no more characters than the place says.
+    /// The tokens with at most as many characters as the index.
     at_most: Vec<Mask>,
-    /// The tokens with more characters than any of the sets has, those with the most first.
+    /// The tokens with more characters than any set covers, in descending order of characters.
     longer: Box<[(u16, u32)]>,
 }
 
-/// Whether a byte begins a character, as far as it can be told by itself.
+/// Returns `true` if a byte begins a character, judging by the byte alone.
 #[inline]
 pub(crate) fn begins(byte: u8) -> bool {
     byte & 0xC0 != 0x80
@@ -52,7 +52,7 @@ impl TokenLengths {
         }
     }
 
-    /// Adds those of the tokens that have no more characters.
+    /// Adds those of `tokens` that have at most `most` characters.
     pub(crate) fn add_shorter(&self, tokens: &TokenSet, most: i64, mask: &mut Mask) {
         let Ok(most) = usize::try_from(most) else { return };
         match tokens {

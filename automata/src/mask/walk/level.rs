@@ -1,4 +1,4 @@
-//! What readers can read at one depth of a walk, and which children are left to be looked at there.
+//! One depth of a walk: its readers, and the children that remain to be visited.
 
 use std::ops::Range;
 
@@ -7,40 +7,40 @@ use crate::mask::set::Mask;
 use crate::pushdown::Head;
 use crate::vocab::{Alphabet, Trie};
 
-/// What can be read at one depth.
+/// The state of a walk at one depth.
 #[derive(Default)]
 pub(super) struct Level {
     pub(super) readers: Vec<Head>,
     pub(super) ahead: Ahead,
-    /// The children that are left to be looked at, by their places.
+    /// The children that remain to be visited, by position.
     places: Range<u32>,
-    /// Where few bytes may come, those that are left to be looked for among the places.
+    /// If few bytes are allowed: those that remain to be looked up among the children.
     few: Option<ByteSet>,
 }
 
-/// What the readers at one depth allow, as far as it is seen without reading on.
+/// The bytes that the readers at one depth allow, as far as known without reading further.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     pub(super) bytes: ByteSet,
     /// The bytes after which a token may end, whatever was written before.
     pub(super) sure: ByteSet,
-    /// Characters that lead one of the readers back to where it is.
+    /// Characters that lead one of the readers back to the same place.
     pub(super) loops: Alphabet,
 }
 
-/// How many times more children than bytes there must be, for the bytes to be looked up and not all children
-/// gone through.
+/// The ratio of children to allowed bytes above which the bytes are looked up instead of scanning all
+/// children.
 const MANY_CHILDREN: u32 = 8;
 
 impl Level {
-    /// Begins to look at children.
+    /// Starts to visit these children.
     pub(super) fn look_at(&mut self, places: Range<u32>) {
         let is_few = self.ahead.bytes.len() * MANY_CHILDREN < places.len() as u32;
         self.few = is_few.then_some(self.ahead.bytes);
         self.places = places;
     }
 
-    /// The next child whose byte may come.
+    /// Returns the next child whose byte is allowed.
     #[inline]
     pub(super) fn next_child(&mut self, trie: &Trie) -> Option<(u8, usize)> {
         if let Some(few) = &mut self.few {
@@ -62,7 +62,8 @@ impl Level {
 }
 
 impl Ahead {
-    /// Adds the tokens of a node and below it, if it needs no reading to see that all are allowed.
+    /// Adds the tokens of a node and its subtree, if all are allowed for certain without reading. Returns
+    /// `true` if no reading is needed.
     #[inline]
     pub(super) fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut Mask) -> bool {
         if self.loops != 0 && trie.alphabet(node) & !self.loops == 0 {

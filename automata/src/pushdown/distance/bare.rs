@@ -1,7 +1,7 @@
 //! Configurations that remember no more than their shortest completions need.
 //!
-//! What an object was given so far makes a difference to what else may be written in it. The shortest
-//! completion writes the required members that are missing, and nothing else:
+//! The properties and keys that an object has so far affect what else may be written in it. The shortest
+//! completion writes the missing required members, and nothing else:
 //!
 //! ```text
 //!   {"a":1,"x":0,"note":"…",          ┐
@@ -9,7 +9,7 @@
 //!   {"a":[1,2],                       ┘
 //! ```
 //!
-//! So texts with other optional members and other keys go on in the same bare configuration, and one
+//! So texts with other optional members and other keys continue in the same bare configuration, and one
 //! completion is spelled for all of them.
 
 use crate::grammar::SeriesOrder;
@@ -18,9 +18,9 @@ use crate::pushdown::object::progress::{Bits, Progress, has_bit};
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 
 impl Stacks {
-    /// A configuration with the same shortest completions, in which of open objects only the required members
-    /// are written that have been. `known` are those that were found before; all that are found on the way
-    /// are told to `found`.
+    /// Returns a configuration with the same shortest completions, in which open objects remember only the
+    /// required members that were written. `known` returns those that were computed before; `found` is called
+    /// for all that are computed on the way.
     pub(crate) fn bare(
         &self,
         config: ConfigId,
@@ -60,7 +60,8 @@ impl Frames {
         let plan = &self.nfa.series[series as usize];
         let required = || (0..plan.members.len()).filter(|&index| plan.members[index].required);
         let missing = required().find(|&index| !self.is_written(series, progress, index));
-        // After a separator something follows, and if it is not required, it depends on what was written.
+        // After a separator some item follows, and if none is required, it depends on the items written
+        // before.
         if progress.separated && missing.is_none() {
             return progress;
         }
@@ -73,7 +74,7 @@ impl Frames {
                 for index in required().filter(|&index| has_bit(written, index)) {
                     bits[index / 64] |= 1 << (index % 64);
                 }
-                // As sets of written members are kept everywhere: without words of zeros at the end.
+                // Sets of written members are stored without trailing zero words.
                 while bits.last() == Some(&0) {
                     bits.pop();
                 }

@@ -1,4 +1,4 @@
-//! Which rules and series call which, and how far each can reach.
+//! Computes which rules and series call which, and how far from the end tokens can lead in each.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,7 +13,7 @@ use crate::pushdown::frame::Frames;
 use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
 use crate::work::spend;
 
-/// The most calls that are followed, of a grammar in which rules call themselves.
+/// The maximum number of calls that are followed in a grammar in which rules call themselves.
 const WORK: usize = 1 << 22;
 
 /// A call from a rule or series.
@@ -21,26 +21,26 @@ const WORK: usize = 1 << 22;
 struct Call {
     callee: u32,
     before: CallPrefix,
-    /// What is left of the caller after it.
+    /// The distance from the end of the call to the end of the caller.
     behind: u64,
 }
 
-/// What stands between where the caller begins and the call.
+/// The part of the caller before the call.
 #[derive(Clone, Copy)]
 enum CallPrefix {
     Nothing,
-    /// What leads to a node of a rule.
+    /// The path to a node of a rule.
     Node(u32),
     /// The key of an item.
     Key(u32),
 }
 
-/// The calls of all rules and, numbered after them, series.
+/// The calls of all rules and, numbered after them, of all series.
 pub(crate) struct Calls<'a> {
     frames: &'a Frames,
     shortest: &'a Distances,
     calls: Vec<Vec<Call>>,
-    /// The furthest place in each without what is called.
+    /// The greatest distance in each, not counting its calls.
     own: Vec<u64>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Calls<'a> {
             if rule == u32::MAX {
                 continue;
             }
-            // Where a rule begins with itself, its nodes do not tell what is left of it.
+            // If a rule begins with itself, the distances of its nodes do not cover the rest of it.
             let length = match analysis.recursive_group[rule as usize] {
                 Some(_) => NEVER,
                 None => shortest.nodes[node],
@@ -92,7 +92,7 @@ impl<'a> Calls<'a> {
     fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, behind: u64) {
         let (callee, behind) = match callee {
             Callee::Rule(rule) => (rule, behind),
-            // What a series reaches is added to the distance of its progress, here of the first.
+            // The reach of a series is added to the distance of its progress, here the first.
             Callee::Series(series) => {
                 let first = self.shortest.series[series as usize];
                 (self.number(series), plus(behind, first))
@@ -118,8 +118,8 @@ impl<'a> Calls<'a> {
         self.frames.nfa.rules.len() as u32 + series
     }
 
-    /// What is left after an item is never more than before it, but for the item that must follow once a
-    /// separator is written.
+    /// Adds the calls of a series. The distance after an item is never greater than before it, except for the
+    /// item that must follow a separator.
     fn add_series(&mut self, series: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
         let (frames, shortest, caller) = (self.frames, self.shortest, self.number(series));
         let plan = &frames.nfa.series[series as usize];
@@ -158,9 +158,9 @@ impl<'a> Calls<'a> {
         self.calls[caller as usize] = calls;
     }
 
-    /// The most that the cheapest item takes that may follow a separator, of those that are not required.
+    /// Returns the greatest cost of the cheapest optional item that may follow a separator.
     fn another(&self, plan: &SeriesPlan, rests: &[u64]) -> u64 {
-        // There is always one more key, so that a member is written only where it is cheaper.
+        // There is always one more key, so a member is written only if it is cheaper.
         let keyed = plan.rest.iter().zip(rests).filter(|(rest, _)| rest.key.is_some());
         let always = keyed.map(|(_, &length)| length).min().unwrap_or(NEVER);
         if always != NEVER {
@@ -171,7 +171,8 @@ impl<'a> Calls<'a> {
         all.max().unwrap_or(0)
     }
 
-    /// How far tokens reach at most in each rule and series, of which `facts` knows what they hold.
+    /// Returns the greatest distance that tokens can lead to in each rule and series; `facts` knows the
+    /// contents of tokens.
     pub(crate) fn furthest(&self, facts: &impl TokenFacts) -> Vec<u64> {
         let edges = self
             .calls
@@ -185,7 +186,7 @@ impl<'a> Calls<'a> {
         }
         let within: Vec<(Vec<CallLevel>, ByteSet)> =
             members.iter().map(|group| self.calls_within(group)).collect();
-        // One question for all groups, since it takes a look at each token.
+        // One query for all groups, since it examines each token.
         let mut opening = ByteSet::default();
         within.iter().for_each(|(_, bytes)| opening.unite(bytes));
         let most = if opening.is_empty() {
@@ -194,7 +195,7 @@ impl<'a> Calls<'a> {
             facts.most(&opening)
         };
         let (mut found, mut work) = (vec![0; edges.len()], WORK);
-        // What a group calls has a smaller number.
+        // The callees of a group have smaller numbers.
         for (group, (calls, _)) in members.iter().zip(within) {
             let outer = group.iter().map(|&caller| {
                 let calls = self.calls[caller as usize].iter();
@@ -214,7 +215,8 @@ impl<'a> Calls<'a> {
         found
     }
 
-    /// The calls of a group to its own, and the bytes of which each level reads one before it calls the next.
+    /// Returns the calls within a group, and the bytes of which each level reads one before it calls the
+    /// next.
     fn calls_within(&self, group: &[u32]) -> (Vec<CallLevel>, ByteSet) {
         let (mut levels, mut opening) = (Vec::new(), ByteSet::default());
         for (from, &caller) in group.iter().enumerate() {
@@ -244,7 +246,7 @@ impl<'a> Calls<'a> {
         (levels, opening)
     }
 
-    /// The bytes that may come first before a call; `None` where it may be the first that happens.
+    /// Returns the bytes that may come first before a call; `None` if the call may come before any byte.
     fn read_before(&self, call: &Call, start: Option<&Opening>) -> Option<ByteSet> {
         match call.before {
             CallPrefix::Nothing => None,
@@ -260,9 +262,9 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// How a rule begins.
+/// The beginning of a rule.
 struct Opening {
-    /// The nodes where nothing has been read.
+    /// The nodes at which nothing has been read.
     nodes: FxHashSet<u32>,
     /// The bytes that may be read first.
     bytes: ByteSet,
@@ -306,20 +308,20 @@ struct CallLevel {
     from: usize,
     to: usize,
     behind: u64,
-    /// Whether a byte is read before it.
+    /// `true` if a byte is read before the call.
     reads: bool,
 }
 
 /// Rules and series that call each other.
 struct Levels {
     calls: Vec<CallLevel>,
-    /// How far each reaches without the others.
+    /// The greatest distance in each without the calls within the group.
     outer: Vec<u64>,
 }
 
 impl Levels {
-    /// How far each rule reaches from any place in it, where at most `most` bytes are read before calls,
-    /// within the work.
+    /// Returns the greatest distance in each rule from any place in it, if at most `most` bytes are read
+    /// before calls, within the work.
     fn furthest(self, most: usize, work: &mut usize) -> Vec<u64> {
         let mut started = self.outer.clone();
         for _ in 0..=most {
@@ -336,7 +338,8 @@ impl Levels {
         furthest
     }
 
-    /// Adds what is reached by a call before which a byte is read, or none; whether that is further.
+    /// Adds the distances reached by calls before which a byte is read, or by calls before which none is;
+    /// returns `true` if any grew.
     fn add_calls(&self, reads: bool, before: &[u64], reached: &mut [u64]) -> bool {
         let mut changed = false;
         for call in self.calls.iter().filter(|call| call.reads == reads) {
@@ -347,8 +350,8 @@ impl Levels {
         changed
     }
 
-    /// Follows calls before which nothing is read, one level a round; whether that ends within the work. It
-    /// ends but for rules that begin with themselves.
+    /// Follows calls before which nothing is read, one level per round; returns `true` if that ends within
+    /// the work. It ends unless rules begin with themselves.
     fn call_at_once(&self, reached: &mut [u64], work: &mut usize) -> bool {
         (0..=reached.len()).any(|_| {
             *work = work.saturating_sub(self.calls.len() + reached.len());
@@ -358,10 +361,11 @@ impl Levels {
     }
 }
 
-/// Whether what is left of a series is never more than at its progress, but for an item after a separator.
+/// Returns `true` if the rest of a series is never longer than at its progress, except for an item after a
+/// separator.
 fn is_plain(plan: &SeriesPlan) -> bool {
     let required = plan.members.iter().filter(|member| member.required).count() as u64;
-    // Members that are passed over are lost for the count.
+    // Skipped members no longer contribute to the count.
     let loses = plan.order == SeriesOrder::Listed && plan.min > required && !plan.members.is_empty();
     !plan.has_demands() && !loses
 }

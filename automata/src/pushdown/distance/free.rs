@@ -1,10 +1,10 @@
-//! Words of a regular language that are none of some others.
+//! Words of a regular language that differ from all of some given words.
 //!
-//! Where a state goes on in itself with several bytes, as many words as one likes go through it: that often,
-//! and they are more than those that are not free.
+//! If a state loops on several bytes, any number of words go through it: after enough repetitions, there are
+//! more of them than words that are not free.
 //!
 //! ```text
-//!   a key    ─'"'─► ○ ─'"'─► ●       behind "name: four more letters and a quote, whichever 4,000 keys are taken
+//!   a key    ─'"'─► ○ ─'"'─► ●       after "name: four more letters and a quote for any 4,000 taken keys
 //!                   └─◄ letters
 //! ```
 
@@ -14,25 +14,25 @@ use super::Distances;
 use crate::language::{Cursor, Terminal};
 use crate::language::{NEVER, plus};
 
-/// Where a series has written more keys than this, no bound is known.
+/// The maximum number of keys of a series for which a bound is known.
 pub(super) const KEYS: usize = 256;
 
-/// The fewest bytes that must lead from a state to itself for it to count as free.
+/// The smallest number of bytes that must lead from a state to itself for it to count as free.
 const WAYS: usize = 8;
 
-/// Larger languages are not looked at.
+/// The maximum number of states of a language that is examined.
 const STATES: usize = 1 << 10;
 
-/// How long free words are.
+/// The lengths of free words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FreeWords {
-    /// The most steps from a state, in the middle of a word, to one that goes on in itself, and from there to
-    /// the end.
+    /// The greatest number of steps from a state in the middle of a word to a state with a loop, and from
+    /// there to the end.
     detour: u64,
 }
 
 impl FreeWords {
-    /// `None` where no bound is known. O(states).
+    /// Computes the bound; returns `None` if none is known. O(states).
     pub(crate) fn new(terminal: &Terminal, index: u32, shortest: &Distances) -> Option<FreeWords> {
         if terminal.bounds().is_some() || terminal.len() > STATES {
             return None;
@@ -51,7 +51,7 @@ impl FreeWords {
             others.dedup();
             others.iter().for_each(|&to| into[to as usize].push(state));
         }
-        // Wherever the detour leads, this is enough to the end.
+        // Wherever the detour leads, this suffices to reach the end.
         let furthest = ends.iter().map(|end| end.0).max()?;
         let mut open: VecDeque<u32> = VecDeque::new();
         for (_, state) in ends {
@@ -71,7 +71,8 @@ impl FreeWords {
         (detour != NEVER).then_some(FreeWords { detour })
     }
 
-    /// A bound for the steps that end, from any place in a word, a word that is none of the `taken` ones.
+    /// Returns a bound on the number of steps, from any place in a word, to the end of a word that is none of
+    /// the `taken` ones.
     pub(crate) fn longest(&self, taken: usize) -> u64 {
         let ways = (0..).find(|&letters| WAYS.saturating_pow(letters) > taken);
         plus(self.detour, ways.map_or(NEVER, u64::from))

@@ -1,25 +1,26 @@
-//! How far it is to the end in a key that many texts go on in.
+//! The distance to the end in a key that is continued by many texts.
 //!
-//! A walk through the vocabulary asks for a hundred thousand texts of one key. Unless a text goes on like a
-//! key that may not be written, all that makes a difference is where it stands in the language of keys.
+//! A walk through the vocabulary asks about a hundred thousand continuations of one key. Unless a
+//! continuation begins like a key that may not be written, only the cursor in the language of keys makes a
+//! difference.
 
 use super::Distances;
 use crate::language::Cursor;
 use crate::language::plus;
 use crate::pushdown::frame::{FrameId, Frames};
 
-/// What is known of a key in progress, whatever comes next.
+/// The data about a key in progress that is independent of its continuation.
 #[derive(Debug)]
 pub(crate) struct KeyLengths {
     key: u32,
-    /// What would complete it to keys that may not be written, sorted.
+    /// The texts that would complete it to keys that may not be written, sorted.
     taken: Vec<Vec<u8>>,
-    /// The steps after it.
+    /// The number of steps after the key.
     behind: u64,
 }
 
 impl KeyLengths {
-    /// `None` where the text makes a difference in other ways.
+    /// Returns `None` if the continuation makes a difference in other ways.
     pub(crate) fn new(frames: &Frames, shortest: &Distances, frame: FrameId) -> Option<KeyLengths> {
         let (series, rest, progress, _) = frames.key_parts(frame);
         let key = frames.nfa.series[series as usize].rest[rest as usize].key?;
@@ -32,8 +33,8 @@ impl KeyLengths {
         Some(KeyLengths { key, taken, behind })
     }
 
-    /// The fewest steps where the key has gone on with these bytes; `None` if it has gone on like one that is
-    /// taken.
+    /// Returns the fewest steps if the key has continued with these bytes; `None` if it has continued like a
+    /// taken one.
     pub(crate) fn free(&self, shortest: &Distances, cursor: Cursor, written: &[u8]) -> Option<u64> {
         let next = self.taken.partition_point(|taken| &taken[..] < written);
         let is_taken = self

@@ -1,4 +1,4 @@
-//! The fewest steps that complete a series, from its progress.
+//! Computes the fewest steps that complete a series from its progress.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,24 +15,24 @@ use crate::pushdown::object::progress::Progress;
 use crate::pushdown::plan::nfa::{Callee, MemberPlan, SeriesPlan};
 use crate::work::spend;
 
-/// Where demands have to be met, no more lists than this are looked at.
+/// The maximum number of progresses that are examined for a series with demands.
 const REGISTERS: usize = 512;
 
-/// The most items of a rest that are told apart by the steps of their keys; those that follow take as many as
-/// the last.
+/// The maximum number of rest items whose steps are computed separately; those after them take as many as the
+/// last.
 const RESTS: usize = 32;
 
-/// What is left to be written.
+/// The items that are left to write.
 pub(crate) struct Left {
     /// The steps of each member that can still be written, in order, and whether it must be.
     pub(crate) members: Vec<(u64, bool)>,
-    /// The steps of one, two, three … items of the rest: what each adds; the last stands for all that follow.
+    /// The steps that each further item of the rest adds; the last entry applies to all that follow.
     pub(crate) rest: Vec<u64>,
     pub(crate) separator: u64,
 }
 
 impl Left {
-    /// The fewest steps from a progress on.
+    /// Returns the fewest steps from a progress on.
     pub(crate) fn shortest(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
         let items = self.items(plan, progress);
         if items == 0 {
@@ -47,14 +47,14 @@ impl Left {
         plus(self.fill(plan, items), separators)
     }
 
-    /// How many items must still be written; after a separator at least one.
+    /// Returns how many items must still be written; after a separator at least one.
     fn items(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
         let missing = plan
             .min
             .saturating_sub(progress.count)
             .max(u64::from(progress.separated));
         let required = match plan.order {
-            // None can be passed over.
+            // No member can be skipped.
             SeriesOrder::Leading => self
                 .members
                 .iter()
@@ -65,13 +65,13 @@ impl Left {
         missing.max(required as u64)
     }
 
-    /// How many of the items that are missing at least are items of the rest.
+    /// Returns how many of the items that must still be written are items of the rest.
     pub(crate) fn rests(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
         let required = self.members.iter().filter(|member| member.1).count() as u64;
         self.items(plan, progress) - required.min(self.items(plan, progress))
     }
 
-    /// The steps of the cheapest choice of this number of items.
+    /// Returns the steps of the cheapest choice of this number of items.
     fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
         if plan.order == SeriesOrder::Leading {
             let members = self.members.iter().map(|member| member.0).take(items);
@@ -97,7 +97,7 @@ impl Left {
         }
         match missing {
             0 => sum,
-            // Nothing of the rest was left out before, so that the sum to here is part of the sum to there.
+            // No item of the rest was skipped, so the sum up to here is part of the sum up to there.
             more => plus(
                 sum,
                 self.rest_sum(rests + more).saturating_sub(self.rest_sum(rests)),
@@ -124,7 +124,8 @@ impl Distances {
         self.of_progress_with(frames, series, progress, 0)
     }
 
-    /// The same where `more` keys have been written that the progress does not know of.
+    /// Returns the distance from a progress if `more` keys have been written that the progress does not
+    /// include.
     pub(crate) fn of_progress_with(
         &self,
         frames: &Frames,
@@ -154,7 +155,7 @@ impl Distances {
         left.shortest(plan, progress)
     }
 
-    /// The members that can still be written, and nothing of the rest.
+    /// Returns the members that can still be written, without any of the rest.
     fn left(&self, frames: &Frames, series: u32, progress: Progress) -> Left {
         let plan = &frames.nfa.series[series as usize];
         let members = plan.members.iter().enumerate();
@@ -168,7 +169,7 @@ impl Distances {
         }
     }
 
-    /// The steps that each of `items` items of the rest adds, where `written` keys come before them.
+    /// Returns the steps that each of `items` items of the rest adds, after `written` keys.
     pub(crate) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
         let items = usize::try_from(items).unwrap_or(usize::MAX);
         let all = written.saturating_add(items);
@@ -179,8 +180,8 @@ impl Distances {
         (0..items.min(RESTS)).map(one).collect()
     }
 
-    /// One of the members that are left to choose from, and the rest of the series after it, which is found
-    /// once for members that leave the same to be written.
+    /// Returns the distance of a choice: one of the remaining members, and the rest of the series after it,
+    /// which is computed once for members that leave the same items.
     pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
         let plan = &frames.nfa.series[at.series as usize];
         let changes = self.changes_behind(frames, at);
@@ -200,16 +201,17 @@ impl Distances {
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// What each way to write a member costs and meets, where there are demands.
+    /// Returns the cost of each way to write a member with the demands that it meets; empty if the series has
+    /// no demands.
     fn meets_of(&self, plan: &SeriesPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
         let ways = member.ways.iter().filter(|_| plan.has_demands());
         ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
             .collect()
     }
 
-    /// In listed order, a number for each member that tells apart what is left after it where members are
-    /// chosen to make up a count: it grows where the cheapest that are wanted change. Empty where that is the
-    /// same after all.
+    /// Returns, in listed order, a number for each member that distinguishes what is left after it if members
+    /// are chosen to make up a count: it changes where the set of the cheapest wanted members changes. Empty
+    /// if the same is left after all members.
     fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
         let plan = &frames.nfa.series[at.series as usize];
         if plan.order == SeriesOrder::Any {
@@ -239,13 +241,13 @@ impl Distances {
         changes
     }
 
-    /// The cheapest way to write a member.
+    /// Returns the cost of the cheapest way to write a member.
     pub(crate) fn of_member(&self, member: &MemberPlan) -> u64 {
         let ways = member.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
         ways.min().unwrap_or(NEVER)
     }
 
-    /// The steps of the cheapest item of the rest that is the `keys`-th different key.
+    /// Returns the steps of the cheapest item of the rest that is the `keys`-th distinct key.
     pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
         let items = plan.rest.iter().map(|rest| {
             let key = rest
@@ -256,7 +258,7 @@ impl Distances {
         items.min().unwrap_or(NEVER)
     }
 
-    /// The steps of a key that is the `keys`-th different one, and none that is taken.
+    /// Returns the steps of a key that is the `keys`-th distinct one and not taken.
     pub(crate) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
         let written = keys.saturating_sub(1);
         let mut passed = 0;
@@ -265,7 +267,7 @@ impl Distances {
                 true => self.of_many(terminal, key, terminal.start(), passed),
                 false => self.of_cursor(key, terminal.start()),
             };
-            // Only those among the taken ones count that are as short.
+            // Only taken keys that are no longer than this count.
             let near = plan
                 .taken
                 .iter()
@@ -278,8 +280,8 @@ impl Distances {
         }
     }
 
-    /// The distance in a series whose items have demands to meet, where `more` keys have been written that
-    /// the progress does not know of: by the lists that its items lead through.
+    /// Returns the distance in a series whose items have demands to meet, if `more` keys have been written
+    /// that the progress does not include, by a search over the progresses that its items lead to.
     pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
         if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
             return 0;
@@ -318,8 +320,8 @@ impl Distances {
         NEVER
     }
 
-    /// The steps of an item after a number of new keys, whether it has a key, and the progress after it;
-    /// `None` where the series is over.
+    /// Returns the steps of an item after a number of new keys, whether it has a key, and the progress after
+    /// it, which is `None` if the series is complete.
     fn of_item(
         &self,
         frames: &Frames,

@@ -1,8 +1,8 @@
-//! How far from the end any one token can lead, without looking at tokens.
+//! Bounds how far from the end any one token can lead, without examining tokens.
 //!
-//! A token leaves some frames of the stack, goes on in one of those below, and calls others from there. So
-//! the text after it is at most as far from its end as the furthest place of that frame, with all that can be
-//! called from it in the bytes of the token, and what stands below:
+//! A token leaves some frames of the stack, continues in one of those below, and makes calls from there. So
+//! the text after it is at most as far from its end as the furthest place of that frame, including everything
+//! that can be called from it within the bytes of the token, and the frames below:
 //!
 //! ```text
 //!   [{"id":1,"tags":["a     frame      the furthest place                  below
@@ -12,8 +12,8 @@
 //!   └                       array      …,{"id":…                           –
 //! ```
 //!
-//! Nearly all budgets are ample, and one number for each configuration says so. It is put together from one
-//! for each rule and series, which is found along the calls:
+//! Nearly all budgets are ample, which one number per configuration shows. It is composed from one number for
+//! each rule and series, which are computed along the calls:
 //!
 //! ```text
 //!   rule        max over its nodes      distance(node)
@@ -23,16 +23,16 @@
 //!               and the separator       reach(separator) + another item, which must follow it
 //! ```
 //!
-//! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those
-//! that it can begin with. No token of Llama's has more than four brackets that open something, so that it
-//! opens four levels at most.
+//! If rules call themselves, each level reads at least one byte before it calls the next, one of the bytes
+//! that it can begin with. No token of Llama's has more than four opening brackets, so it opens at most four
+//! levels.
 //!
-//! # Why a bound, and not the tokens
+//! # Why a bound instead of the tokens
 //!
-//! The decode loop asks for every mask within the rest of `max_tokens`. Reading all tokens to learn how far
-//! they lead from the end took 5 µs in the median, and the mask itself takes 0.1. The bound comes from the
-//! rules and answers for nearly all states; only near the end are tokens read. It must never be too small,
-//! which tests check where every byte is a token.
+//! The decode loop requests every mask within the rest of `max_tokens`. Reading all tokens to learn how far
+//! from the end they lead took 5 µs in the median, while the mask itself takes 0.1 µs. The bound comes from
+//! the rules and answers for nearly all states; only near the end are tokens read. It must never be too
+//! small, which tests check for vocabularies in which every byte is a token.
 
 use super::Distances;
 use super::calls::Calls;
@@ -44,20 +44,20 @@ use crate::pushdown::frame::{FrameId, FrameKey, Frames};
 use crate::pushdown::object::progress::Progress;
 use crate::pushdown::stack::{ConfigId, Stacks};
 
-/// The bounds of one grammar.
+/// The overshoot bounds of one grammar.
 #[derive(Debug)]
 pub(crate) struct OvershootBound {
-    /// Of each rule, wherever in it a token begins.
+    /// The bound of each rule, wherever in it a token begins.
     rules: Vec<u64>,
-    /// Of each series what is added to the distance of a progress.
+    /// For each series, the number to add to the distance of a progress.
     series: Vec<u64>,
     configs: Remembered<ConfigId>,
 }
 
 impl OvershootBound {
-    /// The bounds for distances that are never too few, over all bytes, and tokens of which `facts` knows
-    /// what they hold. O(size of the grammar); where rules call themselves, times how often a token can open
-    /// one.
+    /// Computes the bounds from distances that are upper bounds, over all bytes; `facts` knows the contents
+    /// of tokens. O(size of the grammar), multiplied by the number of levels that a token can open if rules
+    /// call themselves.
     pub(crate) fn new(stacks: &Stacks, shortest: &Distances, facts: &impl TokenFacts) -> OvershootBound {
         let mut rules = Calls::new(&stacks.frames, shortest).furthest(facts);
         OvershootBound {
@@ -67,8 +67,8 @@ impl OvershootBound {
         }
     }
 
-    /// No token leads from the configuration to where the end is further than this; [`NEVER`] where no bound
-    /// is known.
+    /// Returns a bound on the distance to the end after any token from the configuration; [`NEVER`] if no
+    /// bound is known.
     pub(crate) fn of(&self, stacks: &Stacks, shortest: &Distances, config: ConfigId) -> u64 {
         self.configs.or_find(stacks, config, |pairs, below| {
             let furthest = pairs.iter().map(|&(frame, callers)| {

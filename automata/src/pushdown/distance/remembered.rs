@@ -1,4 +1,4 @@
-//! Distances that are remembered, up to a bound; then all are forgotten and found anew.
+//! A bounded cache of distances. When it is full, all are dropped and recomputed.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +9,11 @@ use rustc_hash::FxBuildHasher;
 use crate::pushdown::frame::FrameId;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 
-/// How many are remembered at most, of each kind.
+/// The maximum number of cached distances of each kind.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// The distances of one kind. They are counted beside the table, whose own count is a look at each of its
-/// parts.
+/// The distances of one kind. They are counted separately, since the table's own count visits each of its
+/// shards.
 #[derive(Debug)]
 pub(crate) struct Remembered<K: Eq + Hash> {
     known: DashMap<K, u64, FxBuildHasher>,
@@ -44,8 +44,8 @@ impl<K: Eq + Hash> Remembered<K> {
 }
 
 impl Remembered<ConfigId> {
-    /// What is known of a configuration, or is found out of its pairs and what is known of their callers; of
-    /// nothing it is 0.
+    /// Returns the value of a configuration, computed from its pairs and the values of their callers if it is
+    /// not cached. END and FINISHED have the value 0.
     pub(crate) fn or_find(
         &self,
         stacks: &Stacks,

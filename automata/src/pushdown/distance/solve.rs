@@ -1,8 +1,8 @@
-//! The fixed point over rules and series.
+//! Computes the fixed point over rules and series.
 //!
-//! Nodes are settled in order of their distance. A call is worth its callee's distance plus what follows, so
-//! an edge that calls is used when both are settled; a series when its required items are, and as many of the
-//! cheapest others as it needs.
+//! Nodes are settled in order of their distance. A call costs its callee's distance plus the distance after
+//! it, so an edge that calls is used when both are settled. A series is settled when its required items are,
+//! and as many of the cheapest other items as it needs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ use crate::pushdown::stack::Stacks;
 use crate::work::spend;
 
 impl Distances {
-    /// The distances over these bytes; see the module for `achievable`.
+    /// Computes the distances over these bytes; for `achievable` see the docs of [`distance`](super).
     pub fn new(stacks: &Stacks, usable: ByteSet, achievable: bool) -> Distances {
         let frames = &stacks.frames;
         let words = frames.terminals.iter();
@@ -47,7 +47,7 @@ impl Distances {
     }
 }
 
-/// Finds the distances of all nodes, rules and series.
+/// Computes the distances of all nodes, rules and series.
 fn solve(shortest: &mut Distances, frames: &Frames) {
     let nfa = &frames.nfa;
     shortest.nodes = vec![NEVER; nfa.nodes.len()].into();
@@ -78,11 +78,11 @@ fn solve(shortest: &mut Distances, frames: &Frames) {
 enum Item {
     Node(u32),
     Series(u32),
-    /// An item of the rest of a series can be had at this length.
+    /// An item of the rest of a series is available at this length.
     Offer(u32),
 }
 
-/// What a rule is to a series.
+/// The use of a rule by a series.
 #[derive(Clone, Copy)]
 enum Use {
     /// A way to write this member, which must be written.
@@ -96,9 +96,9 @@ enum Use {
 struct Solve<'a> {
     into: Vec<Vec<(u32, Label)>>,
     calls: FxHashMap<Callee, Vec<(u32, u32)>>,
-    /// The series that use a rule, and as what.
+    /// The series that use each rule, with the kind of use.
     used_by: Vec<Vec<(u32, Use)>>,
-    /// How many rules a series still waits for.
+    /// The number of rules that each series still waits for.
     missing: Vec<usize>,
     settled: Vec<bool>,
     open: BinaryHeap<Reverse<(u64, Item)>>,
@@ -121,7 +121,7 @@ impl Solve<'_> {
             let index = index as u32;
             for (member, place) in plan.members.iter().zip(0..) {
                 for (at, &(rule, _)) in member.ways.iter().enumerate() {
-                    // Ways that write the same share their rule.
+                    // Ways that write the same text share their rule.
                     if member.ways[..at].iter().any(|way| way.0 == rule) {
                         continue;
                     }
@@ -232,8 +232,8 @@ impl Solve<'_> {
         }
     }
 
-    /// What the series is worth with what is settled so far: the first finite value is the least, because
-    /// whatever is settled later is no shorter than what was used.
+    /// Computes the distance of a series from what is settled so far: the first finite value is the smallest,
+    /// because everything settled later is no shorter than what was used.
     fn push_series(&mut self, series: u32) {
         let plan = &self.frames.nfa.series[series as usize];
         let length = match plan.has_demands() {
@@ -275,7 +275,7 @@ impl Solve<'_> {
     }
 }
 
-/// The rule that each node belongs to.
+/// Returns the rule that each node belongs to.
 fn rules_of_nodes(nfa: &Nfa) -> Vec<u32> {
     let mut rule_of = vec![u32::MAX; nfa.nodes.len()];
     for (rule, parts) in nfa.rules.iter().zip(0..) {

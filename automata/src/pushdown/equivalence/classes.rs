@@ -1,5 +1,4 @@
-//! Which frame and which configuration stand for all that tokens cannot tell from them, as far as that was
-//! asked.
+//! The equivalence classes of frames and configurations that tokens cannot tell apart, computed on demand.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,11 +14,11 @@ use crate::pushdown::stack::Stacks;
 /// The keys and properties of a list that tokens cannot tell apart.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
-    /// The keys that tokens hold; `None` where all that were used matter.
+    /// The keys that tokens contain; `None` if all used keys matter.
     pub(crate) keys: Option<Arc<KeySet>>,
-    /// The members that are not seen from after an item.
+    /// The members that tokens cannot see from after an item.
     pub(crate) behind_item: Bits,
-    /// Those of them that are not seen from anywhere before their keys.
+    /// Those of them that tokens cannot see from anywhere before their keys.
     pub(crate) anywhere: Bits,
 }
 
@@ -28,31 +27,31 @@ pub(crate) struct Hidden {
 pub(crate) enum Class {
     /// A key in progress, without its text.
     Key(FrameKey),
-    /// The suffixes with which a rule may go on, in order.
+    /// The suffixes with which a rule may continue, in order.
     Suffixes(Box<[u32]>),
 }
 
-/// Rules in more places at once than this are not compared with others, and configurations of more frames:
-/// they are seldom like one, and soon a choice is made.
+/// The maximum number of places of a rule, and of frames of a configuration, that are compared with others.
+/// Beyond it, equivalences are rare, and soon a choice is made.
 pub(crate) const MANY_PLACES: usize = 64;
 
-/// The equivalence classes of the frames of one grammar, as far as they were found.
+/// The equivalence classes of the frames of one grammar, computed on demand.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    /// What is left of rules from their nodes on.
+    /// The suffixes of rules from their nodes on.
     pub(crate) suffixes: Arc<OnceLock<Suffixes>>,
-    /// What tokens cannot see of each series.
+    /// The parts of each series that tokens cannot see.
     pub(crate) hidden: Arc<[OnceLock<Hidden>]>,
-    /// The bytes with which the keys begin and end of which it is known whether tokens hold them.
+    /// The first and last byte of the keys for which `held` records whether tokens contain them.
     pub(crate) key_edges: Arc<OnceLock<(u8, u8)>>,
-    /// For lists of such keys those that tokens hold.
+    /// For each list of such keys, the list of those that tokens contain.
     pub(crate) held: DashMap<u32, u32, FxBuildHasher>,
-    /// The first frames of keys and rules in progress of which no more is seen than this.
+    /// The first frame, of keys and rules in progress, in each class.
     pub(crate) first: DashMap<Class, FrameId, FxBuildHasher>,
 }
 
 impl Classes {
-    /// Nothing is known yet of the frames of a grammar.
+    /// Creates empty classes for the frames of a grammar.
     pub(crate) fn new(frames: &Frames) -> Classes {
         Classes {
             suffixes: Arc::default(),
@@ -63,7 +62,7 @@ impl Classes {
         }
     }
 
-    /// The same grammar without the frames that were found. O(1).
+    /// Returns the classes of the same grammar without the frames that were found. O(1).
     pub(crate) fn fresh(&self) -> Classes {
         Classes {
             suffixes: self.suffixes.clone(),

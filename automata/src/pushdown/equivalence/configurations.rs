@@ -1,4 +1,4 @@
-//! Which configuration stands for a configuration.
+//! Computes the representatives of configurations.
 
 use super::classes::{Equivalence, MANY_PLACES};
 use super::token_facts::TokenFacts;
@@ -7,7 +7,8 @@ use crate::pushdown::stack::ConfigId;
 use crate::work::spend;
 
 impl<F: TokenFacts> Equivalence<'_, F> {
-    /// A configuration after which the same tokens may come, and the same one for many.
+    /// Returns the representative of a configuration: one that allows the same tokens, and is the same for
+    /// many.
     pub(crate) fn representative(&self, config: ConfigId) -> ConfigId {
         let stacks = self.stacks;
         let mut open = vec![config];
@@ -27,7 +28,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         stacks.known_representative(config).unwrap_or(config)
     }
 
-    /// The representative of a configuration whose callers have theirs.
+    /// Computes the representative of a configuration, given those of its callers.
     fn find(&self, config: ConfigId) -> ConfigId {
         let pairs = self.stacks.pairs(config);
         if pairs.len() > MANY_PLACES {
@@ -38,7 +39,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         pairs.map_or(config, |pairs| self.stacks.intern(pairs))
     }
 
-    /// A frame and its callers as tokens see them.
+    /// Returns a frame and its callers as tokens see them.
     fn pair(&self, (frame, callers): (FrameId, ConfigId)) -> Option<(FrameId, ConfigId)> {
         let callers = self.stacks.known_representative(callers)?;
         let (called, callers) = match self.unfolded(frame) {

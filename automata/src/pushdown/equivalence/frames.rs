@@ -1,4 +1,4 @@
-//! Which frame stands for a frame: the same tokens may come, below the same callers.
+//! Computes the representatives of frames: frames that allow the same tokens, above the same callers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::pushdown::plan::nfa::{Callee, Label};
 use crate::pushdown::stack::ConfigId;
 
 impl<F: TokenFacts> Equivalence<'_, F> {
-    /// A frame after which the same tokens may come, below the same callers.
+    /// Returns the representative of a frame: one that allows the same tokens, above the same callers.
     pub(crate) fn of_frame(&self, id: FrameId) -> FrameId {
         let known = self.frames.get(id).representative.load(Ordering::Relaxed);
         if known != UNKNOWN_FRAME {
@@ -70,8 +70,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         like
     }
 
-    /// The same as a call and what comes after it, for frames that can do nothing but that: where one member
-    /// is left, its rule, and where the terminal that is called may be empty, that terminal at its beginning.
+    /// Splits a frame that can only make one call into that call and its continuation: if one member is left,
+    /// its rule; if the only call is of a terminal that may be empty, that terminal at its start.
     pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
         match &self.frames.get(id).key {
             FrameKey::Choice(at) if at.node != 0 => {
@@ -96,7 +96,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// The terminal that is all a node calls, if it may be empty, with both nodes.
+    /// Returns the terminal that is all a node calls, if it may be empty, with both nodes.
     fn empty_word(&self, node: u32) -> Option<(u32, u32, u32)> {
         match &self.frames.nfa.nodes[node as usize][..] {
             [edge] => match edge.label {
@@ -111,7 +111,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// The first frame of a rule that goes on like this one.
+    /// Returns the first frame of a rule with the same continuation.
     fn of_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
         if nodes.len() > MANY_PLACES {
             return id;
@@ -131,8 +131,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         suffixes.of(&self.frames.nfa, &self.frames.analysis, rule, node)
     }
 
-    /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of
-    /// another key: as long as they do not end, any others may go on like them.
+    /// Returns the pairs of a configuration without the frames that are covered by a key: until they end,
+    /// other keys may continue like them, so tokens see nothing else of them.
     pub(crate) fn without_covered(
         &self,
         pairs: &[(FrameId, ConfigId)],
@@ -154,8 +154,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .collect()
     }
 
-    /// Whether all that a frame reads is fixed text that goes on like endlessly many keys, up to a byte that
-    /// no token reaches.
+    /// Returns `true` if a frame reads only fixed text that continues like infinitely many keys, up to a byte
+    /// that no token reaches.
     fn is_covered(&self, id: FrameId, (terminal, cursor): (&Arc<Terminal>, Cursor)) -> bool {
         let Some((_, closing)) = terminal.edges().filter(|_| terminal.is_infinite(cursor)) else {
             return false;
@@ -198,13 +198,13 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         if text == NIL || held.behind(&begun).next().is_some() || is_taken() {
             return self.frames.intern(key(progress, text));
         }
-        // Nothing depends on which text it is: the first one stands for all.
+        // Nothing depends on the text: the first one represents all.
         let like = || self.frames.intern(key(progress, text));
         let class = Class::Key(key(progress, NIL));
         *self.classes.first.entry(class).or_insert_with(like)
     }
 
-    /// The progress with only those used keys that tokens hold.
+    /// Returns the progress with only those used keys that tokens contain.
     fn without_keys(&self, progress: Progress, hidden: &Hidden) -> Progress {
         let used = hidden
             .keys
@@ -213,8 +213,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         Progress { used, ..progress }
     }
 
-    /// Those of a list of keys that tokens hold, which all series of a grammar see alike. A list is mostly
-    /// one that is known with one key more.
+    /// Returns the part of a list of keys that tokens contain, which is the same for all series of a grammar.
+    /// Usually the list is a known one with one more key.
     fn held_keys(&self, list: u32, held: &KeySet) -> u32 {
         let mut longer = Vec::new();
         let mut at = list;
@@ -237,8 +237,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         found
     }
 
-    /// The progress in which all of these members are written, but for one that must be if one of them must
-    /// be, and for one that may be if that is true of one that is not hidden everywhere.
+    /// Returns the progress in which all of these members are written, except one that must be written if any
+    /// of them must be, and one that may be written if any of them that is not hidden everywhere may be.
     fn without_members(
         &self,
         series: u32,
@@ -267,7 +267,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         for (first, _) in first.into_iter().zip(is_left).filter(|&(_, left)| left) {
             first.inspect(|&first| clear_bit(&mut like, first));
         }
-        // As sets of written members are kept everywhere: without words of zeros at the end.
+        // Sets of written members are stored without trailing zero words.
         while like.last() == Some(&0) {
             like.pop();
         }

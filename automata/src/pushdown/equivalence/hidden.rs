@@ -1,4 +1,4 @@
-//! What tokens cannot see of a list: which keys and which properties make no difference to them.
+//! Computes the keys and properties of a list that make no difference to tokens.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// The keys that tokens hold, where the keys of a series never run out and all begin and end with the
-    /// same bytes.
+    /// Returns the keys that tokens contain, if the keys of a series never run out and all begin and end with
+    /// the same bytes.
     fn held_texts(&self, series: u32, plan: &SeriesPlan) -> Option<Arc<KeySet>> {
         if plan.rest.is_empty() || self.frames.capacities[series as usize].is_some() {
             return None;
@@ -57,12 +57,12 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// Which keys are held is remembered by their lists, so that all series have to mean the same by it.
+    /// The keys that tokens contain are cached by list, so all series must have the same first and last byte.
     fn are_keys_alike(&self, edges: (u8, u8)) -> bool {
         *self.classes.key_edges.get_or_init(|| edges) == edges
     }
 
-    /// Which members are not seen from after an item.
+    /// Returns a function that decides which members tokens cannot see from after an item.
     fn unseen_behind_items(&self, series: u32, plan: &SeriesPlan) -> impl Fn(u32) -> bool {
         let choice = self.frames.choice(series);
         let separator = plan.separator.filter(|_| plan.order == SeriesOrder::Any);
@@ -76,14 +76,15 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         move |member| seen.as_ref().is_some_and(|seen| !seen.contains(&member))
     }
 
-    /// The bytes with which the words of a rule begin; `None` if that is no matter of bytes alone.
+    /// Returns the bytes with which the words of a rule begin; `None` if a rule does more than read bytes
+    /// first.
     fn first_bytes(&self, rule: u32) -> Option<ByteSet> {
         let start = self.frames.start(Callee::Rule(rule));
         self.frames.only_reads(start).then(|| *self.frames.bytes(start))
     }
 
-    /// Whether endlessly many other keys go on like the key of a rule up to its last byte, and no token holds
-    /// it.
+    /// Returns `true` if infinitely many other keys continue like the key of a rule up to its last byte, and
+    /// no token contains the key.
     fn begins_like_a_key(&self, series: u32, plan: &SeriesPlan, rule: u32) -> bool {
         if plan.order != SeriesOrder::Any || self.frames.capacities[series as usize].is_some() {
             return false;
@@ -101,8 +102,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         })
     }
 
-    /// The text with which all words go on from a node of a rule, up to the first byte with which keys close;
-    /// `None` if that is not fixed, or endlessly many keys do not go on like it.
+    /// Returns the text with which all words continue from a node of a rule, up to the first byte with which
+    /// keys close; `None` if that is not fixed, or if not infinitely many keys continue like it.
     pub(crate) fn text_left(
         &self,
         (rule, mut node): (u32, u32),

@@ -1,26 +1,25 @@
-//! Names of configurations: 64 bits that are the same in every process, for what is remembered about a state
-//! beyond its grammar.
+//! Names of configurations: 64 bits that are the same in every process, for data about a state that outlives
+//! its grammar.
 //!
 //! ```text
-//!   grammar   automata of its rules, lists, structure of its terminals ─► content ──┐ named once
-//!   frame     kind, place in the plan, what it remembers of the text ───────────────┼─► name of a configuration
-//!   callers   their names; the bottom of every stack is named by the content ───────┘ kept with it
+//!   grammar   automata of rules, lists, structure of terminals ─► content ───────┐ once
+//!   frame     kind, place in the plan, the text that it remembers ───────────────┼─► name of a configuration
+//!   callers   their names; the bottom of every stack is named by the content ────┘ cached there
 //! ```
 //!
-//! The numbers of frames and configurations say in which order they were found, which is another one for
-//! other texts, and other threads. A name says what they are: it is a hash of the places in the plan, which
-//! are numbered in the order of the grammar's source, and of what was written, as far as a frame remembers
-//! it. Pairs of a configuration are in the order of their numbers, so their hashes are added, which has no
-//! order.
+//! The numbers of frames and configurations reflect the order in which they were found, which differs between
+//! texts and between threads. A name reflects their content: it is a hash of the places in the plan, which
+//! are numbered in source order, and of the written text, as far as a frame remembers it. The pairs of a
+//! configuration are ordered by number, so their hashes are added, which does not depend on the order.
 //!
-//! What an object remembers of the free keys that it has is left out: it tells which keys cannot come again,
-//! and next to nothing about what comes. Configurations that differ in it alone have one name, and so have
-//! those whose texts differ before their last [`TEXT`] bytes. All others differ but for a chance of 2⁻⁶⁴ for
-//! each two. Nothing exact may depend on a name: who writes a grammar can make two of them equal.
+//! The free keys that an object remembers are left out: they determine which keys cannot come again, and next
+//! to nothing about what comes. Configurations that differ only in these keys have one name, and so do those
+//! whose texts differ only before their last [`TEXT`] bytes. All others differ, except with probability 2⁻⁶⁴
+//! for each pair. Nothing exact may depend on a name: the author of a grammar can make two of them equal.
 //!
-//! Cost: the content O(grammar), once, when the first name is asked for. A name O(pairs + what their frames
-//! remember), once for each configuration; its callers have their names mostly, since they were states
-//! before. Then it is one load.
+//! Cost: the content takes O(grammar), once, when the first name is requested. A name takes O(pairs + the
+//! data that their frames remember), once for each configuration; its callers usually have their names, since
+//! they were states before. After that, a name is one load.
 
 use std::hash::{Hash, Hasher};
 
@@ -30,14 +29,14 @@ use crate::pushdown::object::progress::Progress;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 use crate::work::spend;
 
-/// The last bytes of a key or of a judged word that its name depends on.
+/// The number of last bytes of a key or a judged word that its name depends on.
 const TEXT: usize = 64;
 
-/// How many numbers are hashed in the time of one round of other loops.
+/// The number of values that are hashed in the time of one round of other loops.
 const HASHES_A_ROUND: usize = 16;
 
-/// A hash that depends on what is written alone, and all of whose bits depend on all bits of it (SplitMix64
-/// at each word).
+/// A hash that depends only on the bytes written, each of whose bits depends on all of theirs (SplitMix64 at
+/// each word).
 #[derive(Default)]
 struct Stable(u64);
 
@@ -80,7 +79,7 @@ impl Hasher for Stable {
         self.word(number as u64);
     }
 
-    /// Never 0, which says that a name is not known.
+    /// Never returns 0, which means that a name is not known.
     fn finish(&self) -> u64 {
         self.0.max(1)
     }
@@ -93,13 +92,13 @@ fn stable(write: impl FnOnce(&mut Stable)) -> u64 {
 }
 
 impl Stacks {
-    /// The name of a configuration: the same for the same grammar, wherever and in whatever order it was
-    /// found.
+    /// Returns the name of a configuration: the same for the same grammar, wherever and in whatever order it
+    /// was found.
     pub fn name(&self, config: ConfigId) -> u64 {
         self.named(config).unwrap_or_else(|| self.find_name(config))
     }
 
-    /// The name of a configuration, if it has been asked for. END and FINISHED are not found by their pairs.
+    /// Returns the name of a configuration, if it is known. END and FINISHED are not found by their pairs.
     fn named(&self, config: ConfigId) -> Option<u64> {
         match config {
             END => Some(self.frames.content()),
@@ -126,7 +125,7 @@ impl Stacks {
 }
 
 impl Frames {
-    /// What tells the grammar from all others.
+    /// Returns the hash that distinguishes the grammar from all others.
     fn content(&self) -> u64 {
         *self.content.get_or_init(|| {
             stable(|name| {
@@ -139,8 +138,8 @@ impl Frames {
         })
     }
 
-    /// A frame without its callers. Numbers of the plan are those of the source; what is interned is written
-    /// out.
+    /// Returns the name of a frame without its callers. Numbers of the plan are those of the source; interned
+    /// values are hashed by content.
     fn name(&self, id: FrameId) -> u64 {
         stable(|name| {
             let key = &self.get(id).key;
@@ -177,7 +176,7 @@ impl Frames {
         })
     }
 
-    /// What a list remembers, without its free keys.
+    /// Hashes the data that a list remembers, without its free keys.
     fn hash_progress(&self, series: u32, progress: Progress, name: &mut Stable) {
         series.hash(name);
         match self.nfa.series[series as usize].order {

@@ -1,8 +1,8 @@
-//! Rules that go on alike from some node on.
+//! Finds rules with the same continuation from some node on.
 //!
-//! The members of an object are a rule each, and after the last letter of their keys most go on with the
-//! same: a quote, a colon and any string. What is left of a rule is its *suffix*: two nodes have the same one
-//! if the same labels lead from them to nodes with the same suffixes.
+//! Each member of an object is a rule, and after the last letter of their keys most continue in the same way:
+//! a quote, a colon and any string. The rest of a rule is its *suffix*: two nodes have the same suffix if the
+//! same labels lead from them to nodes with the same suffixes.
 //!
 //! ```text
 //!   "name": string      … m ─► e ─► " ─► : ─► string
@@ -10,8 +10,7 @@
 //!   "title": string     … l ─► e ─► " ─► : ─► string
 //! ```
 //!
-//! Suffixes are numbered as they are asked for. Nodes from which a rule may come back to where it was have
-//! one of their own.
+//! Suffixes are numbered on demand. A node from which a rule may return to it has a suffix of its own.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,13 +25,13 @@ pub(crate) struct Suffixes {
     known: Interner<Box<[(Label, u32)]>>,
 }
 
-/// Not found yet.
+/// The suffix is not computed yet.
 const UNKNOWN_CLASS: u32 = u32::MAX;
 
-/// The highest bit marks what is a suffix of its own, by the number of its node.
+/// The highest bit marks a suffix that belongs to a single node, whose number it contains.
 const OWN: u32 = 1 << 31;
 
-/// What has more nodes than this, as a choice between thousands of words, is not followed.
+/// The maximum number of nodes that are followed; a choice between thousands of words has more.
 const MOST_NODES: usize = 64;
 
 impl Suffixes {
@@ -43,8 +42,8 @@ impl Suffixes {
         }
     }
 
-    /// The number of the suffix of a node of a rule. O(nodes up to the end of the rule), for each of them
-    /// once, and no more than a constant.
+    /// Returns the number of the suffix of a node of a rule. O(nodes up to the end of the rule), once for
+    /// each of them, and bounded by a constant.
     pub(crate) fn of(&self, nfa: &Nfa, analysis: &Analysis, rule: u32, node: u32) -> u32 {
         let known = |node: u32| self.of[node as usize].load(Ordering::Relaxed);
         if known(node) != UNKNOWN_CLASS {
@@ -66,7 +65,7 @@ impl Suffixes {
                     return asked | OWN;
                 }
                 if path.iter().any(|&(on_path, _)| on_path == to) {
-                    // Whatever leads here again has a suffix that only it has.
+                    // A node on a cycle has a suffix of its own.
                     self.settle(to, to | OWN);
                     continue;
                 }
@@ -88,7 +87,8 @@ impl Suffixes {
         known(node)
     }
 
-    /// What a suffix is known by. The end of a rule has no edges, and is told from a node that leads nowhere.
+    /// Returns the key of a suffix. The end of a rule has no edges, and is distinguished from a node that
+    /// leads nowhere.
     fn edges(&self, nfa: &Nfa, node: u32, ends: bool) -> Box<[(Label, u32)]> {
         let suffix = |to: u32| self.of[to as usize].load(Ordering::Relaxed);
         let edges = nfa.nodes[node as usize]
@@ -100,7 +100,7 @@ impl Suffixes {
     }
 
     fn settle(&self, node: u32, suffix: u32) {
-        // Who finds it at the same time finds the same, or numbers that stand for the same.
+        // A thread that computes it at the same time finds the same number, or one for the same suffix.
         self.of[node as usize].store(suffix, Ordering::Relaxed);
     }
 }

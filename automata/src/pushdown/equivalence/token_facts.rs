@@ -1,22 +1,23 @@
-//! What is asked about the tokens of a vocabulary.
+//! The queries about the tokens of a vocabulary.
 
 use std::sync::Arc;
 
 use crate::language::ByteSet;
 use crate::pushdown::object::key_set::KeySet;
 
-/// What tokens hold.
+/// The contents of tokens.
 pub(crate) trait TokenFacts {
-    /// The bytes that stand in some token directly after `opening`, where one of `before` stands earlier.
+    /// Returns the bytes that occur in some token directly after `opening`, with one of `before` earlier in
+    /// the token.
     fn behind(&self, before: &ByteSet, opening: u8) -> ByteSet;
 
-    /// All texts within tokens that begin and end with these bytes, at different places; `None` if they are
-    /// very many.
+    /// Returns all texts within tokens that begin and end with these bytes, at different positions; `None` if
+    /// there are too many.
     fn texts(&self, opening: u8, closing: u8) -> Option<Arc<KeySet>>;
 
-    /// How many bytes of these some token has at most.
+    /// Returns the maximum number of these bytes in one token.
     fn most(&self, bytes: &ByteSet) -> usize;
 
-    /// Whether some token begins with these bytes.
+    /// Returns `true` if some token begins with these bytes.
     fn begins(&self, text: &[u8]) -> bool;
 }

@@ -1,5 +1,5 @@
-//! What the tables are made of that threads share. `tests/interning/` puts loom's in their place and tries
-//! all orders.
+//! The synchronisation primitives of the tables. `tests/interning/` replaces them with loom's and explores
+//! all interleavings.
 
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize};
 pub(super) use std::sync::{Mutex, OnceLock};

@@ -1,17 +1,17 @@
-//! Numbers found by the hash of what they stand for.
+//! An index from the hashes of values to their numbers.
 //!
-//! The machine numbers all that it finds, a dozen things for a token that leads to a new state, and looks up
-//! many more. The things themselves lie in lists, so that here a place holds a number and a part of its hash,
-//! in one word that is read without a lock:
+//! The machine numbers everything that it finds, a dozen values for a token that leads to a new state, and
+//! looks up many more. The values themselves are stored in lists, so a place here holds a number and a part
+//! of its hash, in one word that is read without a lock:
 //!
 //! ```text
 //!   hash ── upper half ─┬─ where to begin looking     │ –  │ b7… 3 │ 19… 1 │ –  │ 40… 2 │ …
 //!                       └─ compared before the thing            ▲ the first place that fits, or an empty one
 //! ```
 //!
-//! Who adds waits for others who do. When three quarters are taken, a table four times as large takes the
-//! place of the one that is there; that one stays, since others may be reading it, and who misses something
-//! there looks again before it is added.
+//! Writers wait for each other. When three quarters of the places are taken, a table four times as large
+//! replaces the current one. The old table remains, since others may be reading it; a thread that misses a
+//! number there looks again before it adds one.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::PoisonError;
@@ -21,39 +21,40 @@ use rustc_hash::FxBuildHasher;
 
 use super::atomics::{AtomicU64, AtomicUsize, Mutex, OnceLock};
 
-/// Numbers by hash.
+/// An index of numbers by hash.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     tables: [OnceLock<Table>; TABLES],
-    /// The table that holds all numbers.
+    /// The index of the table that holds all numbers.
     whole: AtomicUsize,
-    /// How many numbers there are. Held by who adds one.
+    /// The number of entries. The lock is held while one is added.
     count: Mutex<usize>,
 }
 
-/// The upper half of a place is that of the hash, the lower one the number and one more; an empty one is 0.
+/// A table. The upper half of a place is that of the hash, the lower half is the number plus one; an empty
+/// place is 0.
 type Table = Box<[AtomicU64]>;
 
-/// The places of the first table; few where all orders of threads are tried, so that it grows there.
+/// The number of places of the first table. Small under loom, so that the table grows in those tests.
 const PLACES: usize = if cfg!(loom) { 4 } else { 32 };
 
-/// How many times more places a table has than the one before it.
+/// The factor by which each table is larger than the previous one.
 const GROWTH: usize = 4;
 
-/// The last table has more places than there are numbers.
+/// The maximum number of tables. The last one has more places than there are numbers.
 const TABLES: usize = 15;
 
-/// The hash of a value, for an [`Index`].
+/// Returns the hash of a value for an [`Index`].
 pub(crate) fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
-    // The upper half has to depend on all bits, which those of this hasher alone do not.
+    // The upper half has to depend on all bits, which is not so for this hasher alone.
     FxBuildHasher.hash_one(value).wrapping_mul(SPREAD)
 }
 
-/// An odd number without a pattern in its bits: that of the golden ratio.
+/// An odd number with no bit pattern, from the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Index {
-    /// The number with this hash that `is` what is sought. Expected O(1).
+    /// Returns the number with this hash for which `is` returns `true`. Expected O(1).
     pub(crate) fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Option<u32> {
         let table = self.tables[self.whole.load(Ordering::Acquire)].get()?;
         let mut found = None;
@@ -64,7 +65,7 @@ impl Index {
         found
     }
 
-    /// The number of a value, and if it has none yet, the one that `add` gives it. Expected O(1) amortised.
+    /// Returns the number of a value; if it has none yet, `add` assigns one. Expected O(1) amortised.
     pub(crate) fn find_or_add<T>(
         &self,
         hash: u64,
@@ -72,7 +73,7 @@ impl Index {
         is: impl Fn(&T, u32) -> bool,
         add: impl FnOnce(T) -> u32,
     ) -> u32 {
-        // A number that was added is in its place, whatever became of who added it.
+        // A number that was added is in its place, even if the thread that added it panicked.
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = self.find(hash, |number| is(&value, number)) {
             return found;
@@ -85,7 +86,7 @@ impl Index {
         number
     }
 
-    /// The table with room for one more than these numbers.
+    /// Returns a table with room for one more than `count` numbers.
     fn with_room(&self, count: usize) -> &Table {
         let mut whole = self.whole.load(Ordering::Relaxed);
         if count * 4 >= places(whole) * 3 {
@@ -97,7 +98,7 @@ impl Index {
     }
 }
 
-/// The places of a table.
+/// Returns the number of places of a table.
 fn places(table: usize) -> usize {
     PLACES * GROWTH.pow(table as u32)
 }
@@ -106,7 +107,7 @@ fn empty(places: usize) -> Table {
     (0..places).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// A larger table with the same numbers.
+/// Returns a larger table with the same numbers.
 fn grown(table: &OnceLock<Table>, places: usize) -> Table {
     let larger = empty(places);
     for place in table.get().into_iter().flatten() {
@@ -123,7 +124,7 @@ fn upper(hash: u64) -> u64 {
     hash >> 32 << 32
 }
 
-/// The first place with this hash at which `stops`, or the empty one after them.
+/// Returns the first place with this hash at which `stops` returns `true`, or the empty place after them.
 fn first_place(table: &Table, hash: u64, mut stops: impl FnMut(u64) -> bool) -> usize {
     let mut at = (hash >> 32) as usize & (table.len() - 1);
     loop {
@@ -139,7 +140,7 @@ fn first_place(table: &Table, hash: u64, mut stops: impl FnMut(u64) -> bool) -> 
 mod tests {
     use super::*;
 
-    /// Numbers of values in a list, of which all that are equal by `kind` have one hash.
+    /// Numbers a value in a list; `hash` is given by the caller.
     fn number(index: &Index, list: &boxcar::Vec<usize>, value: usize, hash: u64) -> u32 {
         let is = |value: &usize, number: u32| list[number as usize] == *value;
         index

@@ -1,11 +1,11 @@
-//! Numbers for values, so that sets can be compared and stored as one word.
+//! Interns values, so that sets can be compared and stored as one word.
 
 use std::fmt;
 use std::hash::Hash;
 
 use super::index::{Index, hash_of};
 
-/// Numbers for values: equal values have equal numbers. Reads never lock.
+/// A table that assigns equal values equal numbers. Reads never lock.
 pub(crate) struct Interner<T> {
     values: boxcar::Vec<T>,
     known: Index,
@@ -22,7 +22,7 @@ impl<T: Eq + Hash> Interner<T> {
         })
     }
 
-    /// How many values have numbers.
+    /// Returns how many values have numbers.
     pub(crate) fn len(&self) -> usize {
         self.values.count()
     }
@@ -32,7 +32,7 @@ impl<T: Eq + Hash> Interner<T> {
     }
 }
 
-/// Lists that share their beginnings: one more value costs one node, however long the list is.
+/// Lists with shared prefixes: one more value costs one node, however long the list is.
 pub(crate) struct Chains<T> {
     nodes: Interner<(u32, T)>,
 }
@@ -41,22 +41,22 @@ pub(crate) struct Chains<T> {
 pub(crate) const NIL: u32 = 0;
 
 impl<T: Copy + Eq + Hash> Chains<T> {
-    /// The list with one more value at its end.
+    /// Returns the list with one more value at its end.
     pub(crate) fn push(&self, list: u32, value: T) -> u32 {
         self.nodes.intern((list, value)) + 1
     }
 
-    /// How many nodes all lists have together.
+    /// Returns how many nodes all lists have together.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The list without its last value, and that.
+    /// Returns the list without its last value, and that value.
     pub(crate) fn split_last(&self, list: u32) -> Option<(u32, T)> {
         Some(*self.nodes.get(list.checked_sub(1)?))
     }
 
-    /// The values from the last to the first.
+    /// Returns the values from last to first.
     pub(crate) fn iter(&self, list: u32) -> impl Iterator<Item = T> + '_ {
         let mut at = list;
         std::iter::from_fn(move || {
@@ -66,7 +66,7 @@ impl<T: Copy + Eq + Hash> Chains<T> {
         })
     }
 
-    /// The values from the first to the last.
+    /// Returns the values from first to last.
     pub(crate) fn to_vec(&self, list: u32) -> Vec<T> {
         let mut values: Vec<T> = self.iter(list).collect();
         values.reverse();

@@ -1,18 +1,17 @@
-//! A set of what was met on the way. Mostly that is a few things, which are compared sooner than one is
-//! hashed.
+//! A set of visited items. Usually it holds a few, which are compared faster than one is hashed.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// The most things that are kept in a list.
+/// The maximum number of items in the list.
 const LISTED_ITEMS: usize = 8;
 
-/// A set of things, of which most hold a few.
+/// A set of items, optimised for few.
 pub(crate) struct Seen<T> {
     few: SmallVec<[T; LISTED_ITEMS]>,
-    /// All others.
+    /// The items that do not fit in the list.
     more: FxHashSet<T>,
 }
 
@@ -26,7 +25,7 @@ impl<T> Default for Seen<T> {
 }
 
 impl<T: Eq + Hash> Seen<T> {
-    /// Whether it is met for the first time; from now on it was met.
+    /// Adds an item; returns `true` if it is new.
     pub(crate) fn insert(&mut self, one: T) -> bool {
         if self.few.contains(&one) {
             return false;

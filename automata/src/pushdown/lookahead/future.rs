@@ -1,4 +1,4 @@
-//! How far it is from heads to the end.
+//! Computes the distance from heads to the end.
 
 use rustc_hash::FxHashMap;
 
@@ -9,8 +9,8 @@ use crate::pushdown::distance::{Distances, KeyLengths};
 use crate::pushdown::frame::FrameId;
 use crate::work::spend;
 
-/// The lengths of the local sets of one walk, as far as they were asked for, and what is after the keys in
-/// which it began.
+/// The lengths of the local sets of one walk, computed on demand, and the lengths for the keys in which the
+/// walk began.
 #[derive(Default)]
 pub(crate) struct SetLengths {
     sets: Vec<u64>,
@@ -18,8 +18,8 @@ pub(crate) struct SetLengths {
 }
 
 impl Lookahead<'_> {
-    /// The fewest steps that complete some of the heads after a path; `known` must be used with these sets
-    /// only.
+    /// Returns the fewest steps that complete any of the heads after a path. `known` must be used with the
+    /// local sets of this lookahead only.
     pub(crate) fn shortest(
         &self,
         heads: &[Head],
@@ -27,11 +27,11 @@ impl Lookahead<'_> {
         shortest: &Distances,
         known: &mut SetLengths,
     ) -> u64 {
-        // A set is older than those that name it.
+        // A set is older than the sets that refer to it.
         for index in known.sets.len()..self.local.sets.len() {
             let set = self.local.set(index as u32 | LOCAL);
             spend(set.len());
-            // Nothing of a path is in the places that heads return to.
+            // The places that heads return to contain no part of a path.
             let length = self.shortest_of(set, &[], shortest, known);
             known.sets.push(length);
         }

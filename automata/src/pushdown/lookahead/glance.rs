@@ -1,4 +1,4 @@
-//! What is seen of a reader without reading on.
+//! The properties of a reader that are known without reading further.
 
 use super::Lookahead;
 use super::head::{At, Head};
@@ -7,8 +7,8 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::frame::FrameId;
 
 impl<'a> Lookahead<'a> {
-    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before;
-    /// for keys and counted languages others may turn out to lead nowhere.
+    /// Adds the bytes that a reader may read, and to `sure` those that it reads whatever was written before.
+    /// For keys and counted languages, the other bytes may lead nowhere.
     pub(crate) fn add_bytes(&self, reader: &Head, bytes: &mut ByteSet, sure: &mut ByteSet) {
         let frames = &self.stacks.frames;
         match reader.at {
@@ -48,7 +48,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// The terminal that a reader is in, if it is in one that is no key.
+    /// Returns the terminal that a reader is in, unless it is a key.
     pub(crate) fn terminal(&self, reader: &Head) -> Option<(&'a Terminal, Cursor)> {
         match reader.at {
             At::Terminal(index, cursor) => Some((self.stacks.frames.terminal(index), cursor)),
@@ -56,8 +56,9 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within
-    /// `horizon` more bytes no bound can be felt, and if it is a key, more keys go on than were written.
+    /// Returns the terminal that a reader is in, if the reader may stay as long as bytes lead back to the
+    /// state: within `horizon` more bytes no bound can be reached, and if it is in a key, infinitely many
+    /// keys continue.
     pub(crate) fn home(&self, reader: &Head, horizon: u64) -> Option<(&'a Terminal, u32)> {
         let frames = &self.stacks.frames;
         let (terminal, cursor) = match reader.at {
@@ -73,7 +74,7 @@ impl<'a> Lookahead<'a> {
             .then_some((terminal, cursor.state))
     }
 
-    /// The key that a reader is in, if endlessly many go on from where it is.
+    /// Returns the key that a reader is in, if infinitely many keys continue from its position.
     pub(crate) fn key(&self, reader: &Head) -> Option<KeyReader<'a>> {
         let At::Key { frame, cursor, start } = reader.at else {
             return None;
@@ -87,8 +88,8 @@ impl<'a> Lookahead<'a> {
         })
     }
 
-    /// What completes a key in progress to one that may not be written, after `written` and in at most
-    /// `longest` bytes; `None` if not all of those are known.
+    /// Returns the texts of at most `longest` bytes that complete a key in progress, after `written`, to one
+    /// that may not be written; `None` if not all of them are known.
     pub(crate) fn unwritable_behind(
         &self,
         key: &KeyReader<'_>,
@@ -104,6 +105,6 @@ pub(crate) struct KeyReader<'a> {
     pub(crate) terminal: &'a Terminal,
     pub(crate) cursor: Cursor,
     frame: FrameId,
-    /// How long the path was where the frame stood.
+    /// The length of the path at which the key was at the frame.
     pub(crate) start: usize,
 }

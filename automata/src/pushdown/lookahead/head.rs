@@ -1,15 +1,16 @@
-//! Where a text that is only tried can stand: a place, and what it returns to.
+//! Heads, the positions of a text that is only tried: a place, and the callers that it returns to.
 
 use crate::language::Cursor;
 use crate::pushdown::frame::FrameId;
 
-/// A configuration of the stacks, or a local set: its number with the highest bit set.
+/// The callers of a head: a configuration of the stacks, or a local set, whose number has the highest bit
+/// set.
 pub(crate) type Callers = u32;
 
-/// The bit of local sets.
+/// The bit that marks local sets.
 pub(crate) const LOCAL: u32 = 1 << 31;
 
-/// A head of the graph-structured stack while a text is only tried: where it stands and what it returns to.
+/// A head of the graph-structured stack of a text that is only tried: its place and its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Head {
     pub(crate) at: At,
@@ -20,36 +21,36 @@ pub(crate) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum At {
     Frame(FrameId),
-    /// At one node of a rule that only reads bytes, as within fixed text, for which no frame need be made.
+    /// At one node of a rule that only reads bytes, as within fixed text, which needs no frame.
     Node {
         rule: u32,
         node: u32,
     },
     Terminal(u32, Cursor),
-    /// In a key that stood at the frame when the path had `start` bytes.
+    /// In a key that was at the frame when the path had `start` bytes.
     Key {
         frame: FrameId,
         cursor: Cursor,
         start: u32,
     },
-    /// In a word that is judged, which stood at the frame when the path had `start` bytes.
+    /// In a judged word that was at the frame when the path had `start` bytes.
     Judged {
         frame: FrameId,
         cursor: Cursor,
         start: u32,
     },
-    /// Among the members of a series as far as they begin alike; the frame is that of the beginning.
+    /// Among the members of a series that begin with the same text; `frame` is where the choice began.
     Choice {
         frame: FrameId,
         node: u32,
     },
-    /// After a member that was written in this way, which the frame of the beginning offered.
+    /// After a member that was written in this way, one of those that `frame` offered.
     Way {
         frame: FrameId,
         way: u32,
     },
-    /// After the item of a key of the frame. What comes there may depend on the whole key, and to know it is
-    /// to remember it: heads go on with the progress of a list that is in doubt about the key, as far as that
-    /// makes no difference; see [`Lookahead::take_lost`](super::Lookahead::take_lost).
+    /// After the item of a key of the frame. The continuation may depend on the whole key, which only
+    /// remembering it would tell: heads continue with the progress of a list that is in doubt about the key,
+    /// as long as that makes no difference; see [`Lookahead::take_lost`](super::Lookahead::take_lost).
     AfterKey(FrameId),
 }

@@ -1,11 +1,11 @@
-//! The room in which heads look ahead: sets of callers, each once, and what was found about them.
+//! The buffers in which heads look ahead: interned sets of callers, and the results cached for them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::head::{Callers, Head, LOCAL};
 use crate::work::spend;
 
-/// The room for local sets. It may be handed from walk to walk, so that a mask need not ask for memory.
+/// The buffers for local sets. They are reused from walk to walk, so that a mask need not allocate memory.
 #[derive(Default)]
 pub(crate) struct Local {
     pub(crate) sets: Vec<(u32, u32)>,
@@ -13,7 +13,7 @@ pub(crate) struct Local {
     singles: FxHashMap<Head, Callers>,
     unions: FxHashMap<Box<[Head]>, Callers>,
     pub(crate) open: Reached,
-    /// What local sets read next after a terminal, as ranges of `behind`.
+    /// The readers of local sets after a terminal, as ranges of `behind`.
     found: FxHashMap<Callers, (u32, u32)>,
     behind: Vec<Head>,
 }
@@ -21,11 +21,11 @@ pub(crate) struct Local {
 /// The cost of a new set, in rounds of a plain loop.
 const NEW: usize = 40;
 
-/// Room for more pairs than this is not kept.
+/// Buffers for more pairs than this are not kept.
 const KEPT_PAIRS: usize = 1 << 14;
 
 impl Local {
-    /// Forgets all sets and keeps the room, or gives it up where it is large.
+    /// Clears all sets and keeps the buffers, or drops them if they are large.
     pub(crate) fn clear(&mut self) {
         if self.pairs.len().max(self.behind.len()) > KEPT_PAIRS {
             *self = Local::default();
@@ -44,7 +44,7 @@ impl Local {
         &self.pairs[first as usize..end as usize]
     }
 
-    /// The set of one head.
+    /// Returns the set of one head.
     pub(crate) fn single(&mut self, head: Head) -> Callers {
         if let Some(&known) = self.singles.get(&head) {
             return known;
@@ -54,7 +54,7 @@ impl Local {
         callers
     }
 
-    /// The set of these heads, which are in order.
+    /// Returns the set of these heads, which are in order.
     pub(crate) fn union(&mut self, heads: Vec<Head>) -> Callers {
         if let Some(&known) = self.unions.get(&heads[..]) {
             return known;
@@ -64,13 +64,13 @@ impl Local {
         callers
     }
 
-    /// What the callers read next after a terminal, if it was found.
+    /// Returns the readers of the callers after a terminal, if they were computed.
     pub(crate) fn behind(&self, callers: Callers) -> Option<&[Head]> {
         let &(first, end) = self.found.get(&callers)?;
         Some(&self.behind[first as usize..end as usize])
     }
 
-    /// Remembers what the callers read next after a terminal.
+    /// Caches the readers of the callers after a terminal.
     pub(crate) fn keep_behind(&mut self, callers: Callers, readers: &[Head]) {
         let first = self.behind.len() as u32;
         self.behind.extend_from_slice(readers);
@@ -86,15 +86,15 @@ impl Local {
     }
 }
 
-/// The heads that an expansion has come to, each once and in order.
+/// The heads that an expansion has reached, without duplicates and in order.
 #[derive(Default)]
 pub(crate) struct Reached {
     pub(crate) list: Vec<Head>,
-    /// The same, once there are too many to look through.
+    /// The same heads, once there are too many to search linearly.
     seen: FxHashSet<Head>,
 }
 
-/// As many heads are looked through faster than one is hashed.
+/// The number of heads that are searched faster than one is hashed.
 const LISTED_HEADS: usize = 12;
 
 impl Reached {

@@ -1,5 +1,5 @@
-//! Where a head stands, named so that nothing need be interned to read on. The bytes of a token are read so,
-//! too (`multibyte_step`).
+//! Converts frames to places, which can read on without interning anything. Multi-byte steps
+//! (`multibyte_step`) use them too.
 
 use super::Lookahead;
 use super::head::{At, Head};
@@ -7,7 +7,7 @@ use crate::pushdown::frame::{FrameId, FrameKey, Frames};
 use crate::pushdown::plan::nfa::Callee;
 
 impl Frames {
-    /// A frame that reads, as a place that needs no interning to read on.
+    /// Returns a frame that reads as a place that can read on without interning.
     pub(crate) fn place(&self, frame: FrameId, written: usize) -> At {
         match self.get(frame).key {
             FrameKey::TerminalStart(index) => At::Terminal(index, self.terminal(index).start()),
@@ -27,7 +27,7 @@ impl Frames {
         }
     }
 
-    /// The frame of a rule as a node, where it is at one that only reads.
+    /// Returns the frame of a rule as a node, if it is at a node that only reads.
     pub(crate) fn place_in_rule(&self, frame: FrameId) -> At {
         match &self.get(frame).key {
             FrameKey::Rule { rule, nodes } => match nodes[..] {
@@ -38,7 +38,7 @@ impl Frames {
         }
     }
 
-    /// In a rule of which another reader has read the beginning, or nothing yet.
+    /// Returns the place in a rule of which another reader has read the beginning, or nothing yet.
     pub(crate) fn place_along(&self, rule: u32, node: u32) -> At {
         match self.begins(rule, node) {
             true => At::Frame(self.start(Callee::Rule(rule))),
@@ -46,7 +46,7 @@ impl Frames {
         }
     }
 
-    /// Within a rule, at one of its nodes.
+    /// Returns the place within a rule at one of its nodes.
     fn place_at(&self, rule: u32, node: u32) -> At {
         match self.is_plain(rule, node) {
             true => At::Node { rule, node },
@@ -54,7 +54,7 @@ impl Frames {
         }
     }
 
-    /// The place after a byte from a node that only reads.
+    /// Returns the place after a byte from a node that only reads.
     fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
         let mut behind = self.behind(node, byte);
         let first = behind.next()?;
@@ -67,7 +67,7 @@ impl Frames {
         }
     }
 
-    /// The place after the last byte of a path; `None` if no text goes on so.
+    /// Returns the place after the last byte of a path, or `None` if no text continues with it.
     pub(crate) fn read_at(&self, at: At, path: &[u8]) -> Option<At> {
         let byte = *path.last()?;
         match at {
@@ -94,7 +94,7 @@ impl Frames {
 }
 
 impl Lookahead<'_> {
-    /// The head after a byte of one that is in fixed text and stays there; `None` for all others.
+    /// Returns the head after a byte if the reader is in fixed text and stays there; `None` for all others.
     #[inline]
     pub(crate) fn read_on(&self, reader: &Head, byte: u8) -> Option<Head> {
         let At::Node { rule, node } = reader.at else {

@@ -1,18 +1,17 @@
-//! Whether the demands of a series can still be met.
+//! Decides whether the demands of a series can still be met.
 //!
-//! A demand counts the items that meet it, and one item may meet several. What is left to be written from a
-//! progress on is a *supply*; the question is whether some choice out of it brings every count into its
-//! bounds. The search goes over vectors of counts, clamped where more makes no difference, and keeps for each
-//! the least number of items.
+//! A demand counts the items that meet it, and one item may meet several. The items that may still be written
+//! after a progress are a *supply*; the question is whether some choice of them brings every count into its
+//! bounds. The search goes over vectors of counts, clamped where more makes no difference, and keeps the
+//! smallest number of items for each vector.
 //!
 //! ```text
 //!   demands  x: 1.., y: 1..         supply  member a {}, {x}     member b {x}, {y}     rest {}, {x y}
 //!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──rest──► (1,1):1     one item is enough
 //! ```
 //!
-//! Where some item can be written without end and without passing a bound, more items than the least are
-//! possible too. Where there is none, the number of all items is searched like one more demand that every
-//! item meets.
+//! If some item can be written any number of times without exceeding a bound, more items than the minimum are
+//! possible too. Otherwise, the number of all items is searched like one more demand that every item meets.
 
 use std::sync::Arc;
 
@@ -23,12 +22,12 @@ use crate::grammar::{Meets, SeriesOrder};
 use crate::language::Terminal;
 use crate::pushdown::plan::nfa::SeriesPlan;
 
-/// What the rest of a series can supply before anything is written.
+/// The items that the rest of a series can supply before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     /// Keys that can run out, grouped by the items that can be written after them.
     finite: Vec<Keys>,
-    /// What is met by items that do not run out.
+    /// The demands met by items that do not run out.
     endless: Vec<Meets>,
 }
 
@@ -39,7 +38,7 @@ struct Keys {
 }
 
 impl Stock {
-    /// The stock of a series; items of rules that are not `usable` supply nothing.
+    /// Computes the stock of a series; items of rules that are not `usable` supply nothing.
     pub(crate) fn new(
         plan: &SeriesPlan,
         terminals: &[Option<Arc<Terminal>>],
@@ -75,7 +74,8 @@ impl Stock {
         stock
     }
 
-    /// Whether the keys of each item that can run out are all alike: the same other items share each of them.
+    /// Returns `true` if, for each item with finitely many keys, all its keys are alike: the same other items
+    /// share each of them.
     pub(crate) fn keys_are_alike(&self, plan: &SeriesPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
         let alike = |key: u32| {
             let Some(terminal) = &terminals[key as usize] else {
@@ -91,7 +91,8 @@ impl Stock {
         plan.rest.iter().filter_map(|rest| rest.key).all(alike)
     }
 
-    /// What is left once keys are used: for each group how many keys, and what the items after them meet.
+    /// Returns, for each group, how many keys are left once `used` keys are used, and the demands that the
+    /// items after them meet.
     pub(crate) fn left<'a>(&'a self, used: &'a [Vec<u8>]) -> impl Iterator<Item = (u64, &'a [Meets])> {
         self.finite.iter().map(|keys| {
             let taken = used.iter().filter(|key| keys.words.contains(*key)).count();
@@ -100,42 +101,42 @@ impl Stock {
     }
 }
 
-/// What is left to be written from a progress on.
+/// The items that may still be written after a progress.
 pub(crate) struct Supply<'a> {
     pub(crate) plan: &'a SeriesPlan,
     pub(crate) stock: &'a Stock,
-    /// The ways of the members that may still be written, in order, and whether each must be.
+    /// The ways of the members that may still be written, in order, and whether each member must be.
     pub(crate) members: Vec<(Vec<Meets>, bool)>,
     pub(crate) used: &'a [Vec<u8>],
-    /// How many items were written.
+    /// The number of items written.
     pub(crate) count: u64,
-    /// How many items met each demand.
+    /// The number of items that met each demand.
     pub(crate) met: &'a [u64],
 }
 
 /// Counts, one for each demand.
 type DemandCounts = Box<[u64]>;
 
-/// The vectors that were reached, each with the least number of items.
+/// The vectors that were reached, each with the smallest number of items.
 type Reached = FxHashMap<DemandCounts, u64>;
 
-/// The most demands of a series: they and the number of all items are bits of one word.
+/// The maximum number of demands of a series: they and the number of all items are bits of one word.
 pub(crate) const MOST_DEMANDS: usize = 31;
 
-/// Searches that could reach more vectors than this are refused before there is a machine.
+/// The maximum number of vectors that a search may reach; series beyond it are rejected at compile time.
 pub(crate) const MOST_VECTORS: u64 = 1 << 16;
 
 struct DemandSearch {
-    /// What each demand still needs and still allows.
+    /// The number of items that each demand still needs and still allows.
     bounds: Vec<(u64, Option<u64>)>,
-    /// The bit of the demand that stands for the number of all items, if that is searched too.
+    /// The bit of the demand that represents the number of all items, if that is searched too.
     every: Meets,
     least: u64,
     most: Option<u64>,
 }
 
 impl Supply<'_> {
-    /// Whether the series can be brought to an end.
+    /// Returns `true` if the series can be completed.
     pub(crate) fn suffices(&self) -> bool {
         if self.suffices_plainly() {
             return true;
@@ -154,7 +155,7 @@ impl Supply<'_> {
         search.ends(&reached, None)
     }
 
-    /// The usual case: no upper bound, and items without end that meet all that is missing.
+    /// Checks the usual case: no upper bound, and items without end that meet all missing demands.
     fn suffices_plainly(&self) -> bool {
         let plan = self.plan;
         let met_without_end = self.stock.endless.iter().fold(0, |all, meets| all | meets);
@@ -218,7 +219,7 @@ impl DemandSearch {
         Some(next)
     }
 
-    /// What is reached with a member more, or also without it where it need not be there.
+    /// Returns the vectors reached with one more member, and also those without it if it is optional.
     fn one_more(&self, reached: &Reached, ways: &[Meets], required: bool) -> Reached {
         let mut next = if required {
             Reached::default()
@@ -254,8 +255,8 @@ impl DemandSearch {
         }
     }
 
-    /// Whether the series may end with one of the vectors: with `exactly` that number of items, if no more
-    /// can follow.
+    /// Returns `true` if the series may end with one of the vectors: with `exactly` that number of items, if
+    /// no more can follow.
     fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
         reached.iter().any(|(counts, &items)| {
             let met = counts
@@ -274,7 +275,7 @@ fn note(reached: &mut Reached, counts: DemandCounts, items: u64) {
 }
 
 impl SeriesPlan {
-    /// No fewer than the vectors that a search can reach.
+    /// Returns an upper bound on the number of vectors that a search can reach.
     pub(crate) fn vectors(&self) -> u64 {
         let bounded = self.demands.iter().map(|demand| demand.max.unwrap_or(demand.min));
         let total = self.max.unwrap_or(self.min);

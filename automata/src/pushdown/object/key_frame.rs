@@ -1,4 +1,4 @@
-//! How the frames of keys go on: which keys can still be written, and what follows them.
+//! The frames of keys: which keys can still be written, and what follows them.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::plan::nfa::Callee;
 
-/// A byte that no text holds.
+/// A byte that occurs in no text.
 const NO_TEXT: u8 = 0xFF;
 
 impl Frames {
-    /// The keys that were used, in order. O(their length) where neither this list nor the one that it
-    /// continues was asked for last.
+    /// Returns the used keys, in order. O(their length), unless this list or the one that it extends was
+    /// requested last.
     pub(crate) fn used_keys(&self, progress: Progress) -> Arc<KeySet> {
         self.last_used.keys(progress.used, &self.keys, &self.texts)
     }
@@ -62,26 +62,26 @@ impl Frames {
             || (!plan.taken.is_empty() && plan.is_taken(&self.texts.to_vec(text)))
     }
 
-    /// Whether every key can be written: none was, and none is taken.
+    /// Returns `true` if every key can be written: none was written, and none is taken.
     fn all_keys_are_free(&self, series: u32, progress: Progress) -> bool {
         self.unwritable(series, progress) == 0
     }
 
-    /// How many keys can no longer be written, known or not.
+    /// Returns how many keys can no longer be written, known or not.
     fn unwritable(&self, series: u32, progress: Progress) -> usize {
         let taken = self.nfa.series[series as usize].taken.len();
         self.used_keys(progress).len() + taken + usize::from(progress.doubted)
     }
 
-    /// Whether more keys go on from a cursor than can no longer be written, whichever those are.
+    /// Returns `true` if more keys continue from a cursor than can no longer be written, whichever those are.
     pub(crate) fn keys_abound(&self, (series, rest, progress): (u32, u32, Progress), cursor: Cursor) -> bool {
         let terminal = self.key_terminal(series, rest);
         terminal.is_infinite(cursor) || terminal.has_more_words(cursor, self.unwritable(series, progress))
     }
 
-    /// Where a series goes on after any key with its item, for looking ahead: the progress does not know the
-    /// key. `None` if what may follow depends on it, as where keys can run out or a key in doubt was written
-    /// before.
+    /// Returns the frame of a series after any key with its item, for looking ahead: the progress does not
+    /// know the key. Returns `None` if the continuation depends on the key, as when keys can run out or a key
+    /// in doubt was written before.
     pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
         let (series, rest, progress, _) = self.key_parts(id);
         let plan = &self.nfa.series[series as usize];
@@ -94,8 +94,8 @@ impl Frames {
             let terminal = self.terminal(key);
             terminal.has_more_words(terminal.start(), most)
         };
-        // Where some keys abound an item can follow in any case; those that may run out are in doubt once
-        // they begin.
+        // If some keys abound, an item can follow in any case; keys that may run out are in doubt once they
+        // begin.
         let mut keys = plan.rest.iter().filter_map(|rest| rest.key.as_ref()).peekable();
         let is_known = !progress.doubted
             && !plan.has_demands()
@@ -104,18 +104,18 @@ impl Frames {
         is_known.then(|| self.series_frame(series, after))
     }
 
-    /// Whether the key of the frame follows one that is not known.
+    /// Returns `true` if the key of the frame follows an unknown key.
     pub(crate) fn is_doubted(&self, id: FrameId) -> bool {
         self.key_parts(id).2.doubted
     }
 
-    /// Whether it depends on a key in doubt if a key may stand at this cursor.
+    /// Returns `true` if whether a key may be at this cursor depends on a key in doubt.
     pub(crate) fn is_in_doubt(&self, id: FrameId, cursor: Cursor) -> bool {
         let (series, rest, progress, _) = self.key_parts(id);
         progress.doubted && !self.keys_abound((series, rest, progress), cursor)
     }
 
-    /// Whether some key that goes on from here has not been written yet.
+    /// Returns `true` if some key that continues from here has not been written yet.
     pub(crate) fn unused_key_exists(
         &self,
         (series, rest, progress): (u32, u32, Progress),
@@ -126,7 +126,8 @@ impl Frames {
             || self.unused_among(&self.used_keys(progress), (series, rest), cursor, prefix)
     }
 
-    /// The same, where the written keys are known; they are in order.
+    /// Checks for an unwritten key like [`unused_key_exists`](Self::unused_key_exists), given the written
+    /// keys in order.
     fn unused_among(&self, used: &KeySet, (series, rest): (u32, u32), cursor: Cursor, prefix: &[u8]) -> bool {
         let terminal = self.key_terminal(series, rest);
         if terminal.is_infinite(cursor) {
@@ -151,8 +152,9 @@ impl Frames {
         }
     }
 
-    /// Where a key stands after one more byte: `cursor` is where it stood, `written` the bytes since the key
-    /// frame `id` with the new one last. `None` if no unwritten key goes on with it.
+    /// Returns the cursor of a key after one more byte. `cursor` is the previous one, and `written` are the
+    /// bytes since the key frame `id`, the new one last. Returns `None` if no unwritten key continues with
+    /// the byte.
     pub(crate) fn read_key(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> Option<Cursor> {
         let (series, rest, progress, text) = self.key_parts(id);
         let terminal = self.key_terminal(series, rest);
@@ -165,7 +167,7 @@ impl Frames {
             .then_some(next)
     }
 
-    /// The frame of a key that has gone on with these bytes.
+    /// Returns the frame of a key that has continued with these bytes.
     pub(crate) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
         let (series, rest, progress, text) = self.key_parts(id);
         let text = match self.forgets_keys {
@@ -181,8 +183,8 @@ impl Frames {
         })
     }
 
-    /// The text of a key as far as an excluded key begins with it; all others are the same text, which begins
-    /// none.
+    /// Returns the text of a key if it is a prefix of an excluded key. All other keys share one text, which
+    /// is a prefix of none.
     fn excluded_text(&self, series: u32, text: u32, written: &[u8]) -> u32 {
         let key = [&self.texts.to_vec(text)[..], written].concat();
         let excluded = &self.nfa.series[series as usize].taken;
@@ -196,9 +198,9 @@ impl Frames {
         bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
     }
 
-    /// Where a key in progress would run into keys that were written before: the shortest bytes after which
-    /// no unwritten key is left, one for each written key that it could still become. Where `fits` is false
-    /// of what completes the written key, it may be left out if all of that is needed.
+    /// Returns the points at which a key in progress would run into keys that were written before: for each
+    /// written key that it could still become, the shortest bytes after which no unwritten key is left. If
+    /// `fits` is false for the rest of a written key, that key may be omitted if all of the rest is needed.
     pub(crate) fn taken(&self, id: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let (series, rest, progress, text) = self.key_parts(id);
         if self.all_keys_are_free(series, progress) {
@@ -221,12 +223,12 @@ impl Frames {
             let text = [&prefix[..], left].concat();
             Some(self.unused_among(&used, (series, rest), at, &text))
         };
-        // After more of a key fewer are left.
+        // The longer the prefix of a key, the fewer keys are left.
         let shortest = |left: &[u8]| {
             terminal.matches_from(cursor, left).then_some(())?;
             let (mut least, mut most) = (1, left.len());
             while least < most {
-                // Mostly something else is left up to the last byte.
+                // Usually another key is left up to the last byte.
                 let length = if most == left.len() {
                     most - 1
                 } else {
@@ -242,7 +244,7 @@ impl Frames {
         lefts.filter_map(shortest).collect()
     }
 
-    /// Whether a key that went on from the frame with these bytes may end there.
+    /// Returns `true` if a key that has continued from the frame with these bytes may end there.
     pub(crate) fn key_ends(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> bool {
         let (series, _, progress, text) = self.key_parts(id);
         if !self.key_terminal_of(id).is_accepting(cursor) {
@@ -254,8 +256,8 @@ impl Frames {
         }
     }
 
-    /// What completes the key of a frame, after these bytes of it, to one that may not be written, in at most
-    /// `longest` bytes; `None` if it follows a key that is not known.
+    /// Returns the texts of at most `longest` bytes that complete the key of a frame, after these bytes of
+    /// it, to one that may not be written; `None` if it follows an unknown key.
     pub(crate) fn unwritable_behind(
         &self,
         id: FrameId,
@@ -281,19 +283,20 @@ impl Frames {
         )
     }
 
-    /// The language of the keys of a key frame.
+    /// Returns the language of the keys of a key frame.
     pub(crate) fn key_terminal_of(&self, id: FrameId) -> &Arc<Terminal> {
         let (series, rest, ..) = self.key_parts(id);
         self.key_terminal(series, rest)
     }
 
-    /// The item after a key.
+    /// Returns the start of the item after a key.
     pub(crate) fn item_of(&self, id: FrameId) -> FrameId {
         let (series, rest, ..) = self.key_parts(id);
         self.item_start(series, rest)
     }
 
-    /// Where what stands after a key begins. It may be nothing at all: then the key is the item.
+    /// Returns the frame in which the item after a key begins. The item may be empty; then the key is the
+    /// whole item.
     fn item_start(&self, series: u32, rest: u32) -> FrameId {
         let item = Callee::Rule(self.nfa.series[series as usize].rest[rest as usize].item);
         if self.analysis.is_nullable(item) {
@@ -304,7 +307,7 @@ impl Frames {
     }
 }
 
-/// Where the terminal stands after these bytes.
+/// Returns the cursor of a terminal after these bytes.
 fn read(terminal: &Terminal, cursor: Cursor, bytes: &[u8]) -> Option<Cursor> {
     let mut bytes = bytes.iter();
     bytes.try_fold(cursor, |cursor, &byte| terminal.next(cursor, byte))

@@ -1,4 +1,4 @@
-//! Sets of keys, in the order of their bytes.
+//! Sets of keys in byte order.
 //!
 //! ```text
 //!   text     "id""name""tags"
@@ -7,16 +7,16 @@
 //!                  "tags"__        10          6
 //! ```
 //!
-//! The first bytes of all keys lie side by side, since most questions are answered by them: a mask asks
-//! hundreds of keys whether they go on like its text, and reading each where it lies had been a third of the
-//! time of masks of objects with as many.
+//! The first bytes of all keys are stored contiguously, since they answer most queries: a mask asks hundreds
+//! of keys whether they begin with its text, and reading each key in its own place took a third of the time
+//! of masks of objects with that many keys.
 
 use std::hash::{Hash, Hasher};
 
-/// KeySet in order, in one piece of memory.
+/// A set of keys in order, in one piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeySet {
-    /// One after the other, in no order.
+    /// The keys, concatenated in any order.
     text: Vec<u8>,
     places: Vec<TextRange>,
 }
@@ -28,17 +28,17 @@ impl Hash for KeySet {
     }
 }
 
-/// A key in the text.
+/// The position of a key in the text.
 #[derive(Clone, Copy, Debug)]
 struct TextRange {
-    /// Its first bytes, and zeros after a shorter one: a greater key never has a smaller head.
+    /// The first bytes of the key, padded with zeros: a greater key never has a smaller head.
     head: u64,
     start: u32,
     length: u32,
 }
 
 impl KeySet {
-    /// One of each of these keys. O(keys · log keys).
+    /// Creates the set of these keys, without duplicates. O(keys · log keys).
     pub(crate) fn new<K: AsRef<[u8]> + Ord>(mut keys: Vec<K>) -> KeySet {
         keys.sort_unstable();
         keys.dedup();
@@ -49,7 +49,7 @@ impl KeySet {
         sorted
     }
 
-    /// These keys and one more, which is not among them. O(length of the keys), as one copy.
+    /// Returns the set with one more key, which must not be in it. O(length of the keys), as one copy.
     pub(crate) fn with(&self, key: &[u8]) -> KeySet {
         let mut keys = self.clone();
         keys.insert(self.places_before(key), key);
@@ -83,8 +83,8 @@ impl KeySet {
         at.is_some_and(|place| self.key(place) == key)
     }
 
-    /// Those of the keys that begin with a prefix, without it. Who asks for the lengths alone reads no key.
-    /// O(log keys), and what is read.
+    /// Returns the keys that begin with a prefix, without the prefix. A caller that uses only their lengths
+    /// reads no key. O(log keys), and the bytes that are read.
     pub(crate) fn behind(&self, prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
         let length = prefix.len();
         let low = head(prefix);
@@ -115,7 +115,7 @@ impl KeySet {
 /// The number of bytes of a head.
 const HEAD: usize = size_of::<u64>();
 
-/// The first bytes as a number that is ordered like them.
+/// Returns the first bytes as a number with the same order.
 fn head(bytes: &[u8]) -> u64 {
     let mut head = [0; HEAD];
     let length = bytes.len().min(HEAD);

@@ -1,4 +1,4 @@
-//! How the frames of lists go on: the calls that what was written so far allows.
+//! The frames of lists: the calls that the items written so far allow.
 
 use super::contains::Supply;
 use super::progress::{MANY_WORDS, Outlook, Progress, has_bit, with_bit};
@@ -8,7 +8,7 @@ use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::plan::nfa::{Callee, RestPlan};
 
 impl Frames {
-    /// How many more items the rest can supply; `None` is no bound.
+    /// Returns how many more items the rest can supply; `None` if unbounded.
     pub(crate) fn rest_capacity(&self, series: u32, progress: Progress) -> Option<u64> {
         self.capacities[series as usize].map(|capacity| {
             let used = self.keys.iter(progress.used).count() as u64;
@@ -32,7 +32,7 @@ impl Frames {
     }
 
     pub(crate) fn series_may_end(&self, series: u32, progress: Progress) -> bool {
-        // The start frame is never complete: a caller passes an empty series by.
+        // The start frame is never complete: a caller skips an empty series.
         let plan = &self.nfa.series[series as usize];
         progress.started
             && !progress.separated
@@ -40,7 +40,7 @@ impl Frames {
             && plan.demands_are_met(self.met.get(progress.met))
     }
 
-    /// Whether a series with demands can still be brought to an end, when this key is used as well.
+    /// Returns `true` if a series with demands can still be completed when this key is used as well.
     fn can_meet_demands(&self, series: u32, progress: Progress, key: Option<Vec<u8>>) -> bool {
         let plan = &self.nfa.series[series as usize];
         let used = self.used_keys(progress);
@@ -63,8 +63,8 @@ impl Frames {
         supply.suffices()
     }
 
-    /// Whether a series with demands can be brought to an end after a key of a rest item that was not used
-    /// yet. Keys that can run out are all alike, so one of them speaks for all.
+    /// Returns `true` if a series with demands can be completed after an unused key of a rest item. Keys that
+    /// can run out are all alike, so one of them represents all.
     fn some_key_meets_demands(&self, series: u32, rest: u32, before: Progress, after: Progress) -> bool {
         let terminal = self.key_terminal(series, rest);
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
@@ -105,7 +105,7 @@ impl Frames {
         items
     }
 
-    /// Whether an item may come next.
+    /// Returns `true` if an item may come next.
     fn has_items(&self, series: u32, progress: Progress) -> bool {
         let plan = &self.nfa.series[series as usize];
         if plan.has_demands() {
@@ -133,7 +133,7 @@ impl Frames {
         calls
     }
 
-    /// The members that may come next: one by itself, several by what they have in common.
+    /// Returns the calls of the members that may come next: a single member directly, several as a choice.
     fn next_member_calls(&self, series: u32, progress: Progress, outlook: Outlook) -> Calls {
         let plan = &self.nfa.series[series as usize];
         let is_written = |index| self.is_written(series, progress, index);
@@ -145,7 +145,8 @@ impl Frames {
         }
     }
 
-    /// The items that may come next where demands have to be met: each is judged by the progress after it.
+    /// Returns the calls of the items that may come next in a series with demands: each is judged by the
+    /// progress after it.
     fn demanded_calls(&self, series: u32, progress: Progress) -> Calls {
         let plan = &self.nfa.series[series as usize];
         let first = if plan.is_listed() {
@@ -186,7 +187,7 @@ impl Frames {
         calls
     }
 
-    /// The progress after a member.
+    /// Returns the progress after a member.
     pub(crate) fn after_member(
         &self,
         series: u32,
@@ -263,7 +264,7 @@ impl Frames {
         }
     }
 
-    /// The frame of a series after an item; a series that can only end is complete.
+    /// Returns the frame of a series after an item; [`RETURN`] if the series can only end.
     pub(crate) fn series_frame(&self, series: u32, progress: Progress) -> FrameId {
         let id = self.intern(FrameKey::Series(series, progress));
         let plan = &self.nfa.series[series as usize];
@@ -277,7 +278,7 @@ impl Frames {
         }
     }
 
-    /// Whether nothing of a series is counted any more.
+    /// Returns `true` if a series no longer counts anything.
     pub(crate) fn forgets(&self, series: u32, progress: Progress) -> bool {
         let plan = &self.nfa.series[series as usize];
         plan.max.is_none() && progress.count >= plan.min && !plan.has_demands() && !progress.doubted

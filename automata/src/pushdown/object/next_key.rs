@@ -1,9 +1,9 @@
-//! The members of a series, read together as far as they begin alike.
+//! The members of a series, read together as long as they have a common prefix.
 //!
-//! An object with a thousand properties may go on with a thousand keys. Following each by itself would cost a
-//! thousand frames for every set of keys that is left, and a thousand look-ups for every byte. So members are
-//! read by one automaton, which depends on the series alone, until a single one is left or its rule does more
-//! than read bytes; from there on the rule of the member reads itself.
+//! An object with a thousand properties may continue with a thousand keys. Following each separately would
+//! cost a thousand frames for every set of remaining keys, and a thousand look-ups for every byte. So one
+//! automaton, which depends on the series alone, reads the members until a single one is left or its rule
+//! does more than read bytes; from there on the rule of the member reads itself.
 //!
 //! ```text
 //!   "name" "namespace" "id"        ○ ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○ ─"─► ● name
@@ -11,8 +11,8 @@
 //!                                         └──i─► ● id
 //! ```
 //!
-//! Which members may still be written is a matter of the progress: a branch is open as long as one of the
-//! members in it is. A [`Permit`] says which those are, in a few numbers.
+//! Which members may still be written depends on the progress: a branch is open as long as one of its members
+//! is. A [`Permit`] describes the open members in a few numbers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,22 +36,22 @@ pub(crate) struct Way {
     pub(crate) meets: Meets,
 }
 
-/// A way and the node of its rule where it stands.
+/// A way, and the current node of its rule.
 type Stand = (u32, u32);
 
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The ways that begin like this, in order.
+    /// The ways with this prefix, in order.
     pub(super) stands: Box<[Stand]>,
-    /// Those of them that their own rules read from here on.
+    /// The ways that their own rules read from here on.
     pub(super) own: Box<[Stand]>,
-    /// Where the bytes lead that the others read, as ranges in order.
+    /// The targets of the bytes that the other ways read, as ranges in order.
     pub(super) edges: Vec<(u8, u8, u32)>,
     bytes: ByteSet,
 }
 
-/// Which members of a series may come next: of those that are not written the ones from `first` to `end`, as
-/// far as such members may come at all.
+/// The members of a series that may come next: the unwritten ones from `first` to `end` that are required or
+/// optional as the flags allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Permit {
     pub(super) first: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Permit {
     pub(super) optional: bool,
 }
 
-/// Where a choice stands: the series with its progress and permit, and the node of the automaton.
+/// The state of a choice: the series with its progress and permit, and the node of the automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Choosing {
     pub(crate) series: u32,
@@ -69,11 +69,12 @@ pub(crate) struct Choosing {
     pub(crate) node: u32,
 }
 
-/// The most nodes of one way for which stands are kept; what is longer is read by the rules themselves.
+/// The maximum average number of nodes per way for which stands are stored; longer texts are read by the
+/// rules themselves.
 const MOST_STAND_NODES: usize = 64;
 
 impl Choice {
-    /// Builds the automaton. O(stands), which are at most a constant number for each way.
+    /// Builds the automaton. O(stands), of which there is at most a constant number for each way.
     pub(crate) fn new(nfa: &Nfa, series: u32) -> Choice {
         let members = nfa.series[series as usize].members.iter().zip(0u32..);
         let ways = members.flat_map(|(member, index)| {
@@ -104,7 +105,7 @@ impl Choice {
         Choice { ways, nodes }
     }
 
-    /// The byte with which all members begin, where they are read together.
+    /// Returns the byte with which all members begin, if they are read together.
     pub(crate) fn opening(&self) -> Option<u8> {
         let start = self.nodes.first()?;
         match start.edges[..] {
@@ -113,7 +114,7 @@ impl Choice {
         }
     }
 
-    /// The members that go on after their opening byte with one of these bytes, as far as that is known.
+    /// Returns the members that continue after their opening byte with one of these bytes, or that may do so.
     pub(crate) fn members_behind(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
         let Some(node) = self.nodes[0].next(opening) else {
             return FxHashSet::default();
@@ -126,14 +127,14 @@ impl Choice {
         stands.map(|&(way, _)| self.ways[way as usize].member).collect()
     }
 
-    /// The bytes that some members go on with at a node.
+    /// Returns the bytes with which some member continues at a node.
     pub(crate) fn bytes(&self, node: u32) -> &ByteSet {
         &self.nodes[node as usize].bytes
     }
 }
 
 impl Node {
-    /// The node of these stands; `number` finds the nodes that it leads to.
+    /// Creates the node of these stands; `number` returns the numbers of its successors.
     fn new(nfa: &Nfa, stands: Vec<Stand>, reads_on: bool, mut number: impl FnMut(Vec<Stand>) -> u32) -> Node {
         let is_plain = |&(_, node): &Stand| {
             let edges = &nfa.nodes[node as usize];
@@ -166,7 +167,7 @@ impl Node {
     }
 }
 
-/// Where a stand goes with a byte; a rule that goes two ways stands twice.
+/// Returns the stands after a byte; a rule with two successors has two stands.
 fn next(nfa: &Nfa, (way, node): Stand, byte: u8) -> impl Iterator<Item = Stand> + '_ {
     let covers = move |label| matches!(label, Label::Bytes(first, last) if first <= byte && byte <= last);
     let edges = nfa.nodes[node as usize].iter();

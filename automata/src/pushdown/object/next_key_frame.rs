@@ -1,4 +1,4 @@
-//! The frames of choices: the properties of an object as far as they begin alike.
+//! The frames of choices: the properties of an object with a common prefix.
 
 use super::next_key::{Choice, Choosing, Permit, Way};
 use super::progress::{Outlook, Progress};
@@ -7,12 +7,12 @@ use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::plan::nfa::Callee;
 
 impl Frames {
-    /// The automaton of the members of a series. Built when it is first asked for.
+    /// Returns the automaton of the members of a series, built on first use.
     pub(crate) fn choice(&self, series: u32) -> &Choice {
         self.choices[series as usize].get_or_init(|| Choice::new(&self.nfa, series))
     }
 
-    /// The call that reads the members that may come next, if any may.
+    /// Returns the call that reads the members that may come next, if there are any.
     pub(crate) fn choice_call(&self, series: u32, progress: Progress, outlook: Outlook) -> Option<Call> {
         let choosing = Choosing {
             series,
@@ -26,7 +26,7 @@ impl Frames {
         })
     }
 
-    /// Which members may come next, so that the series can still end.
+    /// Returns which members may come next such that the series can still end.
     fn permit(&self, series: u32, progress: Progress, outlook: Outlook) -> Permit {
         let plan = &self.nfa.series[series as usize];
         if plan.order == SeriesOrder::Any {
@@ -58,7 +58,7 @@ impl Frames {
             required: false,
             optional: false,
         };
-        // Optional members are allowed up to some place or not at all, and a required one comes last.
+        // Optional members are allowed up to some index or not at all, and a required one comes last.
         for index in plan.next_members(
             progress,
             |index| self.is_written(series, progress, index),
@@ -71,7 +71,7 @@ impl Frames {
         permit
     }
 
-    /// A place in the choice that began with this frame.
+    /// Returns the state at a node of the choice that began with this frame.
     pub(crate) fn choosing(&self, frame: FrameId, node: u32) -> Choosing {
         match self.get(frame).key {
             FrameKey::Choice(at) => Choosing { node, ..at },
@@ -79,14 +79,15 @@ impl Frames {
         }
     }
 
-    /// The members that begin like what was read of a choice.
+    /// Returns the members that begin with the text that the choice has read.
     pub(crate) fn members_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
         let choice = self.choice(at.series);
         let stands = choice.nodes[at.node as usize].stands.iter();
         stands.map(|&(way, _)| choice.ways[way as usize].member)
     }
 
-    /// A choice with another progress, in which the same members are left that begin like what was read.
+    /// Returns a choice with another progress, in which the same members are left of those that begin with
+    /// the text read so far.
     pub(crate) fn choosing_with(&self, at: &Choosing, progress: Progress) -> Choosing {
         let outlook = self.outlook(at.series, progress);
         let permit = match self.nfa.series[at.series as usize].order {
@@ -112,37 +113,36 @@ impl Frames {
             && !self.is_written(at.series, at.progress, way.member as usize)
     }
 
-    /// Whether some member is left that begins like this. O(members that are not).
+    /// Returns `true` if some member that begins with this text is left. O(members that are not left).
     fn is_open(&self, at: &Choosing) -> bool {
         let choice = self.choice(at.series);
         let mut stands = choice.nodes[at.node as usize].stands.iter();
         stands.any(|&(way, _)| self.allows(at, &choice.ways[way as usize]))
     }
 
-    /// Whether the choice reads bytes itself.
+    /// Returns `true` if the choice reads bytes itself.
     pub(crate) fn choice_reads(&self, at: &Choosing) -> bool {
         !self.choice(at.series).nodes[at.node as usize].edges.is_empty()
     }
 
-    /// Whether some member is left to its own rule here.
+    /// Returns `true` if some member is left to its own rule here.
     pub(crate) fn leaves_choice(&self, at: &Choosing) -> bool {
         !self.choice(at.series).nodes[at.node as usize].own.is_empty()
     }
 
-    /// Whether the choice reads bytes itself and no member is left to its own rule here.
+    /// Returns `true` if the choice reads bytes itself and no member is left to its own rule here.
     pub(crate) fn only_chooses(&self, at: &Choosing) -> bool {
         self.choice_reads(at) && !self.leaves_choice(at)
     }
 
-    /// The choice after one more byte.
+    /// Returns the choice after one more byte.
     pub(crate) fn choose(&self, at: &Choosing, byte: u8) -> Option<Choosing> {
         let node = self.choice(at.series).nodes[at.node as usize].next(byte)?;
         let next = Choosing { node, ..*at };
         self.is_open(&next).then_some(next)
     }
 
-    /// The ways that are read by their own rules from here on, each with its rule and the node where it
-    /// stands.
+    /// Returns the ways that their own rules read from here on, each with its rule and current node.
     pub(crate) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let choice = self.choice(at.series);
         let own = choice.nodes[at.node as usize].own.iter();
@@ -152,12 +152,12 @@ impl Frames {
         })
     }
 
-    /// Whether a rule begins at the node.
+    /// Returns `true` if a rule begins at the node.
     pub(crate) fn begins(&self, rule: u32, node: u32) -> bool {
         self.nfa.rules[rule as usize].start == node
     }
 
-    /// The frame of the series after a member that was written in one of its ways.
+    /// Returns the frame of the series after a member that was written in one of its ways.
     pub(crate) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
         self.behind_member(at, &self.choice(at.series).ways[way as usize])
     }
@@ -167,7 +167,7 @@ impl Frames {
         self.series_frame(at.series, after)
     }
 
-    /// The frame of a rule at one of its nodes, be it where it begins.
+    /// Returns the frame of a rule at one of its nodes, which may be its start.
     pub(crate) fn standing(&self, rule: u32, node: u32) -> FrameId {
         match self.begins(rule, node) {
             true => self.start(Callee::Rule(rule)),
@@ -183,7 +183,7 @@ impl Frames {
         self.chosen(at).map(call).collect()
     }
 
-    /// The ways that are left, each with the node of its rule where it stands.
+    /// Returns the ways that are left, each with the current node of its rule.
     pub(crate) fn open_ways(&self, at: Choosing) -> impl Iterator<Item = (Way, u32)> + '_ {
         let choice = self.choice(at.series);
         let stands = choice.nodes[at.node as usize].stands.iter();

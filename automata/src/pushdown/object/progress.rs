@@ -1,7 +1,7 @@
 //! The progress of an object list: which items were written, how many, and with which keys.
 //!
-//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From there
-//! the list may end, or go on with one of the items after which it can still end.
+//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From it, the
+//! list may end or continue with one of the items after which it can still end.
 
 use std::sync::Arc;
 
@@ -11,29 +11,29 @@ use crate::grammar::{Demand, Meets, SeriesOrder};
 use crate::language::Terminal;
 use crate::pushdown::plan::nfa::SeriesPlan;
 
-/// What a list remembers of the items that were written. `done`, `used` and `met` are numbers of interned
-/// values.
+/// The data that a list remembers about the items written so far. `done`, `used` and `met` are numbers of
+/// interned values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Progress {
-    /// In listed order the position of the next member; in any order the interned set of members written.
+    /// In listed order, the position of the next member; in any order, the interned set of written members.
     pub(crate) done: u32,
-    /// How many items were written, clamped where more make no difference.
+    /// The number of items written, clamped where more make no difference.
     pub(crate) count: u64,
-    /// The interned set of keys written by the rest.
+    /// The interned list of keys that rest items have used.
     pub(crate) used: u32,
-    /// The interned numbers of items that met each demand, clamped like `count`.
+    /// The interned counts of items that met each demand, clamped like `count`.
     pub(crate) met: u32,
-    /// Whether an item was written, so that a separator must come first.
+    /// `true` if an item was written, so that a separator must come first.
     pub(crate) started: bool,
-    /// Whether that separator has been written.
+    /// `true` if that separator has been written.
     pub(crate) separated: bool,
-    /// Whether one more key was written than `used` has. Only looking ahead leaves out a key, since what is
-    /// looked at must not be remembered; see [`Lookahead`](crate::pushdown::lookahead::Lookahead).
+    /// `true` if one more key was written than `used` contains. Only looking ahead omits a key, since keys
+    /// that are only tried must not be remembered; see [`Lookahead`](crate::pushdown::lookahead::Lookahead).
     pub(crate) doubted: bool,
 }
 
 impl Progress {
-    /// The progress before the first item; set 0 of either kind is the empty one.
+    /// The progress before the first item; value 0 of each kind is the empty one.
     pub(crate) const START: Progress = Progress {
         done: 0,
         count: 0,
@@ -48,13 +48,13 @@ impl Progress {
 /// A set of members as bits.
 pub(crate) type Bits = Box<[u64]>;
 
-/// Whether a bit is set; bits beyond the end are not.
+/// Returns `true` if a bit is set; bits beyond the end are not.
 pub(crate) fn has_bit(bits: &[u64], index: usize) -> bool {
     bits.get(index / 64)
         .is_some_and(|word| word >> (index % 64) & 1 == 1)
 }
 
-/// The set with one more member.
+/// Returns the set with one more member.
 pub(crate) fn with_bit(bits: &[u64], index: usize) -> Bits {
     let mut bits = bits.to_vec();
     if bits.len() <= index / 64 {
@@ -64,23 +64,23 @@ pub(crate) fn with_bit(bits: &[u64], index: usize) -> Bits {
     bits.into()
 }
 
-/// What is left to be written from a progress on.
+/// The items that may still be written after a progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
-    /// Members that must still be written.
+    /// The number of members that must still be written.
     pub(crate) required: u64,
-    /// Members that may still be written.
+    /// The number of members that may still be written.
     pub(crate) optional: u64,
-    /// How many more items the rest can supply; `None` is no bound.
+    /// The number of further items that the rest can supply; `None` if unbounded.
     pub(crate) rest: Option<u64>,
 }
 
-/// Key languages with more words than this count as unbounded when items are counted.
+/// The maximum number of words of a key language that is counted; larger languages count as unbounded.
 pub(crate) const MANY_WORDS: usize = 4096;
 
 impl SeriesPlan {
-    /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of
-    /// rules that are not `usable` supply nothing; a key that two items share counts once.
+    /// Returns how many items the rest can supply: unbounded, unless all keys come from small finite sets.
+    /// Items of rules that are not `usable` supply nothing; a key that two items share counts once.
     pub(crate) fn rest_capacity(
         &self,
         terminals: &[Option<Arc<Terminal>>],
@@ -96,7 +96,8 @@ impl SeriesPlan {
         Some(keys.len() as u64)
     }
 
-    /// What is left when the members for which `written` holds can no longer be used. O(members).
+    /// Returns the items that are left when the members for which `written` holds can no longer be used.
+    /// O(members).
     pub(crate) fn outlook(&self, written: impl Fn(usize) -> bool, rest: Option<u64>) -> Outlook {
         let mut outlook = Outlook {
             required: 0,
@@ -113,12 +114,12 @@ impl SeriesPlan {
         outlook
     }
 
-    /// Whether the series can end right here.
+    /// Returns `true` if the series may end now.
     pub(crate) fn may_end(&self, count: u64, outlook: &Outlook) -> bool {
         outlook.required == 0 && count >= self.min && self.max.is_none_or(|max| count <= max)
     }
 
-    /// Whether the series can still end.
+    /// Returns `true` if the series can still end.
     pub(crate) fn can_end(&self, count: u64, outlook: &Outlook) -> bool {
         let least = count.saturating_add(outlook.required);
         let most = outlook.rest.map_or(u64::MAX, |rest| {
@@ -127,7 +128,7 @@ impl SeriesPlan {
         self.max.is_none_or(|max| least <= max) && most >= self.min
     }
 
-    /// The count after one more item, clamped.
+    /// Returns the count after one more item, clamped.
     pub(crate) fn count_on(&self, count: u64) -> u64 {
         let next = count + 1;
         if self.max.is_none() {
@@ -137,7 +138,7 @@ impl SeriesPlan {
         }
     }
 
-    /// The members that may come next with what is left after each, so that the series can still end.
+    /// Returns the members that may come next such that the series can still end.
     pub(crate) fn next_members<'a>(
         &'a self,
         progress: Progress,
@@ -161,7 +162,7 @@ impl SeriesPlan {
                 after.optional -= 1
             }
             if listed {
-                // A member that is passed over cannot come back; a required one cannot be passed over.
+                // A skipped member cannot come later; a required one cannot be skipped.
                 left = after;
                 blocked = required || leading;
             }
@@ -169,12 +170,13 @@ impl SeriesPlan {
         })
     }
 
-    /// Whether members are written in the order in which they are listed.
+    /// Returns `true` if members are written in the order in which they are listed.
     pub(crate) fn is_listed(&self) -> bool {
         self.order != SeriesOrder::Any
     }
 
-    /// Whether items of the rest may come next: in order only after the last member that must be there.
+    /// Returns `true` if items of the rest may come next; in listed order, only after the last required
+    /// member.
     pub(crate) fn rest_is_open(&self, progress: Progress, outlook: &Outlook) -> bool {
         let after = Outlook {
             optional: if self.is_listed() { 0 } else { outlook.optional },
@@ -186,7 +188,7 @@ impl SeriesPlan {
             && self.can_end(progress.count + 1, &after)
     }
 
-    /// Whether the members that must come before the rest have come.
+    /// Returns `true` if the members that must come before the rest have been written.
     pub(crate) fn members_are_passed(&self, progress: Progress, required: u64) -> bool {
         match self.order {
             SeriesOrder::Any => true,
@@ -195,17 +197,17 @@ impl SeriesPlan {
         }
     }
 
-    /// Whether no item of the rest may have a key.
+    /// Returns `true` if no item of the rest may have this key.
     pub(crate) fn is_taken(&self, key: &[u8]) -> bool {
         self.taken.contains(key)
     }
 
-    /// Whether demands have to be met, so that a progress is judged by what it can still supply.
+    /// Returns `true` if the series has demands, so that a progress is judged by what can still be supplied.
     pub(crate) fn has_demands(&self) -> bool {
         !self.demands.is_empty()
     }
 
-    /// The counts of items that met each demand after one more, clamped.
+    /// Returns the counts of items that met each demand after one more item, clamped.
     pub(crate) fn meet(&self, met: &[u64], meets: Meets) -> Box<[u64]> {
         let count = |(bit, demand): (usize, &Demand)| {
             let met = met.get(bit).copied().unwrap_or(0) + u64::from(meets >> bit & 1);
@@ -218,7 +220,7 @@ impl SeriesPlan {
         self.demands.iter().enumerate().map(count).collect()
     }
 
-    /// Whether the counts lie within the bounds of the demands.
+    /// Returns `true` if the counts are within the bounds of the demands.
     pub(crate) fn demands_are_met(&self, met: &[u64]) -> bool {
         let mut demands = self.demands.iter().enumerate();
         demands.all(|(bit, demand)| {

@@ -1,27 +1,27 @@
 //! The keys that a series has used.
 //!
-//! A progress names them by a list that grows at its end. What is asked of them again and again, by all masks
-//! up to the next key, is which of them begin like the text at hand, and for that they are read out and
-//! sorted once. Only the last list is kept, and from it the one with one key more is made: a growing object
-//! is another list with each of its keys, and all of them would be the square of its size.
+//! A progress refers to them as a list that grows at its end. All masks up to the next key ask which of them
+//! begin with the current text; for that, the keys are read out and sorted once. Only the last list is
+//! cached, and a list with one key more is built from it: a growing object has another list after each of its
+//! keys, and storing all of them would take memory quadratic in its size.
 
 use std::sync::{Arc, Mutex};
 
 use super::key_set::KeySet;
 use crate::pushdown::intern::interner::{Chains, NIL};
 
-/// The list that was asked for last, with its keys.
+/// The list that was requested last, with its keys.
 #[derive(Debug, Default)]
 pub(crate) struct LastUsed(Mutex<Option<(u32, Arc<KeySet>)>>);
 
 impl LastUsed {
-    /// The keys of a list, in order. O(their length) where neither this list nor the one that it continues
-    /// was asked for last.
+    /// Returns the keys of a list, in order. O(their length), unless this list or the one that it extends was
+    /// requested last.
     pub(crate) fn keys(&self, list: u32, lists: &Chains<u32>, texts: &Chains<u8>) -> Arc<KeySet> {
         if list == NIL {
             return Arc::default();
         }
-        // Who would have to wait finds them by itself.
+        // A thread that would have to wait computes the keys itself.
         let mut last = self.0.try_lock().ok();
         let known = last.as_deref().and_then(Option::as_ref);
         if let Some((known, keys)) = known

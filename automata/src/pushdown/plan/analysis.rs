@@ -1,9 +1,9 @@
-//! Which rules can be empty, which can be completed at all, and which begin with themselves.
+//! Computes which rules can be empty, which can be completed at all, and which begin with themselves.
 //!
 //! All three are fixed points. The first two are the same search with different usable edges: marks spread
 //! from the start of every rule; an edge that calls something not yet known waits for it; a rule whose
-//! accepting node is marked wakes its callers. Every edge is looked at a bounded number of times, so the
-//! passes are linear.
+//! accepting node is marked wakes its callers. Every edge is visited a bounded number of times, so the passes
+//! are linear.
 
 use std::sync::Arc;
 
@@ -20,20 +20,21 @@ use crate::pushdown::object::contains::{MOST_DEMANDS, MOST_VECTORS, Stock};
 
 use super::fixed_point::{Answer, Question, Uses, spread};
 
-/// What the passes found out about the automata.
+/// The results of the passes over the automata.
 #[derive(Debug, Default)]
 pub(crate) struct Analysis {
     nullable_rules: Vec<bool>,
     nullable_series: Vec<bool>,
     nullable_terminals: Vec<bool>,
-    /// For the accepting node of a left-recursive rule: where a rule that began with it goes on.
+    /// For the accepting node of a left-recursive rule, the nodes at which the rules that began with it
+    /// continue.
     pub(crate) left_corners: FxHashMap<u32, Vec<u32>>,
     /// The group of mutually left-recursive rules that each rule is in, if any.
     pub(crate) recursive_group: Vec<Option<u32>>,
 }
 
 impl Analysis {
-    /// Whether the callee derives the empty text.
+    /// Returns `true` if the callee derives the empty text.
     pub(crate) fn is_nullable(&self, callee: Callee) -> bool {
         match callee {
             Callee::Rule(rule) => self.nullable_rules[rule as usize],
@@ -45,7 +46,7 @@ impl Analysis {
     }
 }
 
-/// Runs all passes and removes from the automata whatever can never be completed.
+/// Runs all passes and removes everything from the automata that can never be completed.
 pub(crate) fn analyse(
     nfa: &mut Nfa,
     terminals: &[Option<Arc<Terminal>>],
@@ -58,7 +59,7 @@ pub(crate) fn analyse(
         return Err(unproductive(nfa, &productive));
     }
     prune(nfa, &productive);
-    // Items that were removed use nothing any more, and asking for them does no harm.
+    // Removed items no longer use anything; including them is harmless.
     let nullable = spread(nfa, &uses, terminals, Question::Nullable, cancel);
     check_items_behind_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
@@ -93,7 +94,7 @@ impl SeriesPlan {
     }
 }
 
-/// Refuses demands that would take too long to be judged at every step.
+/// Rejects demands that would take too long to judge at every step.
 fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), Problem> {
     for plan in nfa.series.iter().filter(|plan| plan.has_demands()) {
         if plan.demands.len() > MOST_DEMANDS || plan.vectors() > MOST_VECTORS {
@@ -109,7 +110,7 @@ fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), P
     Ok(())
 }
 
-/// Removes edges that call what cannot be completed, and edges into nodes that lead nowhere.
+/// Removes edges that call something that cannot be completed, and edges into nodes that lead nowhere.
 fn prune(nfa: &mut Nfa, productive: &Answer) {
     let all = [&productive.rules, &productive.terminals, &productive.series];
     if nfa.has_dead_ends || all.iter().any(|holding| holding.contains(&false)) {
@@ -133,7 +134,7 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     for edges in &mut nfa.nodes {
         edges.retain(|edge| usable(edge));
     }
-    // The edges into each node, as one list in the order of where they lead.
+    // The edges into each node, as one list sorted by target.
     let mut ends = vec![0usize; nfa.nodes.len() + 1];
     for edge in nfa.nodes.iter().flatten() {
         ends[edge.to as usize] += 1;
@@ -146,7 +147,7 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     let mut into = vec![0u32; sum];
     for (from, edges) in nfa.nodes.iter().enumerate() {
         for edge in edges {
-            // What was the end of each list becomes its beginning.
+            // The end of each list, counted down, becomes its beginning.
             ends[edge.to as usize] -= 1;
             into[ends[edge.to as usize]] = from as u32;
         }
@@ -163,7 +164,8 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     }
 }
 
-/// What stands after a key is nothing at all or never empty, so that a complete key goes on in one way.
+/// Checks that the item after a key is always empty or never empty, so that a complete key continues in one
+/// way.
 fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
     let keyed = nfa.series.iter().flat_map(|series| &series.rest);
     let mut items = keyed.filter(|rest| rest.key.is_some()).map(|rest| rest.item);
@@ -181,8 +183,8 @@ fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> 
     Ok(())
 }
 
-/// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty
-/// ones.
+/// Removes the lower bound of repetitions without a separator whose item may be empty: the missing items are
+/// empty ones.
 fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
     for series in &mut nfa.series {
         let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
@@ -208,7 +210,8 @@ fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem
     Ok(())
 }
 
-/// The innermost reason why the start cannot be completed: a rule that matches nothing, or a circle of rules.
+/// Returns the innermost reason why the start rule cannot be completed: a rule that matches nothing, or a
+/// cycle of rules.
 fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
     let mut path = Vec::new();
     let mut seen = FxHashSet::default();
@@ -249,10 +252,10 @@ fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
     Problem::new(ProblemKind::Unsatisfiable, Place::Rule(name.clone()), message)
 }
 
-/// The most rules of a circle that are named.
+/// The maximum number of rules of a cycle that are named.
 const MOST_NAMED: usize = 8;
 
-/// Some rule that this one calls and that cannot be completed either.
+/// Returns some rule that this one calls and that cannot be completed either.
 fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
     let mut seen = FxHashSet::default();
     let mut open = vec![nfa.rules[rule as usize].start];
@@ -276,18 +279,18 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
     None
 }
 
-/// The nodes that are reached from `start` before anything is read.
+/// Returns the nodes that are reached from `start` before anything is read.
 pub(crate) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
     let mut found = Vec::new();
     find_leading_nodes(nfa, analysis, start, &mut found);
     found
 }
 
-/// The same into a list, of which nothing is kept.
+/// Collects the leading nodes from `start` into a list, which is cleared first.
 fn find_leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32, found: &mut Vec<u32>) {
     found.clear();
     found.push(start);
-    // Few nodes are looked through; nearly all rules begin with one.
+    // Usually there are few nodes; nearly all rules begin with one.
     let mut seen = FxHashSet::default();
     let mut at = 0;
     while at < found.len() {
@@ -315,17 +318,17 @@ fn find_leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32, found: &mut Ve
     }
 }
 
-/// Lists shorter than this are searched from end to end.
+/// The length from which lists are no longer searched linearly.
 const LOOKED_THROUGH: usize = 16;
 
-/// What a rule or a series begins with; mostly one rule or none.
+/// The rules that a rule or a series begins with; usually one or none.
 type Leading = SmallVec<[u32; 2]>;
 
-/// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
+/// Finds groups of rules that begin with each other, and turns "begins with" into "continues after".
 ///
-/// Inside a group a leading call is not a call: the automaton of the caller begins where the callee begins,
-/// and when the callee is complete it goes on after the call. The group thus becomes a loop, and no stack can
-/// grow without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
+/// Inside a group, a leading call is not a call: the automaton of the caller begins where the callee begins,
+/// and when the callee is complete, it continues after the call. The group thus becomes a loop, and no stack
+/// can grow without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
 fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
     let rules = nfa.rules.len();
     let mut calls: Vec<(u32, u32, u32)> = Vec::new();

@@ -1,4 +1,4 @@
-//! One fixed point: marks spread from the start of every rule, as far as a question lets them.
+//! A fixed point: marks spread from the start of every rule, as far as a question allows.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ pub(crate) struct Answer {
 /// No rule, or no series.
 const NONE: u32 = u32::MAX;
 
-/// What rules are used for.
+/// The users of rules.
 pub(crate) struct Uses {
-    /// The rule that each node completes, if any. Every rule has a node of its own for that.
+    /// The rule that each node completes, if any. Every rule has a separate node for that.
     rule_of_accept: Vec<u32>,
-    /// The series that each rule is an item or the separator of.
+    /// The series that use each rule as an item or as their separator.
     users: Users,
 }
 
@@ -53,10 +53,10 @@ struct Spread<'a> {
     answer: Answer,
     marked: Vec<bool>,
     open: Vec<u32>,
-    /// Nodes after an edge that waits for its callee.
+    /// The nodes after edges that wait for a callee.
     waiting: FxHashMap<Callee, Vec<u32>>,
-    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that
-    /// a series of a thousand members is not judged a thousand times.
+    /// The series with an item that came to hold since they were last judged. They wait until no node is
+    /// open, so that a series of a thousand members is not judged a thousand times.
     doubtful: Vec<u32>,
 }
 
@@ -123,8 +123,8 @@ impl Spread<'_> {
         }
     }
 
-    /// The node after some fixed text of which one was reached: most nodes are inside of some, and neither
-    /// complete a rule nor lead anywhere else. `None` where it was reached before.
+    /// Returns the node at the end of a fixed text, given a node in it: most nodes are inside fixed texts,
+    /// and neither complete a rule nor have other edges. Returns `None` if it was reached before.
     fn behind_text(&mut self, mut node: u32) -> Option<u32> {
         while let [
             Edge {
@@ -171,7 +171,7 @@ impl Spread<'_> {
         match callee {
             Callee::Rule(rule) => self.answer.rules[rule as usize],
             Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
-            // What begins a word can be completed, so that there are words.
+            // Every prefix of a word can be completed, so there are words.
             Callee::Judged(judged) => {
                 let terminal = self.nfa.judged[judged as usize].terminal;
                 self.answer.terminals[terminal as usize]

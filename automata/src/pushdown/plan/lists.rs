@@ -1,4 +1,4 @@
-//! Whether a list can be completed, and whether it can be empty, given which rules can.
+//! Decides whether a list can be completed, and whether it can be empty, given which rules can.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl SeriesPlan {
         let cut = cut.unwrap_or(self.members.len());
         let mut outlook = self.outlook(|index| index >= cut || !has_way(&self.members[index]), rest);
         if self.separator.is_some_and(|rule| !rules[rule as usize]) {
-            // Without its separator a series is one item at most.
+            // Without its separator a series has at most one item.
             let Some(left) = 1u64.checked_sub(outlook.required) else {
                 return false;
             };
@@ -38,7 +38,8 @@ impl SeriesPlan {
         met && self.can_end(0, &outlook) && (!self.has_demands() || self.meets_demands(usable, terminals))
     }
 
-    /// The member at which a tuple ends, because it cannot be written: nothing comes after it.
+    /// Returns the index of the member at which a tuple ends because that member cannot be written: nothing
+    /// comes after it.
     pub(super) fn cut_at(&self, has_way: impl Fn(&MemberPlan) -> bool) -> Option<usize> {
         let mut members = self.members.iter();
         (self.order == SeriesOrder::Leading).then(|| members.position(|member| !has_way(member)))?

@@ -1,8 +1,8 @@
 //! Rules as automata over bytes and calls.
 //!
-//! Every rule, and every expression that is an item of series, becomes a small nondeterministic automaton in
-//! one shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a
-//! series and goes on when it is complete.
+//! Every rule, and every expression that is an item of a series, becomes a small nondeterministic automaton
+//! in one shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal
+//! or a series and continues when the callee is complete.
 //!
 //! ```text
 //!   list: "[" (value ("," value)*)? "]"
@@ -22,20 +22,20 @@ use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, Se
 use crate::limits::{Account, Limits};
 use crate::pushdown::object::key_set::KeySet;
 
-/// What an edge can call.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Callee {
     /// A rule, or an item of a series.
     Rule(u32),
     /// A regular language.
     Terminal(u32),
-    /// A language that is no regular one.
+    /// A language that is not regular.
     Judged(u32),
     /// A series.
     Series(u32),
 }
 
-/// What leads from one node to another.
+/// The label of an edge from one node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Label {
     Empty,
@@ -45,7 +45,7 @@ pub(crate) enum Label {
 }
 
 impl Label {
-    /// Whether an edge with this label reads a byte.
+    /// Returns `true` if an edge with this label reads the byte.
     pub(crate) fn covers(self, byte: u8) -> bool {
         matches!(self, Label::Bytes(first, last) if first <= byte && byte <= last)
     }
@@ -57,10 +57,10 @@ pub(crate) struct Edge {
     pub(crate) to: u32,
 }
 
-/// The edges of a node. Nearly all nodes stand inside fixed text and have one.
+/// The edges of a node. Nearly all nodes are inside fixed text and have one edge.
 pub(crate) type Edges = SmallVec<[Edge; 1]>;
 
-/// One rule: where it begins and where it is complete.
+/// A rule, with the nodes where it begins and where it is complete.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,
@@ -68,7 +68,7 @@ pub(crate) struct Rule {
     pub(crate) accept: u32,
 }
 
-/// The automata of all rules, and the series as the automata see them.
+/// The automata of all rules, and the series that they call.
 #[derive(Debug, Default, Hash)]
 pub(crate) struct Nfa {
     pub(crate) nodes: Vec<Edges>,
@@ -77,11 +77,11 @@ pub(crate) struct Nfa {
     pub(crate) judged: Vec<JudgedPlan>,
     pub(crate) specials: Vec<Box<str>>,
     pub(crate) start: u32,
-    /// Whether some node may lead nowhere although all that is called can be completed.
+    /// `true` if some node may lead nowhere although everything that is called can be completed.
     pub(crate) has_dead_ends: bool,
 }
 
-/// A language that is no regular one: the terminal of how its words begin, and who tells them.
+/// A language that is not regular: the terminal of the prefixes of its words, and the judge that decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct JudgedPlan {
     pub(crate) terminal: u32,
@@ -95,7 +95,7 @@ pub(crate) struct SeriesPlan {
     pub(crate) rest: Vec<RestPlan>,
     /// Keys that no item of the rest may have, sorted.
     pub(crate) taken: KeySet,
-    /// The rule of the separator, if it is not empty.
+    /// The rule of the separator, unless the separator is empty.
     pub(crate) separator: Option<u32>,
     pub(crate) order: SeriesOrder,
     pub(crate) min: u64,
@@ -110,7 +110,7 @@ pub(crate) struct MemberPlan {
     pub(crate) required: bool,
 }
 
-/// An item that may be used again: the terminal of its key, its rule, and the demands that it meets.
+/// An item that may be used repeatedly: the terminal of its key, its rule, and the demands that it meets.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct RestPlan {
     pub(crate) key: Option<u32>,
@@ -118,7 +118,7 @@ pub(crate) struct RestPlan {
     pub(crate) meets: Meets,
 }
 
-/// The names of rules are for messages, and tell nothing of the language.
+/// Rules are hashed without their names, which are for messages and do not affect the language.
 impl Hash for Rule {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.start, self.accept).hash(hasher);
@@ -126,8 +126,8 @@ impl Hash for Rule {
 }
 
 impl Nfa {
-    /// The bytes cut where a range of some edge begins or ends: between two cuts all act alike. Ranges that
-    /// no edge covers may be among them.
+    /// Returns the bytes as ranges between the ends of the edges' ranges: all bytes of a range act alike. The
+    /// result may contain ranges that no edge covers.
     pub(crate) fn byte_ranges(&self, nodes: impl Iterator<Item = u32>) -> Vec<(u8, u8)> {
         let mut cuts = Vec::new();
         for edge in nodes.flat_map(|node| &self.nodes[node as usize]) {
@@ -143,7 +143,7 @@ impl Nfa {
 }
 
 impl SeriesPlan {
-    /// The rules of all items.
+    /// Returns the rules of all items.
     pub(crate) fn items(&self) -> impl Iterator<Item = u32> + '_ {
         let members = self.members.iter().flat_map(|member| &member.ways);
         members
@@ -152,14 +152,14 @@ impl SeriesPlan {
     }
 }
 
-/// Which series use each rule, as one list after the other.
+/// The series that use each rule, as concatenated lists.
 pub(crate) struct Users {
     starts: Vec<u32>,
     series: Vec<u32>,
 }
 
 impl Users {
-    /// O(rules + items).
+    /// Collects the users of each rule. O(rules + items).
     pub(crate) fn new(nfa: &Nfa) -> Users {
         let uses = || {
             let series = nfa.series.iter().zip(0u32..);
@@ -190,14 +190,14 @@ impl Users {
     }
 }
 
-/// Repetitions up to this count are copied; greater ones are counted by a progress.
+/// The largest repetition count that is unrolled; larger ones are counted by a progress.
 const UNROLLED_REPETITIONS: u32 = 16;
 
-/// Builds the automata of all rules of a grammar, and reports what they take.
+/// Builds the automata of all rules of a grammar, and reports their bytes to `held`.
 pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nfa, Problem> {
     let rules = Vec::with_capacity(cfg.rules.len());
-    // Each part of an expression ends at a node, and so does each byte; expressions that stand in several
-    // places take more.
+    // Each part of an expression ends at a node, and so does each byte; expressions used in several places
+    // take more nodes.
     let nodes = cfg.exprs.iter().map(|expr| match expr {
         Expr::Bytes(bytes) => bytes.len(),
         Expr::Seq(parts) => parts.len(),
@@ -234,13 +234,13 @@ pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nf
     Ok(builder.nfa)
 }
 
-/// About the bytes of a node with an edge, and of what the analysis finds out about it.
+/// About the bytes of a node with an edge, including the results of the analysis.
 const NODE_BYTES: usize = size_of::<Edges>() + 16;
 
-/// About the bytes of a rule, without its name, and of what the analysis finds out about it.
+/// About the bytes of a rule without its name, including the results of the analysis.
 const RULE_BYTES: usize = 160;
 
-/// About the bytes of what the analysis and the frames keep of a member.
+/// About the bytes that the analysis and the frames store for a member.
 const ITEM_BYTES: usize = 32;
 
 struct Builder<'a> {
@@ -248,10 +248,10 @@ struct Builder<'a> {
     limits: &'a Limits,
     held: &'a mut Account,
     nfa: Nfa,
-    /// Expressions that still have to be laid between two nodes; a list instead of recursion.
+    /// Expressions that still have to be built between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
-    /// The rules of the items of series. Where a schema has a thousand alternatives, their objects share most
-    /// members, and text that is read by one rule is one place for all of them.
+    /// The rules of the items of series. In a schema with a thousand alternatives, the objects share most
+    /// members, and text that is read by one rule is in one place for all of them.
     items: FxHashMap<ExprId, u32>,
 }
 
@@ -267,7 +267,7 @@ impl Builder<'_> {
 
     fn add_rule(&mut self, name: String, body: ExprId) -> u32 {
         self.held.grow(RULE_BYTES + name.len());
-        // Where they do not fit, the compile ends before the next expression.
+        // If the nodes do not fit, the compile ends before the next expression.
         self.reserve(2);
         let (start, accept) = (self.node(), self.node());
         self.nfa.rules.push(Rule { name, start, accept });
@@ -338,7 +338,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The most nodes that laying this expression adds, without those of what it contains.
+    /// Returns the maximum number of nodes that building this expression adds, not counting its
+    /// subexpressions.
     fn most_nodes(&self, expr: ExprId) -> usize {
         match self.cfg.expr(expr) {
             Expr::Bytes(bytes) => bytes.len(),
@@ -348,8 +349,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes room for so many nodes, which are reported before they are allocated; false where the compile
-    /// may not hold them.
+    /// Reserves room for this many nodes, which are reported before they are allocated. Returns `false` if
+    /// the compile may not hold them.
     fn reserve(&mut self, nodes: usize) -> bool {
         let (length, capacity) = (self.nfa.nodes.len(), self.nfa.nodes.capacity());
         if length + nodes <= capacity {
@@ -428,7 +429,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Lays a repetition; a loop gets a node of its own, so that nothing else can enter or leave it.
+    /// Builds a repetition; a loop gets a separate node, so that nothing else can enter or leave it.
     fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
         if min > UNROLLED_REPETITIONS || max.is_some_and(|max| max > UNROLLED_REPETITIONS) {
             return self.counted(body, min, max, from, to);
