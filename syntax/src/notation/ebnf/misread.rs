@@ -96,7 +96,7 @@ impl Rule<'_> {
         self.part(at).map(|lexeme| lexeme.kind)
     }
 
-    /// Whether nothing stands between a part and the next one.
+    /// Checks whether a part touches the next one.
     fn touches_next(&self, at: usize) -> bool {
         let both = self.part(at).zip(self.part(at + 1));
         both.is_some_and(|(one, next)| one.end == next.start)
