@@ -215,7 +215,7 @@ pub(crate) enum Dependency {
 pub(crate) enum Whole {
     /// A number without a fractional part, including `1.0`.
     Value,
-    /// A number written without point and exponent.
+    /// A number written without a point and an exponent.
     Spelling,
 }
 

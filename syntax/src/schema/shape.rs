@@ -27,7 +27,7 @@ use super::node::Kind;
 /// A conjunction of demands on values of one kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// `null`, `true` or `false`: there is nothing to say.
+    /// `null`, `true` or `false`, which take no demands.
     Constant,
     Number(NumberShape),
     String(StringShape),

@@ -42,8 +42,8 @@ pub fn without_choices(schema: &Value) -> String {
 }
 
 /// Returns the keys of an object of scalars and arrays of scalars, each with its value in the notation of
-/// [`without_choices`]: `name (string), age? (integer)`. Returns `None` if the schema contains anything else, or too
-/// many keys.
+/// [`without_choices`]: `name (string), age? (integer)`. Returns `None` if the schema contains anything else,
+/// or too many keys.
 pub fn keys(schema: &Value) -> Option<String> {
     let mut writer = SketchWriter::new(schema, Choices::LeftOut);
     let map = schema.as_object()?;
