@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             let mask = &words[number * stride..][..stride];
             let allows = |token: u32| mask[token as usize / 32] >> (token % 32) & 1 == 1;
-            // What the model would choose next, and the two tokens after it as a draft.
+            // The token that the model would choose next, with the two tokens after it as a draft.
             let written = session.tokens().len();
             let rest = wishes[number].get(written..).unwrap_or_default();
             let draft: Vec<u32> = rest.iter().take(3).map(|byte| u32::from(*byte) + 1).collect();

@@ -1,8 +1,8 @@
 //! The cheapest edits between two texts.
 //!
 //! ```text
-//!   from   ab│cd     the cheapest way crosses the middle of `from` at some place of `to`: where the cost of what
-//!   to     axx│d     stands before and of what stands behind is least together; then both halves in the same way
+//!   from   ab│cd     the cheapest way crosses the middle of `from` at the place in `to` where the costs
+//!   to     axx│d     before and after it have the least sum; then both halves in the same way
 //! ```
 //!
 //! This is the table of Wagner & Fischer 1974, one row at a time, divided as in Hirschberg 1975, since the

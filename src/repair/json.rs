@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Here it is: {name: 'Bob', "age": 34, "x": 1} Bye!   ─ read ─►   name, age, x   ─ write ─►   {"age": 34, "name": "Bob"}
-//!   └─ dropped ┘                                └ dropped ┘         keys in the order of the grammar; x, which it does not allow, is dropped
+//!   └─ dropped ┘                                └ dropped ┘         in the order of the grammar; x is not allowed
 //! ```
 //!
 //! The nearest text by characters mixes up values: where two keys are swapped, renaming them takes fewer

@@ -2,8 +2,8 @@
 //! repeats a key, with it.
 //!
 //! ```text
-//!   keys forgotten    few configurations    ─► nearest text ─► its keys differ: it is the nearest valid text, too
-//!                                                           └► some key comes twice
+//!   keys forgotten    few configurations    ─► nearest text ─► its keys differ: it is also the nearest valid text
+//!                                                           └► it repeats a key
 //!   keys remembered   a configuration for each set of keys  ◄──┘
 //! ```
 //!

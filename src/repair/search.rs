@@ -1,8 +1,8 @@
 //! The shortest path of edits, found with A*.
 //!
 //! ```text
-//!   node (configuration, place)   keep, delete, substitute ─► place + 1      insert ─► same place      end: accepting at the last place
-//!   order                         cost so far + what must still be inserted at least; of equals the one farthest in the text
+//!   node (configuration, place)   keep, delete, substitute ─► place + 1    insert ─► same place
+//!   order                         cost so far + lower bound on insertions; of equals, the farthest in the text
 //! ```
 //!
 //! A node is taken from the queue twice: first to keep the next character, which costs nothing, and again for

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! # JSON lists of numbers. A comment: also // …, /* … */ and (* … *).
-//! root   ::= "[" ws (number ("," ws number)*)? "]"      every character counts; there is no implicit white space
+//! root   ::= "[" ws (number ("," ws number)*)? "]"      no implicit white space: every character counts
 //! number ::= "-"? [0-9]+ ("." [0-9]{1,4})?             [a-z] a class, [^…] its complement, . any character
 //! ws     ::= [ \t\n]* | #x20 | 'single quotes'          #x20 the character with this number
-//! date    =  /\d{4}-\d\d-\d\d/ ;                        a regular expression, matched as a whole; /…/i with flags
+//! date    =  /\d{4}-\d\d-\d\d/ ;                        a regular expression for a whole part; /…/i with flags
 //! list    :  item { "," item } , <|end|>                { … } any number of times; <|end|> a special token
 //! ```
 //!
-//! * What ISO 14977, Lark, ABNF or Wirth's notation write in the same way but with another meaning is
-//!   refused, with the way to write it here (`ebnf/misread.rs`, `ebnf/foreign.rs`).
+//! * Constructs of ISO 14977, Lark, ABNF or Wirth's notation that look the same but mean something else are
+//!   refused, with the way to write them here (`ebnf/misread.rs`, `ebnf/foreign.rs`).
 //! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule
 //!   `root`, or else `start`, or else the first one.
 //! * Alternatives are separated by `|`; one may be empty. Parts are written side by side, optionally with a

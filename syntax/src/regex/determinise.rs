@@ -3,12 +3,12 @@
 //! A *thread* is a place in the expression together with its promises: the lookaheads that it has passed and
 //! that the rest of the text must, or must not, still match. The progress of a lookahead is a state of a
 //! separate machine for its body followed by anything. Lookbehinds need no promises: their machines run in
-//! parallel from the beginning of the text, and are asked whether they accept.
+//! parallel from the beginning of the text, and only their acceptance is tested.
 //!
 //! ```text
-//!   ^a(?!bc).*$     a ─► { place behind the lookahead, must not: "bc…" at 0 }
-//!                   b ─► { .*, must not: "bc…" at 1 }       x ─► { .* }     the promise can no longer be broken
-//!                   c ─► { }                                               and here it is
+//!   ^a(?!bc).*$     a ─► { place after the lookahead, must not: "bc…" at 0 }
+//!                   b ─► { .*, must not: "bc…" at 1 }       x ─► { .* }     it can no longer match
+//!                   c ─► { }                                               here it has matched
 //! ```
 //!
 //! The machine is then minimised and turned back into an expression ([`eliminate`](super::eliminate)).
@@ -115,7 +115,7 @@ struct Child {
 /// A child, and the state of its machine.
 type Promise = (usize, u32);
 
-/// A place, and the promises made on the way there.
+/// A place, and the promises made on the path to it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Thread {
     place: usize,

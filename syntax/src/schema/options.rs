@@ -49,7 +49,8 @@ impl Default for Options {
     }
 }
 
-/// The schemas that are refused although they can be compiled. What is not refused is reported as a finding.
+/// The schemas that are refused although they can be compiled. Problems that are not refused are reported as
+/// findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Refuse {
     /// Refuses no schema.
@@ -145,8 +146,8 @@ pub enum Whitespace {
     /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. It is never
     /// unbounded: models get stuck in loops of white space.
     Flexible,
-    /// The same as `Flexible`, but with no more indentation than the depth needs: up to eight spaces or tabs
-    /// for each open bracket, and 64 where values may nest without end.
+    /// Like `Flexible`, but with no more indentation than the depth needs: up to eight spaces or tabs for
+    /// each open bracket, and 64 where values may nest without end.
     Indented,
     /// None at all.
     Compact,

@@ -6,7 +6,7 @@ use lexiform_automata::vocab::{TokenKind, Vocabulary};
 /// Returns the grammar of any bytes with any special tokens and marks of the vocabulary between them, except
 /// those that end a sequence. Of several tokens with one name it has the first, as all grammars do.
 ///
-/// Its masks allow every token, so it is no constraint by itself; [`Cfg::behind`] makes one of it.
+/// Its masks allow every token, so it is not a constraint by itself; [`Cfg::behind`] turns it into one.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     let mut builder = CfgBuilder::new();
     // A regular language without parts contains all byte strings.

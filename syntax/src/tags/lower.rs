@@ -1,7 +1,7 @@
 //! The lowering of structural tags to a grammar.
 //!
 //! ```text
-//!   triggered ::= ( free tag )* free        free: any text in which no trigger stands
+//!   triggered ::= ( free tag )* free        free: any text that contains no trigger
 //!   tag       ::= begin content end
 //! ```
 //!

@@ -2,9 +2,9 @@
 //! silently misread.
 //!
 //! ```text
-//!   root = "a" , [ digit ] ;       ISO 14977, Lark and ABNF: perhaps a digit       here: one of the letters of "digit", or a blank
-//!   hex: "a".."f"                  Lark and ANTLR: a range of characters           here: four characters
-//!   ?value: "x"                    Lark: a rule that is inlined                    here: a `?` after the part before
+//!   root = "a" , [ digit ] ;       ISO 14977, Lark, ABNF: an optional digit      here: a letter of "digit" or a blank
+//!   hex: "a".."f"                  Lark, ANTLR: a range of characters            here: four characters
+//!   ?value: "x"                    Lark: an inlined rule                         here: a `?` after the part before
 //! ```
 //!
 //! Rules that are written with `::=` follow the W3C or GBNF, which mean the same as here; the notation of the

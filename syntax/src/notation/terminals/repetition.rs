@@ -5,7 +5,7 @@
 //!   ws     ::= " " ws | ""            ─►     ws     ::= " "*
 //! ```
 //!
-//! What comes before a call at the end may come any number of times before everything else, and what comes
+//! The parts before a call at the end may come any number of times before everything else, and the parts
 //! after a call at the beginning any number of times after it.
 
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};

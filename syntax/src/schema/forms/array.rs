@@ -1,5 +1,4 @@
-//! Sets of arrays: goals by place, a goal for the rest, counts, and demands that *some* items satisfy
-//! something.
+//! Sets of arrays: goals by place, a goal for the rest, counts, and demands on *some* items.
 
 use crate::schema::node::NodeId;
 use lexiform_automata::grammar::Demand as Count;

@@ -5,7 +5,7 @@
 //! these constraints:
 //!
 //! ```text
-//!   named keys        each by itself: what every map says of it
+//!   named keys        each by itself: the constraints of every map on it
 //!   all other keys    split by which patterns match: {p, not q}, {p, q}, {not p, q}, {neither}
 //! ```
 

@@ -15,7 +15,7 @@
 //! at most three digits:
 //!
 //! ```text
-//!   digits      0   12   12.5   12345678901234567     17, wherever the point stands
+//!   digits      0   12   12.5   12345678901234567     17, wherever the point is
 //!   small       0.000001234…                          and up to 6 zeros before them, as JavaScript writes
 //!   exponent    1.25e-07   5E+300                     three digits after any of these
 //! ```

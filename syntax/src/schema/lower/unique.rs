@@ -5,7 +5,7 @@
 //! language. The text after the lead is free.
 //!
 //! ```text
-//!   properties: name (a string), size (an integer), children (a list of the same)
+//!   properties: name (a string), size (an integer), children (a list of such objects)
 //!
 //!   {"name": "a", "size": 3, "children": [ … ]}
 //!   ╰──────── lead ───────╯ ╰──── item ───────╯      two items with the same lead are never written

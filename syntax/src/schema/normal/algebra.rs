@@ -77,11 +77,11 @@ pub(crate) struct Algebra<'l> {
     pub(crate) of_type: FxHashMap<(Types, Whole), Rc<Normal>>,
     /// The kinds of value that each schema may allow, as far as they have been computed.
     pub(crate) kinds: Vec<Option<Kinds>>,
-    /// For pairs of schemas, whether they are disjoint, as far as it has been computed.
+    /// `true` if a pair of schemas is disjoint, as far as this has been computed.
     pub(crate) disjoint: FxHashMap<(NodeId, NodeId), bool>,
-    /// Whether a schema, if it holds, may evaluate keys or items, as far as it has been computed.
+    /// `true` if a schema, where it holds, may evaluate keys or items, as far as this has been computed.
     pub(crate) speaking: FxHashMap<(NodeId, Kind), bool>,
-    /// Whether a goal certainly has no value, judged to this number of levels, as far as it has been
+    /// `true` if a goal certainly has no value, judged by this number of levels, as far as this has been
     /// computed.
     pub(crate) empty: FxHashMap<(GoalId, u32), bool>,
     /// A schema that allows everything, created when it is first needed.

@@ -13,8 +13,8 @@ use crate::schema::shape::{Demand, Listed, ObjectStep, Shape, Step};
 
 use super::discriminate::Decision;
 
-/// What is known about the values of a goal along one sequence of choices, with the demands and choices that
-/// are still open.
+/// The known constraints on the values of a goal after one sequence of choices, with the demands and choices
+/// that are still open.
 #[derive(Clone)]
 pub(super) struct Branch {
     pub(super) shape: Shape,

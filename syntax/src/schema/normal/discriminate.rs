@@ -6,8 +6,8 @@
 //! the value of the same key, that value is chosen first, as far as they distinguish its values.
 //!
 //! ```text
-//!   a ⇒ type ∈ {x, y}      type absent, or x:     a, b as they like
-//!   b ⇒ type ∈ {x}         type = y:              a as it likes, no b
+//!   a ⇒ type ∈ {x, y}      type absent, or x:     a and b are optional
+//!   b ⇒ type ∈ {x}         type = y:              a is optional, no b
 //!                          type anything else:    neither
 //! ```
 //!
@@ -59,7 +59,7 @@ impl Decision {
     }
 }
 
-/// What an object decides about the consequence of an implication, or about a condition.
+/// The outcome of an implication's consequence, or of a condition, for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decided {
     /// The schema holds.
@@ -149,7 +149,7 @@ impl Algebra<'_> {
         Some(ways.into())
     }
 
-    /// Returns what an object decides about a schema.
+    /// Returns the outcome of a schema for an object.
     pub(super) fn decide(&mut self, shape: &ObjectShape, consequence: NodeId) -> Decided {
         let keywords = self.tree.node(consequence).keywords.clone();
         let holds = keywords.iter().all(|(_, keyword)| match keyword {

@@ -192,7 +192,7 @@ impl Algebra<'_> {
     /// Drops implications that the known cases of keys satisfy, and the ways of other implications and
     /// conditions that these cases make impossible.
     pub(super) fn drop_decided(&mut self, branch: &mut Branch, goal: GoalId) {
-        // What was open before stays open until the case of another key is known.
+        // Choices that were open before stay open until the case of another key is known.
         if branch.decided.is_empty() || branch.decisions().count() <= branch.looked_at {
             return;
         }

@@ -5,9 +5,9 @@
 //! values that they list.
 //!
 //! ```text
-//!   {"const": "a"}  {"enum": ["b", "c"]}      no value: sure
-//!   {"const": "a"}  {"type": "string"}        "a":      sure
-//!   {"const": "a"}  {"pattern": "^b"}         not seen at a glance
+//!   {"const": "a"}  {"enum": ["b", "c"]}      certainly no value
+//!   {"const": "a"}  {"type": "string"}        certainly "a"
+//!   {"const": "a"}  {"pattern": "^b"}         unknown at a glance
 //! ```
 
 use std::rc::Rc;

@@ -6,7 +6,7 @@
 //! compared.
 //!
 //! ```text
-//!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not speak of it:
+//!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not mention it:
 //!   kind = "b"        ─► b: 2
 //!   size > 3          ─► any: 3      pairs left   1–4, 1–3, 2–3, 3–4
 //!   kind = "a", "c"   ─► a, c: 4

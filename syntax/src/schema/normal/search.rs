@@ -4,7 +4,7 @@
 //! A branch contains everything that is known and all remaining choices, of which there may be thousands; for
 //! each choice that was made, the other ways wait on the stack. So branches are weighed: fuel pays for
 //! examining a large one, and if the waiting branches become too heavy, the ways that would be followed last
-//! are dropped. This is noted, as is everything that is left out.
+//! are dropped. A note says so, as for everything that is left out.
 //!
 //! The search is depth-first: with thousands of dependent keys, unweighed branches took a gigabyte.
 

@@ -1,10 +1,10 @@
 //! `unevaluatedProperties` and `unevaluatedItems`: constraints on the keys and items that no adjacent schema
 //! evaluates.
 //!
-//! What is evaluated depends on which branches hold, so the branches beside the keyword are distinguished: a
-//! *case* determines for each of them whether it holds, and in each case it is known what was evaluated. The
-//! keyword is then an ordinary one: `additionalProperties` beside the evaluated names and patterns, or
-//! `items` after the evaluated places.
+//! The evaluated keys and items depend on which branches hold, so the branches beside the keyword are
+//! distinguished: a *case* determines for each of them whether it holds, and in each case the evaluated keys
+//! and items are known. The keyword is then an ordinary one: `additionalProperties` beside the evaluated
+//! names and patterns, or `items` after the evaluated places.
 //!
 //! ```text
 //!   anyOf: [{properties: a}, {properties: b}]       case 1   A and B        evaluated a, b
@@ -44,7 +44,7 @@ impl Spoken {
 #[derive(Clone, Debug, Default)]
 struct Case {
     steps: Vec<Step>,
-    /// What was evaluated, shared by all cases that include the keyword.
+    /// The evaluated keys or items, shared by all cases that include the keyword.
     evaluated: Vec<Rc<Spoken>>,
 }
 

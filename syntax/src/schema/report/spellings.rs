@@ -4,8 +4,8 @@
 //!   type: integer    1.5e1  150e-1    an exponent that moves the point
 //!   minimum: 3       25e0   0.25e2    one after more or less than one digit
 //!   multipleOf: 3    1.2e1            any exponent
-//!   const: 3         3e0    30e-1     any exponent, where the number is not very large or small
-//!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
+//!   const: 3         3e0    30e-1     any exponent, unless the number is very large or small
+//!   uniqueItems      "\u0061" 1.0     any unnecessary escape, and all but the plain spelling of a number
 //! ```
 //!
 //! If numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, and the report
@@ -15,8 +15,8 @@
 //! after the point, as programs write large numbers. For all numbers, exponents that most parsers read as
 //! infinity (`1e400`) are left out: those beyond 308 after one digit before the point, and those beyond 99
 //! after more. No keyword causes this, so none is reported for it. Nothing else is left out where only the
-//! sign of a number matters (`minimum: 0`, `not: {const: 0}`), whatever the exponent is. Whether numbers are
-//! compared is known only in the normal forms, which no longer contain the keywords; so a keyword is reported
+//! sign of a number matters (`minimum: 0`, `not: {const: 0}`), whatever the exponent is. Only the normal
+//! forms show whether numbers are compared, and they no longer contain the keywords; so a keyword is reported
 //! if it may leave out spellings, in a schema in which some numbers do.
 //!
 //! # Why exactness is about values

@@ -20,7 +20,7 @@ use foldhash::{HashMap, HashMapExt};
 use crate::schema::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
 use lexiform_automata::limits::{Account, Limits};
 
-/// What is known about the source when a dynamic reference is looked up.
+/// The anchors and references of the source that are needed to look up dynamic references.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     /// The resource that each node belongs to.

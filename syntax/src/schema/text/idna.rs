@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   name    = plain labels | labels from right to left, and ASCII labels that begin with a letter
-//!   label   = ASCII | letters of all scripts, with what needs neighbours together with its neighbours
-//!                   | Japanese with a middle dot, which needs a letter of these scripts anywhere in its label
+//!   label   = ASCII | letters of all scripts, and characters that need certain neighbours with these
+//!                   | Japanese with a middle dot, which needs a Japanese letter anywhere in its label
 //! ```
 //!
 //! Where an exact automaton is too large, some valid names are left out rather than invalid ones allowed. The
