@@ -1,4 +1,4 @@
-//! From a search with look-around to the language of whole texts.
+//! Converts a search with look-around to the language of whole texts.
 //!
 //! ```text
 //!   foo|bar$            .*foo.* | .*bar

@@ -4,7 +4,7 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Regular};
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
 /// Returns the grammar of any bytes with any special tokens and marks of the vocabulary between them, except
-/// those that end a sequence. Of several tokens with one name it has the first, as all grammars do.
+/// those that end a sequence. Of several tokens with one name it includes the first, as all grammars do.
 ///
 /// Its masks allow every token, so it is not a constraint by itself; [`Cfg::behind`] turns it into one.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {

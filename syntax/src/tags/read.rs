@@ -46,7 +46,7 @@ pub fn read(text: &str, limits: &Limits) -> Result<Form<Content>, CompileError> 
 /// Reads a structural tag from a parsed JSON value, which must not nest deeper than a thread can walk.
 ///
 /// # Errors
-/// As for [`read`].
+/// Returns the same errors as [`read`].
 pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
     let mut reader = TagReader::default();
     match reader.whole(value) {
