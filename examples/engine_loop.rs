@@ -1,8 +1,8 @@
-//! The loop of an inference engine: many sequences, one buffer of masks for all of them, drafts that are
-//! checked at once.
+//! The loop of an inference engine: many sequences, one buffer of masks for all of them, and drafts that are
+//! checked in one call.
 //!
-//! `cargo run --example engine_loop` runs it with a scripted model, which proposes the letters of a text of
-//! its own.
+//! `cargo run --example engine_loop` runs it with a scripted model, which proposes the letters of a fixed
+//! text.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokens.extend((0..=127).map(|byte| (TokenKind::Text, vec![byte])));
     let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0])?);
 
-    // One compiler a vocabulary: its grammars share what does not depend on them.
+    // One compiler per vocabulary: its grammars share everything that does not depend on a grammar.
     let compiler = Compiler::new(vocabulary.clone());
     let sources = [
         Source::Regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sessions.push(Session::new(grammar, None));
     }
 
-    // The masks of the batch are rows of one buffer, 32 tokens a word. A process that may fork says who it
-    // is.
+    // The masks of the batch are rows of one buffer, with 32 tokens per word. The process id lets the pool
+    // detect a fork.
     let pool = Pool::new(2, std::process::id);
     let stride = vocabulary.len().div_ceil(32);
     let mut words = vec![0_u32; sessions.len() * stride];
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             let mask = &words[number * stride..][..stride];
             let allows = |token: u32| mask[token as usize / 32] >> (token % 32) & 1 == 1;
-            // What the model would choose next, and the two tokens after it as a draft.
+            // The token that the model would choose next, with the two tokens after it as a draft.
             let written = session.tokens().len();
             let rest = wishes[number].get(written..).unwrap_or_default();
             let draft: Vec<u32> = rest.iter().take(3).map(|byte| u32::from(*byte) + 1).collect();

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --example law_rows`. The model writes `a` with probability 0.9 and `b` with 0.1, each time; the
 //! constraint allows `aa` and `bb` followed by the end, and the end is likely only after `b`. The local law
-//! takes `a` nine times in ten, since it masks one row at a time; the global law knows which texts the model
-//! would have finished.
+//! chooses `a` nine times in ten, because it masks one row at a time; the global law accounts for how likely
+//! the model is to finish each text.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,7 +22,7 @@ const TOKENS: [(TokenKind, &str); 3] = [
 ];
 const TEXTS: u32 = 4_000;
 
-/// The logits of the scripted model after a text: for `<end>`, `a` and `b`.
+/// Returns the logits of the scripted model after a text: for `<end>`, `a` and `b`.
 fn logits(text: &[u32]) -> [f32; 3] {
     let probabilities: [f32; 3] = match text {
         [1, 1] => [0.01, 0.9, 0.09],
@@ -32,7 +32,7 @@ fn logits(text: &[u32]) -> [f32; 3] {
     probabilities.map(f32::ln)
 }
 
-/// One text of a walk, drawn with the numbers of a seed.
+/// Returns one text of a walk, drawn with the numbers of a seed.
 fn text(grammar: &Grammar, warper: &Warper, mut walk: Walk, sequence: u32) -> Result<String, Box<dyn Error>> {
     let mut chooser = Seeded::new(7, sequence);
     let mut tokens: Vec<u32> = Vec::new();
@@ -53,7 +53,7 @@ fn text(grammar: &Grammar, warper: &Warper, mut walk: Walk, sequence: u32) -> Re
                 tokens.push(drawn.token);
             }
             Step::End(_) => return Ok(tokens.iter().map(|token| TOKENS[*token as usize].1).collect()),
-            // The attempt failed; the next one knows it.
+            // The attempt failed; the next one takes that into account.
             Step::Restart => {
                 tokens.clear();
                 states.truncate(1);
@@ -86,8 +86,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             .entry(text(&grammar, &global, walk, sequence)?)
             .or_default()[1] += 1;
     }
-    // Exactly: local 0.9 and 0.1; global 0.81 · 0.01 and 0.01 · 0.9, divided by their sum, which is 0.474 and
-    // 0.526.
+    // The exact shares: local 0.9 and 0.1; global 0.81 · 0.01 and 0.01 · 0.9, divided by their sum, which is
+    // 0.474 and 0.526.
     for (text, [local, global]) in counts {
         let share = |count: u32| f64::from(count) / f64::from(TEXTS);
         println!("{text}: local {:.3}, global {:.3}", share(local), share(global));

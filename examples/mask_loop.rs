@@ -1,7 +1,7 @@
-//! The shortest loop around a grammar: ask for a mask, choose an allowed token, take the step.
+//! The shortest loop around a grammar: compute a mask, choose an allowed token, take the step.
 //!
-//! `cargo run --example mask_loop` writes one text of a schema, with the first allowed token at each step in
-//! place of a model's choice.
+//! `cargo run --example mask_loop` writes one text of a schema. It takes the first allowed token at each
+//! step, where a model would choose.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use lexiform::{MaskRequest, Options, Source, compile};
 const SCHEMA: &str = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}, "count": {"type": "integer"}},
     "required": ["ok", "count"], "additionalProperties": false}"#;
 
-/// An end token, and every ASCII character as a token. A real vocabulary comes from `vocab::Tokenizer`.
+/// Returns a vocabulary of an end token and every ASCII character. A real vocabulary comes from
+/// `vocab::Tokenizer`.
 fn vocabulary() -> Result<Vocabulary, lexiform::vocab::VocabularyError> {
     let mut tokens = vec![(TokenKind::Special, b"<end>".to_vec())];
     tokens.extend((0..=127).map(|byte| (TokenKind::Text, vec![byte])));
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut state = grammar.start();
     let mut text = Vec::new();
     for written in 0.. {
-        // Without a budget the loop would write digits for ever. With one, every text is complete in time.
+        // Without a budget the loop would write digits forever. With one, every text is complete in time.
         let mask = grammar.try_mask(MaskRequest::from(state).within(40 - written))?;
         let token = mask.iter().next().ok_or("a budget below the shortest text")?;
         state = grammar.step(state, token).ok_or("the mask allowed it")?;

@@ -1,5 +1,5 @@
-//! A text against a grammar without a model: whether it belongs, where it leaves, and the nearest text that
-//! belongs.
+//! Checks a text against a grammar without a model: whether it belongs, where it deviates, and the nearest
+//! text that belongs.
 //!
 //! `cargo run --example validate`
 
@@ -13,10 +13,10 @@ const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "stri
     "required": ["name", "age"], "additionalProperties": false}"#;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Texts are read as bytes, so that any vocabulary will do.
+    // Texts are read as bytes, so any vocabulary will do.
     let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Special, "<end>")], &[0])?);
 
-    // A schema that is not understood is an error with all its problems and their places.
+    // An invalid schema is an error with all its problems and their places.
     let broken = r#"{"type": "objct", "required": "name"}"#;
     if let Err(error) = compile(Source::JsonSchema(broken), &vocabulary, &Options::default()) {
         error.problems.iter().for_each(|problem| println!("{problem}"));

@@ -1,4 +1,4 @@
-//! The main flow: source → grammar → machine, ready for masks.
+//! The main flow: from a source through a grammar to a machine that computes masks.
 //!
 //! ```text
 //!   Compiler ─ one vocabulary and the tables that all its grammars share
@@ -18,27 +18,28 @@ use lexiform_syntax::regex;
 use lexiform_syntax::schema;
 use lexiform_syntax::tags::{self, ContentKind};
 
-/// What a grammar is made from. Sources are texts, so that errors can name a place in them.
+/// The source of a grammar. Sources are texts, so that errors can name a place in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source<'a> {
     /// A JSON Schema; the language is the JSON texts that it accepts.
     JsonSchema(&'a str),
-    /// A regular expression, which must match the whole text, in the dialect that the options name.
+    /// A regular expression that must match the whole text, in the dialect that the options select.
     Regex(&'a str),
     /// A grammar in EBNF; see [`notation::ebnf`](lexiform_syntax::notation::ebnf) for the notation.
     Ebnf(&'a str),
-    /// A structural tag in JSON; see [`tags`] for what it may hold.
+    /// A structural tag in JSON; see [`tags`] for the supported formats.
     StructuralTag(&'a str),
-    /// A list of texts, one of which is the whole text.
+    /// A list of texts, any one of which is the whole text.
     Choice(&'a [String]),
-    /// Whatever the model can write: any bytes, and special tokens between them. With [`Options::prefix`]
-    /// this is what may follow a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal).
+    /// Everything that the model can write: any bytes, with special tokens between them. With
+    /// [`Options::prefix`], this is the text that may follow a prompt that was
+    /// [healed](lexiform_automata::vocab::Vocabulary::heal).
     Any,
 }
 
 impl Source<'_> {
-    /// The texts of the source: one, unless it is a list of them.
+    /// Returns the texts of the source: one, or all of a list; none for [`Any`](Source::Any).
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (text, list) = match self {
             Source::JsonSchema(text)
@@ -52,26 +53,26 @@ impl Source<'_> {
     }
 }
 
-/// How a source is read and what it may cost.
+/// How a source is read, and the limits on its cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// How JSON is written, for JSON Schema.
+    /// How a JSON Schema is read, and how its JSON is written.
     pub schema: schema::Options,
-    /// The notation of regular expressions that are a source; `pattern` in a schema is ECMA-262 in any case.
+    /// The dialect of a regular expression as a source; `pattern` in a schema is always ECMA-262.
     pub regex: regex::Dialect,
-    /// Bytes that stand in front of every text of the source. Empty for none.
+    /// Bytes that precede every text of the source; empty if there are none.
     ///
-    /// Where a prompt was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that were
-    /// removed from it. Masks, budgets, forced text and drafts are then about texts that begin with them:
-    /// tokens may end inside of them, at their end, or behind it. Laws condition on them as on the rest of
-    /// the grammar.
+    /// For a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that
+    /// were removed from it. Masks, budgets, forced text and drafts then apply to texts that begin with them:
+    /// tokens may end inside them, at their end, or after it. Laws condition on them as on the rest of the
+    /// grammar.
     pub prefix: Vec<u8>,
-    /// What the compile may cost.
+    /// The limits on the cost of the compilation.
     pub limits: Limits,
 }
 
 impl Options {
-    /// The options under which models write; see [`schema::Options::for_generation`].
+    /// Returns the options for output that models write; see [`schema::Options::for_generation`].
     pub fn for_generation() -> Options {
         Options {
             schema: schema::Options::for_generation(),
@@ -80,17 +81,17 @@ impl Options {
     }
 }
 
-/// Compiles sources for one vocabulary. Cheap to clone; grammars of one compiler share what does not depend
-/// on them.
+/// Compiles sources for one vocabulary. Cloning is cheap; the grammars of one compiler share everything that
+/// does not depend on a grammar.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     tables: Arc<Tables>,
 }
 
-/// The memory that the shared tables of one vocabulary may take.
+/// The most memory that the shared tables of one vocabulary may take, in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Schemas made of what many schemas are made of, each with a text of its language.
+/// Schemas that consist of common parts of schemas, each with a text of its language.
 const PRIMERS: [(&str, &str); 6] = [
     ("true", r#"{"a":[1,"a",{"b":null}],"b":"\n","c":1.5e2}"#),
     (r#"{"type": ["integer", "boolean"]}"#, "12"),
@@ -110,7 +111,7 @@ const PRIMERS: [(&str, &str); 6] = [
         {"type": "string", "format": "ipv4"}]}"#,
         "[",
     ),
-    // Draft 4 has spellings of its own for integers.
+    // Draft 4 has its own spellings of integers.
     (
         r#"{"$schema": "http://json-schema.org/draft-04/schema#", "items": [{"type": "integer"},
         {"type": "integer", "minimum": 0}, {"type": "integer", "minimum": 1}, {"type": ["number", "string"]}]}"#,
@@ -119,19 +120,20 @@ const PRIMERS: [(&str, &str); 6] = [
 ];
 
 impl Compiler {
-    /// A compiler with empty tables.
+    /// Creates a compiler with empty tables.
     pub fn new(vocab: Arc<Vocabulary>) -> Compiler {
         Compiler {
             tables: Arc::new(Tables::new(vocab, TABLE_BYTES)),
         }
     }
 
-    /// A compiler that already knows what JSON is made of in these options: the insides of strings, keys and
-    /// numbers. Worth a fraction of a second once per vocabulary wherever schemas are compiled; it changes no
-    /// mask.
+    /// Returns a compiler whose tables already contain the parts of JSON under these options: the insides of
+    /// strings, keys and numbers. Priming takes a fraction of a second, once per vocabulary, and pays off
+    /// wherever schemas are compiled; it changes no mask.
     ///
     /// # Errors
-    /// When the options themselves cannot be compiled, such as a pattern for white space that is none.
+    /// Returns an error if the options themselves cannot be compiled, such as an invalid pattern for white
+    /// space.
     pub fn primed(&self, options: &Options) -> Result<Compiler, CompileError> {
         let options = &Options {
             prefix: Vec::new(),
@@ -154,19 +156,19 @@ impl Compiler {
         })
     }
 
-    /// A compiler that has learned nothing since it was primed.
+    /// Returns a compiler whose tables contain only what they were primed with.
     pub fn fresh(&self) -> Compiler {
         Compiler {
             tables: Arc::new(self.tables.fresh()),
         }
     }
 
-    /// The vocabulary that masks are over.
+    /// Returns the vocabulary of the masks.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         self.tables.vocabulary()
     }
 
-    /// The tables that the grammars of this compiler share.
+    /// Returns the tables that the grammars of this compiler share.
     #[doc(hidden)]
     pub fn tables(&self) -> &Arc<Tables> {
         &self.tables
@@ -175,9 +177,9 @@ impl Compiler {
     /// Compiles a source.
     ///
     /// # Errors
-    /// All problems of the source at once, each with its place: what is not of the language of its kind, what
-    /// is not supported, what no text can satisfy, and limits that were reached. Nothing is ever ignored
-    /// silently: findings that do not stop the compile are in the [`Diagnostics`].
+    /// Returns all problems of the source at once, each with its place: invalid syntax, unsupported features,
+    /// constraints that no text can satisfy, and limits that were reached. Nothing is ignored silently:
+    /// findings that do not stop the compilation are in the [`Diagnostics`].
     pub fn compile(
         &self,
         source: Source<'_>,
@@ -197,8 +199,8 @@ impl Compiler {
     }
 }
 
-/// The rules of a schema are named by the JSON pointers of what they were made from; the first of them is a
-/// place.
+/// Replaces rule names by places. The rules of a schema are named by the JSON pointers of the schemas that
+/// they were made from, and the first one is the place.
 fn at_pointers(mut error: CompileError) -> CompileError {
     for problem in &mut error.problems {
         if let Place::Rule(name) = &problem.place
@@ -210,7 +212,7 @@ fn at_pointers(mut error: CompileError) -> CompileError {
     error
 }
 
-/// Compiles a source for a vocabulary, sharing nothing; see [`Compiler::compile`] for the errors.
+/// Compiles a source for a vocabulary without sharing any tables; see [`Compiler::compile`] for the errors.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -271,7 +273,7 @@ fn lower(
     }
 }
 
-/// The constraints in a structural tag, each lowered by the front end of its language.
+/// Lowers the constraints in a structural tag, each with the front end of its language.
 struct Contents<'a> {
     options: &'a Options,
     limits: &'a Limits,
@@ -325,7 +327,7 @@ fn without_findings(cfg: Cfg) -> (Cfg, Diagnostics) {
     (cfg, Diagnostics::default())
 }
 
-/// Says of a problem of a constraint where in the structural tag it is. A place in a text stays in the
+/// Moves the place of a constraint's problem into the structural tag. A place in a text becomes part of the
 /// message.
 fn place_inside(problem: &mut Problem, content: &tags::Content) {
     let pointer = &content.pointer;
@@ -339,8 +341,8 @@ fn place_inside(problem: &mut Problem, content: &tags::Content) {
     };
 }
 
-/// Asks for the masks along a text, as far as it belongs to the grammar, so that the tables learn what they
-/// need.
+/// Computes the masks along a text, as far as it belongs to the grammar, so that the tables learn what the
+/// masks need.
 fn ask_along(grammar: &Grammar, text: &str) {
     let mut state = grammar.start();
     for byte in text.bytes() {

@@ -7,8 +7,9 @@
 //!  tokenizer ─── vocab (tokens as bytes, a trie) ────────────────────────────┘
 //! ```
 //!
-//! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between
-//! threads; the [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
+//! The library is pure: it does no I/O and reads no clock or environment. A [`Grammar`] is immutable and
+//! shared between threads; the [`State`] of one sequence is a small copyable value, so a fork or a rollback
+//! costs nothing.
 
 #![forbid(unsafe_code)]
 
@@ -36,19 +37,19 @@ pub mod error {
     pub use lexiform_automata::error::{CompileError, Diagnostics, Exhausted, Place, Problem, ProblemKind};
 }
 
-/// Bounds of what a compile and a question may cost, and how either is called off.
+/// Limits on the cost of compilations and queries, and how to cancel either.
 pub mod limits {
     #[doc(inline)]
     pub use lexiform_automata::limits::{Cancel, Limits, Meter};
 }
 
-/// Dialects of regular expressions, and how JSON strings that match one are spelled.
+/// Dialects of regular expressions, and the spellings of JSON strings that match one.
 pub mod regex {
     #[doc(inline)]
     pub use lexiform_syntax::regex::{Dialect, Escapes};
 }
 
-/// How JSON Schemas are read, and what is reported of them.
+/// How JSON Schemas are read, and reports on how they are enforced.
 pub mod schema {
     #[doc(inline)]
     pub use lexiform_syntax::schema::{
@@ -69,12 +70,12 @@ pub mod vocab {
     pub use lexiform_automata::vocab::{Tokenizer, TokenizerError};
 }
 
-// The example of the README is a test like any other.
+// The example in the README is a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-// So are those of the docs.
+// The examples in the docs are doc tests, too.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/src/library.md")]
 struct LibraryPage;

@@ -1,5 +1,4 @@
-//! The nearest valid text: the text of a grammar's language that takes the least cost of edits from a given
-//! one.
+//! The nearest valid text: the text of a grammar's language with the lowest cost of edits from a given text.
 //!
 //! ```text
 //!   given      {"name": 'Bob', "age": 3       edits   ' ► "  ' ► "   insert }      cost 3
@@ -7,20 +6,21 @@
 //! ```
 //!
 //! An edit inserts, deletes or replaces one character, and has a cost. The answer is exact: no valid text is
-//! nearer. It is found on the machine of the grammar, so a schema, a regular expression and a grammar in EBNF
-//! are repaired alike. It is a shortest path (A*, Hart, Nilsson & Raphael 1968) over pairs of a configuration
-//! of the machine and a place in the text; the distance to the end of the grammar says how many characters
-//! must be inserted at least. For context-free languages the problem goes back to Aho & Peterson 1972.
+//! nearer. It is computed on the machine of the grammar, so a schema, a regular expression and an EBNF
+//! grammar are repaired in the same way. The search finds a shortest path (A*, Hart, Nilsson & Raphael 1968)
+//! over pairs of a configuration of the machine and a place in the text; the distance to the end of the
+//! grammar is a lower bound on the characters that must be inserted. For context-free languages the problem
+//! goes back to Aho & Peterson 1972.
 //!
-//! Where the texts of a grammar are JSON, [`Repair::of_json`] keeps values whole instead of as many
-//! characters as it can.
+//! If the texts of a grammar are JSON, [`Repair::of_json`] keeps values whole instead of as many characters
+//! as possible.
 //!
-//! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the
-//! same edits.
+//! [`Repair::between`] compares two given texts with the same edits, for example a text with the one that a
+//! model made of it.
 //!
-//! What a repair costs grows with the length of the text times the number of configurations within reach of
-//! the edits, and the latter grows quickly with their cost. [`RepairLimits`] bound it; beyond them there is
-//! an error and no answer.
+//! The cost of a repair grows with the length of the text times the number of configurations within reach of
+//! the edits, and that number grows quickly with the cost of the edits. [`RepairLimits`] bound it; beyond
+//! them the result is an error.
 
 mod between;
 mod characters;
@@ -41,12 +41,12 @@ use task::Task;
 pub use task::{Change, ChangeKind, Costs, Repair, RepairError, RepairLimits};
 
 impl Repair {
-    /// The edits that lead from one text to another at the least cost, whatever either is: what a text that
-    /// somebody else wrote in place of a given one changes about it.
+    /// Returns the edits of lowest cost that lead from one text to another, without any grammar: for example,
+    /// what a text written by someone else changes about the given one.
     ///
-    /// Of several ways the one with the fewest substitutions is taken, and always the same one. It takes time
-    /// for twice as many pairs of places as the product of the lengths in characters, without what both texts
-    /// begin and end with, and memory for a row of them (Hirschberg 1975).
+    /// Among several ways, the one with the fewest substitutions is chosen, and always the same one. The time
+    /// is proportional to twice the product of the lengths in characters, without the common prefix and
+    /// suffix of the texts; the memory is one row of such pairs (Hirschberg 1975).
     ///
     /// ```
     /// # use lexiform::repair::{Costs, Repair, RepairLimits};
@@ -57,8 +57,8 @@ impl Repair {
     /// ```
     ///
     /// # Errors
-    /// A text is too long, their pairs of places are more than the limit `nodes`, or somebody called the
-    /// comparison off.
+    /// Returns an error if a text is too long, if there are more pairs of places than the limit `nodes`, or
+    /// if the comparison was cancelled.
     pub fn between(
         from: &str,
         to: &str,
@@ -68,9 +68,9 @@ impl Repair {
         Task::new(to, costs, limits)?;
         cheapest(&Task::new(from, costs, limits)?, to)
     }
-    /// The valid text at the least cost from this one. Of several, always the same one.
+    /// Returns the valid text with the lowest cost from this one. Among several, it is always the same one.
     ///
-    /// What the search finds out is dropped with it: the grammar does not grow.
+    /// The results of the search are dropped at its end: the grammar does not grow.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Repair {
     /// ```
     ///
     /// # Errors
-    /// When a limit is reached, which the error names, or no text can be valid.
+    /// Returns an error if a limit is reached, which the error names, or if no text can be valid.
     pub fn of_text(
         grammar: &Grammar,
         text: &str,
@@ -99,13 +99,13 @@ impl Repair {
         nearest_with_keys(grammar, &task)
     }
 
-    /// The valid text that holds the JSON values of this one, for a grammar whose texts are JSON.
+    /// Returns the valid text that contains the JSON values of this one, for a grammar whose texts are JSON.
     ///
     /// The text is read as people and models write JSON: in a fence, with prose around it, with keys in
     /// another order or without quotation marks, with other quotation marks, `True`, `None` and trailing
-    /// commas, and cut off at its end. Then every key, number and string is kept as a whole where the grammar
-    /// allows it, and dropped as a whole elsewhere; nothing is renamed. What the grammar demands beyond that
-    /// is added in the shortest way. [`Repair::changes`] says what was done.
+    /// commas, and cut off at its end. Then every key, number and string is kept as a whole if the grammar
+    /// allows it, and dropped as a whole otherwise; nothing is renamed. Everything else that the grammar
+    /// requires is added in the shortest way. [`Repair::changes`] lists what was done.
     ///
     /// A text of which no value can be kept is repaired by its characters, as [`of_text`](Repair::of_text)
     /// does.
@@ -127,7 +127,7 @@ impl Repair {
     /// ```
     ///
     /// # Errors
-    /// Those of [`of_text`](Repair::of_text).
+    /// Returns the same errors as [`of_text`](Repair::of_text).
     pub fn of_json(
         grammar: &Grammar,
         text: &str,

@@ -1,22 +1,23 @@
 //! The cheapest edits between two texts.
 //!
 //! ```text
-//!   from   ab│cd     the cheapest way crosses the middle of `from` at some place of `to`: where the cost of what
-//!   to     axx│d     stands before and of what stands behind is least together; then both halves in the same way
+//!   from   ab│cd     the cheapest way crosses the middle of `from` at the place in `to` where the costs
+//!   to     axx│d     before and after it have the least sum; then both halves in the same way
 //! ```
 //!
-//! The table of Wagner & Fischer 1974, one row at a time, and halved as Hirschberg 1975 does, since two texts
-//! of a megabyte would have a table of a terabyte. What both texts begin and end with stays in some cheapest
-//! way: an edit that takes part of it could be made beside it at the same cost.
+//! This is the table of Wagner & Fischer 1974, one row at a time, divided as in Hirschberg 1975, since the
+//! table for two texts of a megabyte would take a terabyte. The common prefix and suffix of the texts stay
+//! unchanged in some cheapest way: an edit that takes part of them could be made beside them at the same
+//! cost.
 
 use super::edits::{Step, apply};
 use super::task::{Repair, RepairError, RepairLimits, Task};
 use super::weights::{Weights, cost_of};
 
-/// The edits of the task's text that lead to another one at the least cost.
+/// Returns the edits of lowest cost that lead from the task's text to another one.
 ///
 /// # Errors
-/// The texts have too many pairs of places, or the comparison was called off.
+/// Returns an error if the texts have too many pairs of places, or if the comparison was cancelled.
 pub(super) fn cheapest(task: &Task<'_>, to: &str) -> Result<Repair, RepairError> {
     let from: Vec<char> = task.text.chars().collect();
     let to: Vec<char> = to.chars().collect();
@@ -47,7 +48,7 @@ pub(super) fn cheapest(task: &Task<'_>, to: &str) -> Result<Repair, RepairError>
     })
 }
 
-/// How many characters both begin with, and how many both end with behind these.
+/// Returns the lengths of the common prefix, and of the common suffix after it.
 fn common(from: &[char], to: &[char]) -> (usize, usize) {
     let begun = from.iter().zip(to).take_while(|(old, new)| old == new).count();
     let ends = from[begun..].iter().rev().zip(to[begun..].iter().rev());
@@ -57,13 +58,13 @@ fn common(from: &[char], to: &[char]) -> (usize, usize) {
 struct Comparison<'a> {
     weights: Weights,
     limits: &'a RepairLimits,
-    /// From the beginning of both texts to where they are compared now.
+    /// The steps from the beginning of both texts to the place where they are currently compared.
     steps: Vec<Step>,
 }
 
 impl Comparison<'_> {
-    /// Takes the cheapest steps from one text to another. It calls itself for halves, so no deeper than the
-    /// bits of a length.
+    /// Adds the cheapest steps from one text to another. It recurses on halves, so its depth is at most the
+    /// number of bits of a length.
     fn compare(&mut self, from: &[char], to: &[char]) -> Result<(), RepairError> {
         let (begun, ended) = common(from, to);
         let keep = |count| std::iter::repeat_n(Step::Keep, count);
@@ -84,7 +85,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Takes the cheapest steps from one character to one or more: it stays if it is among them.
+    /// Adds the cheapest steps from one character to one or more: the character stays if it is among them.
     fn replace(&mut self, old: char, to: &[char]) {
         let insert = |new: &char| Step::Insert(*new);
         if let Some(at) = to.iter().position(|new| *new == old) {
@@ -102,7 +103,7 @@ impl Comparison<'_> {
         self.steps.extend(rest.iter().map(insert));
     }
 
-    /// The place of `to` that the cheapest way passes between two parts of the other text.
+    /// Returns the place in `to` that the cheapest way passes between the two parts of the other text.
     fn crossing(&self, before: &[char], behind: &[char], to: &[char]) -> Result<usize, RepairError> {
         let forward = self.row(before.iter(), to.iter())?;
         let backward = self.row(behind.iter().rev(), to.iter().rev())?;
@@ -111,7 +112,7 @@ impl Comparison<'_> {
         Ok(sums.min_by_key(|(_, sum)| *sum).map_or(0, |(place, _)| place))
     }
 
-    /// The weight of the cheapest way from all of one text to every beginning of the other.
+    /// Returns the weights of the cheapest ways from all of one text to every prefix of the other.
     fn row<'t>(
         &self,
         from: impl Iterator<Item = &'t char>,

@@ -1,4 +1,4 @@
-//! Where one more character leads from a configuration: each place once, with one character that leads there.
+//! Finds the configurations that are one character away: each once, with one character that leads there.
 
 use std::rc::Rc;
 
@@ -6,18 +6,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use lexiform_automata::pushdown::{ConfigId, Stacks, more_bytes, second_bytes};
 
-/// The places that are one character away.
+/// The configurations that are one character away, each with such a character.
 pub(super) type Ways = Rc<[(ConfigId, char)]>;
 
-/// What was found so far.
+/// A cache of the ways from each configuration.
 pub(super) struct Characters {
-    /// The characters that are tried, if not all are.
+    /// The characters that are tried; `None` for all characters.
     alphabet: Option<Vec<char>>,
     known: FxHashMap<ConfigId, Ways>,
 }
 
 impl Characters {
-    /// Of these characters, or of all.
+    /// Returns an empty cache for the characters of an alphabet, or for all characters.
     pub(super) fn new(alphabet: Option<Vec<char>>) -> Characters {
         Characters {
             alphabet,
@@ -25,7 +25,7 @@ impl Characters {
         }
     }
 
-    /// The configurations after one more character.
+    /// Returns the configurations after one more character.
     pub(super) fn from(&mut self, stacks: &Stacks, config: ConfigId) -> Ways {
         if let Some(known) = self.known.get(&config) {
             return known.clone();
@@ -40,7 +40,7 @@ impl Characters {
     }
 }
 
-/// The configuration after a character.
+/// Returns the configuration after a character.
 pub(super) fn after(stacks: &Stacks, config: ConfigId, c: char) -> Option<ConfigId> {
     let mut buffer = [0; 4];
     let bytes = c.encode_utf8(&mut buffer).bytes();
@@ -67,7 +67,7 @@ fn find(stacks: &Stacks, config: ConfigId) -> Vec<(ConfigId, char)> {
             ways.push((next, char::from(byte)));
         }
     }
-    // Many first bytes lead to the same configuration, behind which everything is the same.
+    // Many first bytes lead to the same configuration, after which everything is the same.
     let mut inside = FxHashSet::default();
     for first in 0xC2..=0xF4 {
         if let Some(next) = stacks.step(config, first)
@@ -86,7 +86,8 @@ fn find(stacks: &Stacks, config: ConfigId) -> Vec<(ConfigId, char)> {
     ways
 }
 
-/// Where the characters lead that begin with this byte, each with the bytes of one.
+/// Returns the configurations after all characters that begin with this byte, each with the bytes of one such
+/// character.
 fn spelled(stacks: &Stacks, config: ConfigId, first: u8) -> Vec<(ConfigId, Vec<u8>)> {
     let mut open = vec![(config, vec![first])];
     for place in 0..more_bytes(first) {
@@ -110,7 +111,7 @@ fn spelled(stacks: &Stacks, config: ConfigId, first: u8) -> Vec<(ConfigId, Vec<u
     open
 }
 
-/// All ASCII characters, those first that a reader would rather find in a text.
+/// Returns all ASCII characters, in the order in which a reader would prefer to find them in a text.
 pub(super) fn ascii() -> impl Iterator<Item = u8> {
     let rank = |byte: &u8| match byte {
         b'0'..=b'9' => 0,

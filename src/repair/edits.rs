@@ -1,4 +1,4 @@
-//! The edits between two texts, as they are told.
+//! The edits between two texts, as they are reported.
 
 use lexiform_automata::error::Place;
 
@@ -6,30 +6,30 @@ use lexiform_automata::error::Place;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// Where it begins in the given text, in bytes.
+    /// The offset of the edit in the given text, in bytes.
     pub offset: usize,
-    /// The same as line and column.
+    /// The offset as a line and column.
     pub place: Place,
-    /// What stood there.
+    /// The text that was removed.
     pub removed: String,
-    /// What stands there now.
+    /// The text that was inserted.
     pub inserted: String,
 }
 
 /// One step from a given text to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A character stays.
+    /// Keeps a character.
     Keep,
-    /// It goes.
+    /// Deletes a character.
     Delete,
-    /// This one comes in its place.
+    /// Replaces a character by this one.
     Substitute(char),
-    /// This one comes before it.
+    /// Inserts this character.
     Insert(char),
 }
 
-/// The text that steps lead to, and the edits among them.
+/// Returns the text that steps lead to, and the edits among the steps.
 pub(super) fn apply(text: &str, steps: &[Step]) -> (String, Vec<Edit>) {
     let (mut written, mut edits) = (String::with_capacity(text.len()), Vec::new());
     let mut rest = text.char_indices();

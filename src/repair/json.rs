@@ -1,20 +1,19 @@
-//! Repairs of JSON: the values that somebody wrote are read as a person would read them, and written again as
-//! the grammar wants them.
+//! Repairs JSON: reads the values of a text as a person would, and writes them as the grammar requires.
 //!
 //! ```text
 //!   Here it is: {name: 'Bob', "age": 34, "x": 1} Bye!   ─ read ─►   name, age, x   ─ write ─►   {"age": 34, "name": "Bob"}
-//!   └─ dropped ┘                                └ dropped ┘         keys in the order of the grammar; x, which it does not allow, is dropped
+//!   └─ dropped ┘                                └ dropped ┘         in the order of the grammar; x is not allowed
 //! ```
 //!
-//! The nearest text by characters mixes up values: where two keys are swapped it takes fewer edits to rename
-//! them than to move them, and a key too many is cut down to a digit of the number before it. So a key, a
-//! number and a string are kept or dropped here as a whole, and nothing is renamed. What must be there and
-//! was not written is completed in the shortest way.
+//! The nearest text by characters mixes up values: where two keys are swapped, renaming them takes fewer
+//! edits than moving them, and an extra key is cut down to a digit of the number before it. So keys, numbers
+//! and strings are kept or dropped as a whole here, and nothing is renamed. Required parts that are missing
+//! are completed in the shortest way.
 //!
-//! [`read`](self::read) makes a tree of the text and forgives whatever models write, [`scalar`](self::scalar)
-//! knows the spellings of a value, [`order`](self::order) the order of keys, and [`write`](self::write) walks
-//! the machine of the grammar. A text takes one walk, not a search: work is linear in it, but for the order
-//! of keys.
+//! [`read`](self::read) parses the text into a tree and tolerates everything that models write,
+//! [`scalar`](self::scalar) lists the spellings of a value, [`order`](self::order) determines the order of
+//! keys, and [`write`](self::write) walks the machine of the grammar. A text takes one walk, not a search:
+//! the work is linear in it, except for the order of keys.
 
 mod order;
 mod read;
@@ -30,10 +29,10 @@ use lexiform_automata::matcher::Grammar;
 use read::Read;
 use write::Writer;
 
-/// The values in a text that are tried: those in brackets, the longest first, and the text as a whole.
+/// The most values in a text that are tried: those in brackets, the longest first, and the text as a whole.
 const CANDIDATES: usize = 5;
 
-/// The valid text that holds the values of a given one; `None` where none of them can be kept.
+/// Returns the valid text that contains the values of a given one, or `None` if none of them can be kept.
 pub(super) fn repaired(grammar: &Grammar, task: &Task<'_>) -> Result<Option<Repair>, RepairError> {
     let mut best: Option<(usize, Read, Writer<'_>)> = None;
     let grammar = &grammar.fresh();
@@ -76,7 +75,7 @@ pub(super) fn repaired(grammar: &Grammar, task: &Task<'_>) -> Result<Option<Repa
     }))
 }
 
-/// What ends one walk and leaves others, unless somebody called the repair off.
+/// Ends one walk so that others can be tried, unless the repair was cancelled.
 fn given_up<T>(error: RepairError) -> Result<Option<T>, RepairError> {
     match error {
         RepairError::Cancelled => Err(error),
@@ -89,8 +88,8 @@ fn is_valid(grammar: &Grammar, text: &str) -> bool {
     matches!(state, Ok(Some(state)) if grammar.is_accepting(state))
 }
 
-/// The edits to the text, and their cost: the least ones, or, where the texts are too long to be compared,
-/// one for all that differs.
+/// Returns the edits to the text, and their cost: the cheapest edits or, if the texts are too long to
+/// compare, a single edit for the whole difference.
 fn compared(task: &Task<'_>, text: &str) -> Result<(u64, Vec<Edit>), RepairError> {
     match cheapest(task, text) {
         Ok(repair) => Ok((repair.cost, repair.edits)),

@@ -1,16 +1,16 @@
-//! Objects whose keys must differ: first as if they need not, and then, where the nearest text has a key
-//! twice, in earnest.
+//! Repairs objects whose keys must differ: first without this constraint and then, if the nearest text
+//! repeats a key, with it.
 //!
 //! ```text
-//!   keys forgotten    few configurations    ─► nearest text ─► its keys differ: it is the nearest valid text, too
-//!                                                           └► some key comes twice
+//!   keys forgotten    few configurations    ─► nearest text ─► its keys differ: it is also the nearest valid text
+//!                                                           └► it repeats a key
 //!   keys remembered   a configuration for each set of keys  ◄──┘
 //! ```
 //!
-//! The first search reads all valid texts and more, so that its answer is a lower bound. In the second one
-//! every character of a key leads to a configuration of its own. It tries those of ASCII and those of the
-//! text alone where others cannot make a text nearer: each of the others could be replaced by enough of
-//! ASCII, one of which makes the key differ from all others.
+//! The first search accepts all valid texts and more, so its cost is a lower bound. In the second one, every
+//! character of a key leads to a different configuration. It tries only the ASCII characters and those of the
+//! text if others cannot make a text nearer: each of the others could be replaced by enough ASCII characters,
+//! one of which makes the key differ from all others.
 
 use super::characters::ascii;
 use super::remaining::Remaining;
@@ -18,10 +18,11 @@ use super::search::nearest;
 use super::task::{Repair, RepairError, Task};
 use lexiform_automata::matcher::Grammar;
 
-/// ASCII characters that lead to the same place as any other one. There are so many in JSON strings.
+/// The number of ASCII characters that must lead to the same place as any other one. JSON strings have that
+/// many.
 const ALTERNATIVES: usize = 90;
 
-/// The valid text at the least cost.
+/// Returns the valid text with the lowest cost.
 pub(super) fn nearest_with_keys(grammar: &Grammar, task: &Task<'_>) -> Result<Repair, RepairError> {
     let machine = grammar.machine();
     let forgetful = grammar.over(machine.forgetting_keys());
@@ -31,7 +32,7 @@ pub(super) fn nearest_with_keys(grammar: &Grammar, task: &Task<'_>) -> Result<Re
     if !machine.stacks().counts_keys() || is_valid(&grammar.fresh(), &repair.text)? {
         return Ok(repair);
     }
-    // Between two members of an object, and two items that must differ, stands a comma.
+    // There is a comma between two members of an object, and between two items that must differ.
     let members = task.text.matches(',').count() as u64 + 1;
     let most = |cost: u64| members + cost + machine.excluded_keys() as u64;
     if grammar.ask_once(|| machine.takes_ascii_for_all(ALTERNATIVES))?
@@ -59,7 +60,7 @@ fn nearest_remembering(
     nearest(&grammar, task, remaining, alphabet)
 }
 
-/// Whether a text is of the language of a grammar.
+/// Checks whether a text belongs to the language of a grammar.
 pub(super) fn is_valid(grammar: &Grammar, text: &str) -> Result<bool, RepairError> {
     let state = grammar.try_step_bytes(grammar.start(), text.as_bytes())?;
     Ok(state.is_some_and(|state| grammar.is_accepting(state)))

@@ -1,25 +1,26 @@
-//! How many characters must be inserted at least, wherever in the text and the grammar a search stands.
+//! A lower bound on the characters that must still be inserted, for each position of a search in the text and
+//! the grammar.
 //!
-//! A text that is complete after `D` more characters, of which the given one has `R`, needs `D - R`
-//! insertions: deletions make it no longer, and substitutions leave its length. `D` comes from the distances
-//! of the grammar, which count bytes. They count characters as well where every character may be written in
-//! ASCII; elsewhere a character may take four bytes.
+//! A text that is complete after `D` more characters, of which the given one has `R`, needs at least `D - R`
+//! insertions: deletions make it no longer, and substitutions keep its length. `D` is derived from the
+//! distances of the grammar, which count bytes. They also count characters if every character may be written
+//! in ASCII; otherwise a character may take four bytes.
 
 use lexiform_automata::language::{ByteSet, NEVER};
 use lexiform_automata::pushdown::{ConfigId, Distances, Machine};
 
-/// The bytes of the longest character.
+/// The number of bytes of the longest character.
 const LONGEST_CHARACTER: u64 = 4;
 
-/// A lower bound for the insertions to the end.
+/// A lower bound on the insertions to the end.
 pub(super) struct Remaining {
     distances: Distances,
     bytes_per_character: u64,
 }
 
 impl Remaining {
-    /// For a grammar; `is_ascii` says whether a text that completes one is never longer in ASCII, in
-    /// characters.
+    /// Returns the bound for a grammar; `is_ascii` is `true` if the shortest completion of a text is never
+    /// longer in ASCII, measured in characters.
     pub(super) fn new(machine: &Machine, is_ascii: bool) -> Remaining {
         let mut all = ByteSet::default();
         all.insert_range(0, u8::MAX);
@@ -29,13 +30,13 @@ impl Remaining {
         }
     }
 
-    /// The fewest bytes after which the text may end; [`NEVER`] if it never may.
+    /// Returns the fewest bytes after which the text may end, or [`NEVER`] if it never may.
     pub(super) fn bytes(&self, machine: &Machine, config: ConfigId) -> u64 {
         self.distances.of(machine.stacks(), config)
     }
 
-    /// The fewest insertions after which the text may end, with so many characters of it left; `None` if it
-    /// never may.
+    /// Returns the fewest insertions after which the text may end, with `left` characters of it left, or
+    /// `None` if it never may.
     pub(super) fn insertions(&self, machine: &Machine, config: ConfigId, left: usize) -> Option<u64> {
         let bytes = self.bytes(machine, config);
         let characters = bytes.div_ceil(self.bytes_per_character);

@@ -1,16 +1,16 @@
-//! The shortest path of edits, by A*.
+//! The shortest path of edits, found with A*.
 //!
 //! ```text
-//!   node (configuration, place)   keep, delete, substitute ─► place + 1      insert ─► same place      end: accepting at the last place
-//!   order                         cost so far + what must still be inserted at least; of equals the one farthest in the text
+//!   node (configuration, place)   keep, delete, substitute ─► place + 1    insert ─► same place
+//!   order                         cost so far + lower bound on insertions; of equals, the farthest in the text
 //! ```
 //!
-//! A node is taken out of the queue twice: once for what stays as it is, which costs nothing, and again for
+//! A node is taken from the queue twice: first to keep the next character, which costs nothing, and again for
 //! edits, once nothing cheaper is left. So the many nodes that are as far away as the end itself are never
 //! edited.
 //!
-//! The bound never says too much, so the first end that is taken out of the queue is the nearest. A node that
-//! is reached again at a lower cost is looked at again: the bound need not be consistent.
+//! The bound is never too high, so the first end that is taken from the queue is the nearest. A node that is
+//! reached again at a lower cost is examined again: the bound need not be consistent.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,11 +25,11 @@ use super::weights::{Weights, cost_of};
 use lexiform_automata::matcher::Grammar;
 use lexiform_automata::pushdown::ConfigId;
 
-/// Nodes between two looks at whether the search is called off.
+/// The number of nodes between two checks for cancellation.
 const LOOK_EVERY: usize = 256;
 
-/// The text at the least cost on a grammar of which nothing else is wanted, by a bound, and over some
-/// characters alone if there is an alphabet.
+/// Returns the text with the lowest cost on a grammar without further constraints, using a lower bound, and
+/// only with the characters of the alphabet if there is one.
 pub(super) fn nearest(
     grammar: &Grammar,
     task: &Task<'_>,
@@ -58,15 +58,15 @@ struct SearchNode {
     step: Step,
 }
 
-/// What is to be done with a node.
+/// The next action on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeTurn {
     Keep,
     Edit,
 }
 
-/// A node in the queue: the bound for its cost, its turn, its place and its cost when it was put there, and
-/// its number.
+/// An entry of the queue: the bound on the cost of the node, its turn, its place, its cost when it was
+/// queued, and its number.
 type Waiting = Reverse<(u64, NodeTurn, Reverse<u32>, Reverse<u64>, u32)>;
 
 struct RepairSearch<'a> {
@@ -103,7 +103,7 @@ impl<'a> RepairSearch<'a> {
         Ok(search)
     }
 
-    /// The number of the first end.
+    /// Returns the number of the first end node.
     fn run(&mut self) -> Result<u32, RepairError> {
         let mut looked = 0_usize;
         while let Some(Reverse((bound, turn, _, Reverse(cost), number))) = self.queue.pop() {
@@ -142,7 +142,7 @@ impl<'a> RepairSearch<'a> {
         Ok(self.grammar.ask(|| stacks.closure(config).accepting)?)
     }
 
-    /// Where the next character of the text leads from a configuration.
+    /// Returns the configuration after the next character of the text.
     fn kept(&self, config: ConfigId, place: u32) -> Result<Option<ConfigId>, RepairError> {
         let stacks = self.grammar.machine().stacks();
         let Some(&c) = self.text.get(place as usize) else {
@@ -151,7 +151,7 @@ impl<'a> RepairSearch<'a> {
         Ok(self.grammar.ask(|| after(stacks, config, c))?)
     }
 
-    /// Goes on from a node with the next character of the text.
+    /// Continues from a node with the next character of the text.
     fn keep(&mut self, number: u32) -> Result<(), RepairError> {
         let SearchNode {
             config, place, cost, ..
@@ -162,7 +162,7 @@ impl<'a> RepairSearch<'a> {
         }
     }
 
-    /// Reaches whatever is one edit from a node.
+    /// Reaches all nodes that are one edit away from a node.
     fn edit(&mut self, number: u32) -> Result<(), RepairError> {
         let SearchNode {
             config, place, cost, ..
@@ -188,7 +188,7 @@ impl<'a> RepairSearch<'a> {
         Ok(())
     }
 
-    /// Notes a way to a node, if it is the best one so far.
+    /// Records a way to a node, if it is the best one so far.
     fn reach(
         &mut self,
         (config, place): (ConfigId, u32),
@@ -221,7 +221,7 @@ impl<'a> RepairSearch<'a> {
         Ok(())
     }
 
-    /// The steps from the beginning to a node.
+    /// Returns the steps from the beginning to a node.
     fn steps_to(&self, mut number: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         // The first node is the beginning.

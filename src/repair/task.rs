@@ -1,22 +1,22 @@
-//! What is asked of a repair, and what it answers.
+//! The inputs and the result of a repair.
 
 use super::edits::Edit;
 use lexiform_automata::error::Exhausted;
 use lexiform_automata::limits::Cancel;
 
-/// What edits cost; each at least 1.
+/// The costs of edits; each is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Costs {
-    /// To insert a character.
+    /// The cost of inserting a character.
     pub insert: u32,
-    /// To delete one.
+    /// The cost of deleting a character.
     pub delete: u32,
-    /// To put another character in the place of one.
+    /// The cost of replacing a character by another one.
     pub substitute: u32,
 }
 
 impl Default for Costs {
-    /// The distance of Levenshtein: every edit costs 1.
+    /// The costs of the Levenshtein distance: every edit costs 1.
     fn default() -> Self {
         Costs {
             insert: 1,
@@ -29,15 +29,16 @@ impl Default for Costs {
 /// The greatest cost of an edit.
 const GREATEST_COST: u32 = 1_000;
 
-/// What a repair may take.
+/// The limits of a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepairLimits {
-    /// The bytes of the text.
+    /// The maximum length of the text, in bytes.
     pub text_bytes: usize,
-    /// The pairs of a configuration and a place that are looked at, each of which takes some hundred bytes;
-    /// of two texts the pairs of places, which take none.
+    /// The maximum number of pairs of a configuration and a place that are examined, each of which takes some
+    /// hundred bytes. When two texts are compared, the maximum number of pairs of places, which take no
+    /// memory.
     pub nodes: usize,
-    /// Ends the search, if somebody asks for it.
+    /// Cancels the search on request.
     pub cancel: Cancel,
 }
 
@@ -51,50 +52,50 @@ impl Default for RepairLimits {
     }
 }
 
-/// A valid text at the least cost from a given one.
+/// A valid text with the lowest cost from a given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// The text.
+    /// The valid text.
     pub text: String,
-    /// What its edits cost together.
+    /// The total cost of the edits.
     pub cost: u64,
-    /// What was changed, in the order of the text. Edits that touch are one.
+    /// The edits, in the order of the text. Adjacent edits are merged.
     pub edits: Vec<Edit>,
-    /// What was done with the values of a text that was [repaired as JSON](Repair::of_json), at most 256 of
-    /// them; empty where a text was repaired by its characters.
+    /// The changes to the values of a text that was [repaired as JSON](Repair::of_json), at most 256 of them;
+    /// empty if a text was repaired by its characters.
     pub changes: Vec<Change>,
 }
 
-/// What was done with a value of a text that was repaired as JSON.
+/// A change to a value of a text that was repaired as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// What.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The value, as a JSON pointer of the given text; the value that holds it where it was added.
+    /// The JSON pointer of the value in the given text; for an added value, of the value that contains it.
     pub pointer: String,
-    /// The text that it is about, without its end if it is long.
+    /// The text that was changed, cut off at its end if it is long.
     pub text: String,
 }
 
 /// The kinds of a [`Change`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// What stood before or behind the value was dropped, such as prose and fences.
+    /// Text before or after the value was dropped, such as prose and fences.
     Around,
     /// The keys of an object were put in the order of the grammar.
     Reordered,
     /// A member or an item was dropped: the grammar does not allow it there.
     Dropped,
-    /// What the grammar demands was added, in the shortest way.
+    /// Something that the grammar requires was added, in the shortest way.
     Added,
-    /// A value is the same and was spelled in another way, such as `'a'` or `True`.
+    /// A value was written in another spelling than, for example, `'a'` or `True`.
     Respelled,
 }
 
 impl ChangeKind {
-    /// The name of the kind in JSON: the variant in small letters.
+    /// Returns the name of the kind in JSON: the variant in lower case.
     pub fn name(self) -> &'static str {
         match self {
             ChangeKind::Around => "around",
@@ -106,14 +107,14 @@ impl ChangeKind {
     }
 }
 
-/// The characters of a text that a change repeats.
+/// The most characters of a text that a change repeats.
 const TEXT_SHOWN: usize = 80;
 
 impl Change {
-    /// The most that are told of one text.
+    /// The most changes that are reported for one text.
     pub(super) const MOST: usize = 256;
 
-    /// A change at a JSON pointer.
+    /// Returns a change at a JSON pointer.
     pub(super) fn new(kind: ChangeKind, pointer: String, text: &str) -> Change {
         let end = text
             .char_indices()
@@ -128,14 +129,14 @@ impl Change {
     }
 }
 
-/// Why there is no repair.
+/// The reason why there is no repair.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
     /// The text is too long.
     #[error("the text has {bytes} bytes; the limit `text_bytes` is {limit}")]
     TextTooLong {
-        /// The bytes of the text.
+        /// The length of the text, in bytes.
         bytes: usize,
         /// The limit.
         limit: usize,
@@ -143,9 +144,9 @@ pub enum RepairError {
     /// A cost is out of range.
     #[error("the cost `{name}` is {value}; it must be from 1 to {GREATEST_COST}")]
     Cost {
-        /// Which one.
+        /// The name of the cost.
         name: &'static str,
-        /// What it is.
+        /// The value of the cost.
         value: u32,
     },
     /// The nearest valid text is too far away to be found.
@@ -153,7 +154,7 @@ pub enum RepairError {
         "the nearest valid text takes edits that cost more than {cost}; the search for it reached the limit `nodes`, which is {limit}"
     )]
     TooFar {
-        /// No valid text is at this cost or below it.
+        /// No valid text has this cost or a lower one.
         cost: u64,
         /// The limit.
         limit: usize,
@@ -166,18 +167,18 @@ pub enum RepairError {
         /// The limit.
         limit: usize,
     },
-    /// All texts of the language hold special tokens, which no text can write.
+    /// All texts of the language contain special tokens, which no text can express.
     #[error("no text without special tokens is valid")]
     NoText,
-    /// A question to the grammar would have cost more than its limits allow.
+    /// A query on the grammar would have cost more than its limits allow.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// Somebody called the search off.
+    /// The search was cancelled.
     #[error("the repair was called off")]
     Cancelled,
 }
 
-/// A text to be repaired, within the limits of its length and of the costs.
+/// A text to be repaired, whose length and costs have been checked.
 pub(super) struct Task<'a> {
     pub(super) text: &'a str,
     pub(super) costs: &'a Costs,
@@ -185,10 +186,10 @@ pub(super) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// For this text.
+    /// Returns a task for this text.
     ///
     /// # Errors
-    /// The text is too long, or a cost is out of range.
+    /// Returns an error if the text is too long, or if a cost is out of range.
     pub(super) fn new(
         text: &'a str,
         costs: &'a Costs,

@@ -1,13 +1,13 @@
-//! What edits weigh: their cost first, then how many of them substitute.
+//! The weights of edits: their cost first, then the number of substitutions.
 
 use super::edits::Step;
 use super::task::Costs;
 
-/// Costs stand above these bits of a weight, and the number of substitutions in them: of repairs that cost
-/// the same, the one that keeps more characters is taken.
+/// The number of bits below the cost in a weight. They contain the number of substitutions: among repairs of
+/// the same cost, the one that keeps more characters is chosen.
 const SHIFT: u32 = 32;
 
-/// What edits weigh.
+/// The weights of the kinds of edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     pub(super) insert: u64,
@@ -16,7 +16,7 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// For edits of these costs.
+    /// Returns the weights of edits with these costs.
     pub(super) fn of(costs: &Costs) -> Weights {
         let weight = |cost: u32| u64::from(cost) << SHIFT;
         Weights {
@@ -26,7 +26,7 @@ impl Weights {
         }
     }
 
-    /// The least cost of putting so many characters in the place of so many others, of which none is the
+    /// Returns the lowest cost of replacing `removed` characters by `inserted` others, none of which is the
     /// same.
     pub(super) fn of_replacement(costs: &Costs, removed: usize, inserted: usize) -> u64 {
         let [insert, delete, substitute] = [costs.insert, costs.delete, costs.substitute].map(u64::from);
@@ -35,7 +35,7 @@ impl Weights {
         both * substitute.min(insert + delete) + (removed - both) * delete + (inserted - both) * insert
     }
 
-    /// What a step weighs.
+    /// Returns the weight of a step.
     pub(super) fn of_step(&self, step: Step) -> u64 {
         match step {
             Step::Keep => 0,
@@ -45,13 +45,13 @@ impl Weights {
         }
     }
 
-    /// The weight of the cheapest edit.
+    /// Returns the weight of the cheapest edit.
     pub(super) fn least(&self) -> u64 {
         self.insert.min(self.delete).min(self.substitute)
     }
 }
 
-/// The cost in a weight.
+/// Returns the cost in a weight.
 pub(super) fn cost_of(weight: u64) -> u64 {
     weight >> SHIFT
 }

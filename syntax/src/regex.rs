@@ -8,9 +8,9 @@
 //!                                                            └─► the same, spelled inside a JSON string
 //! ```
 //!
-//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`], [`whole`] and [`rust`] are
-//! about the *whole* text. Matching priorities do not matter to a language, so lazy quantifiers mean what
-//! greedy ones mean.
+//! [`ecma`] implements JSON Schema's `pattern`, which is found *anywhere* in the text. [`lower`], [`whole`]
+//! and [`rust`] match the *whole* text. Matching priorities do not affect a language, so lazy quantifiers
+//! mean the same as greedy ones.
 
 mod context;
 mod cursor;
@@ -35,12 +35,12 @@ use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, Regular};
 use lexiform_automata::limits::Limits;
 
-/// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from
+/// The deepest nesting of groups in a regular expression, whatever `nesting` allows: automata are built from
 /// the expression by recursion.
 const MOST_NESTING: usize = 250;
 
-/// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has
-/// no limit of its own, and `\pL` becomes five thousand bytes.
+/// The greatest length in bytes of an expression that regex-syntax parses, whatever `source_bytes` allows:
+/// regex-syntax has no limit, and `\pL` becomes five thousand bytes.
 const LONGEST_PATTERN: usize = 1 << 16;
 
 /// The notation of a regular expression that a whole text must match.
@@ -51,14 +51,15 @@ pub enum Dialect {
     Rust,
     /// ECMA-262, the syntax of JavaScript, with the meaning of its flag `u`.
     Ecma,
-    /// The syntax of Python's module `re`, for patterns that are texts and without flags. Backreferences,
-    /// groups that change flags, atomic groups, possessive quantifiers and conditions are refused by name.
-    /// What a letter or a digit is, the tables of the `regex-syntax` crate decide, which may know a later
-    /// version of Unicode than an interpreter.
+    /// The syntax of Python's `re` module, for `str` patterns without flags. Backreferences, groups that
+    /// change flags, atomic groups, possessive quantifiers and conditionals are refused by name. The tables
+    /// of the `regex-syntax` crate decide which characters are letters and digits; they may follow a later
+    /// version of Unicode than a given interpreter.
     Python,
 }
 
-/// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
+/// Returns the language of the texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means
+/// it.
 ///
 /// ```
 /// use lexiform::limits::Limits;
@@ -74,14 +75,14 @@ pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
     whole::search(node, limits.regular_states as u64)
 }
 
-/// The texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+/// Returns the language of the texts that an expression in the syntax of Rust's `regex` matches as a whole.
 pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
     check_length(pattern, limits.source_bytes.min(LONGEST_PATTERN))?;
     let node = rust::parse(pattern, limits.nesting.min(MOST_NESTING))?;
     whole::whole(node, limits.regular_states as u64)
 }
 
-/// The texts that an expression in some dialect matches from edge to edge.
+/// Returns the language of the texts that an expression in the given dialect matches as a whole.
 ///
 /// ```
 /// use lexiform::limits::Limits;
@@ -103,12 +104,12 @@ pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular
     whole::whole(node, limits.regular_states as u64)
 }
 
-/// The grammar of the texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+/// Returns the grammar of the texts that an expression in the syntax of Rust's `regex` matches as a whole.
 pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     lower_as(pattern, Dialect::Rust, limits)
 }
 
-/// The grammar of the texts that an expression in some dialect matches from edge to edge.
+/// Returns the grammar of the texts that an expression in the given dialect matches as a whole.
 pub fn lower_as(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
     let regular = limits

@@ -1,22 +1,22 @@
-//! JSON Schema becomes a grammar of JSON texts.
+//! Compiles a JSON Schema to a grammar of JSON texts.
 //!
 //! ```text
 //!   text ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
 //! ```
 //!
-//! * `parse` reads the text within the limits and makes the keyword tree, the same for all drafts;
-//! * `resolve` leads every reference to a node;
-//! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and
+//! * `parse` reads the text within the limits and builds the keyword tree, which is the same for all drafts;
+//! * `resolve` resolves every reference to a node;
+//! * `normal` is an algebra: for each JSON type, a union of conjunctions, closed under intersection and
 //!   complement;
-//! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
+//! * `lower` writes the normal forms as a grammar, in the spelling that the options select.
 //!
-//! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused
-//! with its JSON pointer; nothing is widened. [`report`] says which it is of every assertion,
-//! [`Options::refuse`] refuses the second, and [`normal_form`] prints what the algebra made of a schema. A
-//! JSON text belongs to the grammar if its value is valid and its spelling is one that the [`Options`] allow;
-//! where values are compared, some spellings are left out, such as `10e-1` for an integer
-//! ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of
-//! 64 bits holds, so that no number is read as infinity by a parser that keeps doubles.
+//! A keyword is enforced exactly, or fewer values are allowed than it says and a finding reports this, or it
+//! is refused with its JSON pointer; nothing is widened. [`report`] lists the outcome for every assertion,
+//! [`Options::refuse`] refuses the second kind, and [`normal_form`] prints what the algebra made of a schema.
+//! A JSON text belongs to the grammar if its value is valid and its spelling is one that the [`Options`]
+//! allow; where values are compared, some spellings are left out, such as `10e-1` for an integer
+//! ([`Enforced::Spelled`]), but each value keeps at least one. Exponents are written up to the range of a
+//! 64-bit floating-point number, so that no parser that uses doubles reads a number as infinity.
 //!
 //! ```
 //! use lexiform::limits::Limits;
@@ -60,8 +60,8 @@ use resolve::read;
 /// Compiles a schema to a grammar.
 ///
 /// # Errors
-/// All problems of the schema; where nothing satisfies it, the assertions that contradict each other. With
-/// [`Options::refuse`], also findings that would not stop the compile.
+/// Returns all problems of the schema; if no value satisfies it, the assertions that contradict each other.
+/// With [`Options::refuse`], also returns findings that would not stop the compilation.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let limits = &*limits.begin();
     limits.cancel.unless(lowered(text, options, limits))
@@ -82,7 +82,7 @@ fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagn
     }
 }
 
-/// The findings that are refused, in the order of the schema.
+/// Returns the findings that are refused, in the order of the schema.
 fn refused(diagnostics: &Diagnostics, refuse: Refuse) -> Vec<Problem> {
     let (name, is_refused): (&str, fn(&Problem) -> bool) = match refuse {
         Refuse::Nothing => return Vec::new(),
@@ -103,8 +103,8 @@ fn refused(diagnostics: &Diagnostics, refuse: Refuse) -> Vec<Problem> {
     found.map(problem).collect()
 }
 
-/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they
-/// can be found.
+/// Returns the error for a schema that no value satisfies, with the assertions that contradict each other
+/// where they can be found.
 #[doc(hidden)]
 pub fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
     let mut kinds = error.problems.iter().map(|problem| problem.kind);
@@ -118,7 +118,8 @@ pub fn explained(error: CompileError, text: &str, options: &Options, limits: &Li
         return CompileError::from(reason);
     }
     if report::narrowed(&found).next().is_some() {
-        // Nothing clashes as far as the schema itself says, so what is left out might be what it asks for.
+        // The schema itself contains no contradiction, so the part that is left out might contain the
+        // required values.
         let message = "only part of the schema is supported, and no value satisfies that part";
         return CompileError::from(Problem::new(
             ProblemKind::Limit,

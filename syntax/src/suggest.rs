@@ -1,13 +1,13 @@
-//! What a misspelt word was probably meant to be.
+//! Suggestions for misspelt words.
 //!
-//! Words are compared in their plain form, letters and digits in lower case, by how many letters must be
-//! inserted, deleted, replaced or swapped with their neighbour. Longer words may differ more: one letter from
-//! four letters on, two from seven.
+//! Words are compared in their plain form (letters and digits in lower case) by the number of letters that
+//! must be inserted, deleted, replaced or swapped with their neighbour. Longer words may differ more: by one
+//! letter from four letters on, by two from seven.
 
-/// The longest word that is compared letter by letter.
+/// The number of characters of a word that are compared; the rest is ignored.
 const COMPARED: usize = 64;
 
-/// The known word that is nearest to a misspelt one, if any is near enough.
+/// Returns the known word that is nearest to a misspelt one, or `None` if no word is near enough.
 ///
 /// ```
 /// use lexiform_syntax::suggest::nearest;
@@ -24,7 +24,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
-/// Whether one plain word is another, or near enough to be a misspelling of it.
+/// Returns `true` if one plain word equals another, or is near enough to be a misspelling of it.
 pub fn is_near(word: &str, known: &str) -> bool {
     near_distance(word, known).is_some()
 }
@@ -44,12 +44,12 @@ fn near_distance(word: &str, known: &str) -> Option<usize> {
     Some(distance(word, known)).filter(|distance| *distance <= allowed)
 }
 
-/// How many letters must be inserted, deleted, replaced, or swapped with their neighbour.
+/// Returns the number of letters that must be inserted, deleted, replaced, or swapped with their neighbour.
 pub fn distance(word: &str, known: &str) -> usize {
     strsim::osa_distance(word, known)
 }
 
-/// The [`distance`] of two plain words where it is at most one, in one run through their letters.
+/// Returns the [`distance`] of two plain words if it is at most one, in a single pass over their letters.
 pub(crate) fn slip(word: &str, known: &str) -> Option<usize> {
     let (word, known) = (word.as_bytes(), known.as_bytes());
     if word.len().abs_diff(known.len()) > 1 {
@@ -71,7 +71,8 @@ pub(crate) fn slip(word: &str, known: &str) -> Option<usize> {
     }
 }
 
-/// A word without case and punctuation: `responseFormat` and `Response-Format` are `responseformat`.
+/// Returns a word without case and punctuation: `responseFormat` and `Response-Format` become
+/// `responseformat`.
 pub fn plain(word: &str) -> String {
     let kept = word.chars().take(COMPARED).filter(char::is_ascii_alphanumeric);
     kept.map(|character| character.to_ascii_lowercase()).collect()

@@ -1,4 +1,4 @@
-//! Structural tags: texts some parts of which obey a constraint, and the rest of which is free.
+//! Structural tags: texts in which some parts obey a constraint and the rest is free.
 //!
 //! ```text
 //!   {"triggers": ["<f="], "structures": [{"begin": "<f=a>", "schema": …, "end": "</f>"}]}     the older shape
@@ -8,12 +8,12 @@
 //!             Form<Content> ── lower: each content by its own front end ──► Cfg
 //! ```
 //!
-//! This is how clients and engines (SGLang, vLLM, xgrammar) describe calls of tools in free text. Of
-//! xgrammar's formats those are read that a grammar over text can express; the others are refused by name, as
-//! is every field that would have no effect.
+//! Clients and engines (SGLang, vLLM, xgrammar) describe tool calls in free text this way. Of xgrammar's
+//! formats, those that a grammar over text can express are supported; the others are refused by name, as is
+//! every field that would have no effect.
 //!
-//! [`Form`] is generic in what its contents are, since whoever embeds the library may know more of a
-//! constraint than its text; [`Form::map`] changes one into the other.
+//! [`Form`] is generic over its contents, because a caller that embeds the library may know more about a
+//! constraint than its text; [`Form::map`] converts between the two.
 
 mod anything;
 mod lower;
@@ -23,7 +23,7 @@ pub use anything::anything;
 pub use lower::{Contents, free_text, lower};
 pub use read::{read, read_value};
 
-/// The formats that are understood, for messages.
+/// The supported formats, for messages.
 pub(crate) const FORMATS: [&str; 15] = [
     "any_text",
     "const_string",
@@ -49,13 +49,13 @@ pub struct Content {
     pub kind: ContentKind,
     /// The schema, the expression or the grammar.
     pub text: String,
-    /// Whether the properties of objects may stand in any order. For schemas alone.
+    /// `true` if the properties of objects may come in any order. Only schemas use it.
     pub any_order: bool,
-    /// The JSON pointer at which it stands in the structural tag.
+    /// The JSON pointer to the constraint within the structural tag.
     pub pointer: String,
 }
 
-/// In which language a [`Content`] is written.
+/// The language in which a [`Content`] is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentKind {
     /// A JSON Schema.
@@ -66,63 +66,63 @@ pub enum ContentKind {
     Ebnf,
 }
 
-/// What a text, or a part of it, looks like. `C` is what constrains a part.
+/// The shape of a text or of a part of one. `C` is the type of the constraints on parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form<C> {
     /// Exactly this text.
     Text(String),
     /// One special token.
     Token(Token),
-    /// What obeys a constraint.
+    /// A part that obeys a constraint.
     Content(Box<C>),
-    /// Any text without these; inside a tag, also without what ends the tag.
+    /// Any text that contains none of these; inside a tag, also none of the ends of the tag.
     Any {
-        /// What must not stand in it.
+        /// The texts that it must not contain.
         without: Vec<String>,
     },
-    /// All of these, one after another.
+    /// All of these forms, one after another.
     Sequence(Vec<Form<C>>),
-    /// One of these.
+    /// One of these forms.
     Choice(Vec<Form<C>>),
-    /// The same form several times.
+    /// A repeated form.
     Repeat {
-        /// What is repeated.
+        /// The form that is repeated.
         form: Box<Form<C>>,
-        /// How often at least.
+        /// The least number of repetitions.
         least: u32,
-        /// How often at most; without, as often as one likes.
+        /// The greatest number of repetitions; `None` if there is no limit.
         most: Option<u32>,
     },
     /// A part between a beginning and an end.
     Tag(Box<Tag<C>>),
     /// Free text in which each trigger begins a tag.
     Triggered {
-        /// What begins a tag wherever it stands.
+        /// The texts that begin a tag wherever they occur.
         triggers: Vec<String>,
-        /// What must not stand in the free text besides.
+        /// Further texts that the free text must not contain.
         without: Vec<String>,
         /// The tags.
         tags: Vec<Tag<C>>,
-        /// How many there are.
+        /// How many tags the text may have.
         count: Count,
     },
-    /// Tags and nothing else.
+    /// Tags with a separator between them and nothing else.
     Separated {
-        /// What stands between two of them.
+        /// The text between two tags.
         separator: String,
         /// The tags.
         tags: Vec<Tag<C>>,
-        /// How many there are.
+        /// How many tags the text may have.
         count: Count,
     },
 }
 
-/// How many tags there are.
+/// How many tags a text may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Count {
-    /// Whether there must be one.
+    /// `true` if there must be at least one tag.
     pub at_least_one: bool,
-    /// Whether the text ends with the first.
+    /// `true` if the text ends after the first tag.
     pub stop_after_first: bool,
 }
 
@@ -131,41 +131,41 @@ pub struct Count {
 pub struct Tag<C> {
     /// The beginning.
     pub begin: Mark,
-    /// What stands between.
+    /// The form of the text between the beginning and the end.
     pub content: Form<C>,
     /// The possible ends, at least one.
     pub ends: Vec<Mark>,
 }
 
-/// What begins or ends a tag.
+/// The beginning or an end of a tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// A text. The names of special tokens in it stand for those tokens.
+    /// A text, in which the names of special tokens denote those tokens.
     Text(String),
     /// One special token.
     Token(Token),
 }
 
-/// A special token, as a structural tag names it.
+/// A reference to a special token in a structural tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Which one.
+    /// The name or the id of the token.
     pub name: TokenName,
-    /// The JSON pointer at which it is named.
+    /// The JSON pointer to this reference.
     pub pointer: String,
 }
 
-/// By what a special token is named.
+/// How a structural tag identifies a special token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenName {
-    /// By its number in the vocabulary.
+    /// By its id in the vocabulary.
     Id(u32),
     /// By its text, such as `<|tool|>`.
     Text(String),
 }
 
 impl<C> Form<C> {
-    /// The constraints in it, in the order of the text.
+    /// Returns the constraints in the form, in the order of the text.
     pub fn contents(&self) -> Vec<&C> {
         match self {
             Form::Text(_) | Form::Token(_) | Form::Any { .. } => Vec::new(),
@@ -179,7 +179,7 @@ impl<C> Form<C> {
         }
     }
 
-    /// The bytes of its texts, where `bytes` counts those of a constraint.
+    /// Returns the total number of bytes of the texts in the form; `bytes` returns those of a constraint.
     pub fn bytes(&self, bytes: &impl Fn(&C) -> usize) -> usize {
         let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
         let all = |tags: &[Tag<C>]| tags.iter().map(|tag| tag.bytes(bytes)).sum::<usize>();
@@ -201,7 +201,7 @@ impl<C> Form<C> {
         }
     }
 
-    /// The same form with other constraints.
+    /// Replaces each constraint in the form by the result of `change`.
     pub fn map<D>(self, change: &mut impl FnMut(C) -> D) -> Form<D> {
         match self {
             Form::Text(text) => Form::Text(text),

@@ -1,19 +1,19 @@
-//! The order in which a grammar takes the keys of an object.
+//! Determines the order in which a grammar accepts the keys of an object.
 //!
-//! A grammar may want keys in the order of its schema. It is asked for two keys at a time: whether the second
-//! may come after the first, and the first after the second. Keys that may come either way, or not at all,
-//! keep the order in which they were written.
+//! A grammar may require keys in the order of its schema. Keys are tested two at a time: whether the second
+//! may come after the first, and the first after the second. Keys that may come in either order, or not at
+//! all, keep the order in which they were written.
 
 use super::read::Member;
 use super::write::{Slot, Writer};
 use crate::repair::task::RepairError;
 
-/// The most keys that are put in order; of more, each keeps its place.
+/// The most keys that are sorted; if there are more, each keeps its place.
 const MOST_KEYS: usize = 1_000;
 
 impl Writer<'_> {
-    /// The places of the members in the order in which they are to be written, right after the bracket that
-    /// opens the object.
+    /// Returns the indices of the members in the order in which they are to be written, right after the
+    /// bracket that opens the object.
     pub(super) fn ordered(&mut self, members: &[Member]) -> Result<Vec<usize>, RepairError> {
         let given: Vec<usize> = (0..members.len()).collect();
         match members.len() {
@@ -22,7 +22,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sorts by merging. It calls itself for halves, so no deeper than the bits of their number.
+    /// Merge sort. It recurses on halves, so its depth is at most the number of bits of the length.
     fn sorted(&mut self, members: &[Member], given: &[usize]) -> Result<Vec<usize>, RepairError> {
         if given.len() < 2 {
             return Ok(given.to_vec());
@@ -41,7 +41,7 @@ impl Writer<'_> {
         Ok(sorted)
     }
 
-    /// Whether a key may come after another one and its value.
+    /// Checks whether a key may come after another one and its value.
     fn may_follow(&mut self, earlier: &Member, later: &Member) -> Result<bool, RepairError> {
         let mark = self.mark();
         let may = self.key(earlier, 0..0, Slot::First)?

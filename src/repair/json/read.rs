@@ -1,42 +1,43 @@
 //! Reads JSON as people and models write it.
 //!
-//! Beyond JSON there may be comments, trailing and missing commas, `=` for `:`, keys without quotes, other
-//! quotation marks, quotation marks and line breaks within strings, words without quotes, and brackets that
-//! are missing at the end. Nothing is an error: what is no value is left out.
+//! Beyond JSON, it accepts comments, trailing and missing commas, `=` for `:`, keys without quotes, other
+//! quotation marks, quotation marks and line breaks within strings, words without quotes, and missing
+//! brackets at the end. Nothing is an error: anything that is not a value is left out.
 
 use std::ops::Range;
 
-/// Brackets nest at most this deep; the reader and the writer recurse. What lies deeper is left out.
+/// The deepest nesting of brackets; the reader and the writer recurse. Anything deeper is left out.
 const MOST_BRACKETS: usize = 128;
 
-/// A value with the bytes that it takes in the text.
+/// A value with its range of bytes in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Read {
     pub(super) value: Value,
     pub(super) span: Range<usize>,
 }
 
-/// What a value is. White space is kept as its range, to be written again where the grammar allows it.
+/// A value. White space is stored as its range, so that it can be written again where the grammar allows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
-    /// Members in their order, and the white space before the closing bracket.
+    /// The members in their order, and the white space before the closing bracket.
     Object(Vec<Member>, Range<usize>),
-    /// Items with the white space before each, and that before the closing bracket.
+    /// The items with the white space before each, and the white space before the closing bracket.
     Array(Vec<(Range<usize>, Read)>, Range<usize>),
-    /// A text that stood in quotation marks.
+    /// A text in quotation marks.
     Text(Text),
-    /// A word without quotation marks: a number, a literal, or a text. `cut` says that the text ends with it.
+    /// A word without quotation marks: a number, a literal, or a text. `cut` is `true` if the text ends with
+    /// it.
     Word { word: String, cut: bool },
 }
 
-/// What stood in quotation marks; `cut` says that the closing one is missing at the end of the text.
+/// A text in quotation marks; `cut` is `true` if the text ends before the closing mark.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
     pub(super) content: String,
     pub(super) cut: bool,
 }
 
-/// A member of an object; `None` where it has no value.
+/// A member of an object; `value` is `None` if it has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     pub(super) space: Range<usize>,
@@ -47,11 +48,11 @@ pub(super) struct Member {
     pub(super) end: usize,
 }
 
-/// The values in a text that it may be about, at most so many: those in brackets, the longest first, and then
-/// the whole of it.
+/// Returns at most `most` values that the text may be meant to contain: those in brackets, the longest first,
+/// and then the whole text.
 pub(super) fn candidates(text: &str, most: usize) -> Vec<Read> {
     let mut found = in_brackets(text, 0, ['{', '[']);
-    // A bracket of the prose may have swallowed the object.
+    // A bracket in the prose may have swallowed the object.
     if found
         .first()
         .is_some_and(|first| text[first.span.start..].starts_with('['))
@@ -64,7 +65,7 @@ pub(super) fn candidates(text: &str, most: usize) -> Vec<Read> {
     found
 }
 
-/// The values that begin with one of these brackets, one after the other.
+/// Returns the values that begin with one of these brackets, one after the other.
 fn in_brackets(text: &str, from: usize, open: [char; 2]) -> Vec<Read> {
     let (mut at, mut found) = (from, Vec::new());
     while let Some(next) = text[at..].find(open) {
@@ -75,7 +76,7 @@ fn in_brackets(text: &str, from: usize, open: [char; 2]) -> Vec<Read> {
     found
 }
 
-/// The text as one value without brackets; the lines of a fence are no part of it.
+/// Returns the text as one value without brackets; the lines of a fence are not part of it.
 fn alone(text: &str) -> Option<Read> {
     let fence = |line: &str| line.trim_start().starts_with("```");
     let mut start = text.len() - text.trim_start().len();
@@ -105,16 +106,16 @@ fn alone(text: &str) -> Option<Read> {
     })
 }
 
-/// What a text in quotation marks is for.
+/// The role of a text in quotation marks.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// The colon behind it may be missing.
+    /// A key. The colon after it may be missing.
     Key,
     Value,
 }
 
 impl Role {
-    /// What may stand behind it.
+    /// Returns the characters that may follow such a text.
     fn behind(self) -> &'static str {
         match self {
             Role::Key => ",;}]:/={[-0123456789",
@@ -123,7 +124,7 @@ impl Role {
     }
 }
 
-/// The quotation mark that closes what one opens.
+/// Returns the closing quotation mark for an opening one.
 fn closing(open: char) -> Option<char> {
     match open {
         '"' | '\'' | '`' => Some(open),
@@ -149,7 +150,7 @@ impl JsonReader<'_> {
         is_there
     }
 
-    /// White space and comments.
+    /// Skips white space and comments, and returns their range.
     fn space(&mut self) -> Range<usize> {
         let start = self.at;
         loop {
@@ -166,7 +167,7 @@ impl JsonReader<'_> {
         start..self.at
     }
 
-    /// The value that begins here, if one does. What lies too deep is passed over.
+    /// Reads the value that begins here, if there is one. Values that are nested too deeply are skipped.
     fn value(&mut self, depth: usize) -> Option<Read> {
         let start = self.at;
         let value = match self.peek()? {
@@ -241,7 +242,7 @@ impl JsonReader<'_> {
         let length = rest
             .find([':', '=', ',', ';', '}', ']', '{', '[', '\n'])
             .unwrap_or(rest.len());
-        // A key is never empty, so that the reader goes on.
+        // A key is never empty, so that the reader makes progress.
         let length = length.max(rest.chars().next().map_or(0, char::len_utf8));
         let content = rest[..length].trim_end();
         self.at += content.len().max(1);
@@ -272,7 +273,7 @@ impl JsonReader<'_> {
         }
     }
 
-    /// A word up to a comma, a bracket or the end of the line.
+    /// Reads a word up to a comma, a bracket or the end of the line.
     fn word(&mut self) -> Value {
         let rest = &self.text[self.at..];
         let length = rest.find([',', '}', ']', '\n']).unwrap_or(rest.len());
@@ -286,8 +287,9 @@ impl JsonReader<'_> {
         }
     }
 
-    /// A text in quotation marks. One that closes is followed by what may stand behind the text, another one,
-    /// or the end of the line; a key may be closed by another one than has opened it.
+    /// Reads a text in quotation marks. A mark closes it only if it is followed by a character that may
+    /// follow the text, by another quotation mark, or by the end of the line; a key may be closed by a
+    /// different mark than the one that opened it.
     fn text(&mut self, role: Role) -> Text {
         let open = self.peek().unwrap_or('"');
         let close = closing(open).unwrap_or(open);
@@ -339,7 +341,7 @@ impl JsonReader<'_> {
         }
     }
 
-    /// What four digits mean, or twice four.
+    /// Decodes four hexadecimal digits, or two groups of four.
     fn unicode(&mut self) -> Option<char> {
         let first = self.digits(self.at)?;
         if let Some(c) = char::from_u32(first) {
@@ -367,7 +369,7 @@ impl JsonReader<'_> {
 mod tests {
     use super::*;
 
-    /// A value in a short form.
+    /// Formats a value in a short form.
     fn shown(read: &Read) -> String {
         match &read.value {
             Value::Object(members, _) => {

@@ -1,4 +1,4 @@
-//! The spellings of a value that is neither an object nor an array, the nearest to what was written first.
+//! The spellings of a value that is neither an object nor an array, the nearest to the written one first.
 
 use super::read::{Read, Text, Value};
 
@@ -6,9 +6,9 @@ use super::read::{Read, Text, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spelling {
     pub(super) text: String,
-    /// About how much it differs from what was written, in characters.
+    /// The approximate number of characters by which it differs from the written value.
     pub(super) cost: usize,
-    /// Whether it is only the beginning, which the grammar completes.
+    /// `true` if it is only the beginning of a value, which the grammar completes.
     pub(super) cut: bool,
 }
 
@@ -30,7 +30,7 @@ impl Spelling {
     }
 }
 
-/// The spellings of a value; none of an object or an array.
+/// Returns the spellings of a value; none for an object or an array.
 pub(super) fn spellings(read: &Read, text: &str) -> Vec<Spelling> {
     let spelled = text.get(read.span.clone()).unwrap_or_default();
     match &read.value {
@@ -40,7 +40,7 @@ pub(super) fn spellings(read: &Read, text: &str) -> Vec<Spelling> {
     }
 }
 
-/// The spellings of a key, or of a text in quotation marks that stays one.
+/// Returns the spellings of a key, or of a text in quotation marks that stays one.
 pub(super) fn quoted_spellings(text: &Text, spelled: &str) -> Vec<Spelling> {
     let mut all = Vec::new();
     let is_json = spelled.len() > 1 && spelled.starts_with('"') && spelled.ends_with('"');
@@ -85,7 +85,7 @@ fn of_word(word: &str, cut: bool) -> Vec<Spelling> {
         all.push(Spelling::cut(word));
     }
     all.push(Spelling::whole(quoted(word), 2));
-    // A number with a unit, which is no part of it.
+    // A number with a unit, which is not part of it.
     if let Some((number, unit)) = word.split_once(' ')
         && let Some(number) = number_of(number)
         && unit.starts_with(char::is_alphabetic)
@@ -95,7 +95,7 @@ fn of_word(word: &str, cut: bool) -> Vec<Spelling> {
     all
 }
 
-/// A number, `true`, `false` or `null` in JSON, as other languages write it.
+/// Returns a number, `true`, `false` or `null` in JSON, given in the notation of other languages.
 fn literal(word: &str) -> Option<String> {
     let known = match word {
         "true" | "True" | "TRUE" => "true",
@@ -106,7 +106,7 @@ fn literal(word: &str) -> Option<String> {
     Some(known.to_owned())
 }
 
-/// A number in JSON, of the same digits.
+/// Returns a number in JSON with the same digits.
 fn number_of(word: &str) -> Option<String> {
     let (sign, rest) = match word.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -136,7 +136,7 @@ fn number_of(word: &str) -> Option<String> {
     })
 }
 
-/// A text as a JSON string with the fewest escapes.
+/// Returns a text as a JSON string with the fewest escapes.
 pub(super) fn quoted(content: &str) -> String {
     let mut quoted = String::with_capacity(content.len() + 2);
     quoted.push('"');

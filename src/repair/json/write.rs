@@ -1,8 +1,8 @@
 //! Writes values into a grammar: each key and each scalar whole, or not at all.
 //!
-//! The writer walks the machine of the grammar with the bytes that it writes. What the grammar does not take
-//! is dropped, by going back to where the walk stood before it. What must be there is completed along the
-//! shortest way to the end of the grammar, one member or item at a time.
+//! The writer walks the machine of the grammar with the bytes that it writes. A part that the grammar does
+//! not accept is dropped, by returning to the state of the walk before it. Required parts are completed along
+//! the shortest way to the end of the grammar, one member or item at a time.
 
 use std::ops::Range;
 
@@ -14,41 +14,41 @@ use crate::repair::task::{Change, ChangeKind, RepairError, Task};
 use lexiform_automata::matcher::Grammar;
 use lexiform_automata::pushdown::ConfigId;
 
-/// Members or items that are completed in one place.
+/// The most members or items that are completed in one place.
 const MOST_COMPLETED: usize = 256;
-/// Bytes of one of them.
+/// The most bytes of one completed member or item.
 const LONGEST_COMPLETION: usize = 1 << 14;
-/// Bytes between two looks at whether the repair is called off.
+/// The number of bytes between two checks for cancellation.
 const LOOK_EVERY: usize = 4096;
 
-/// A walk through a grammar, with what it has written.
+/// A walk through a grammar, with the text it has written.
 pub(super) struct Writer<'g> {
     grammar: &'g Grammar,
     task: &'g Task<'g>,
     remaining: Remaining,
     config: ConfigId,
     written: Vec<u8>,
-    /// The keys on the way to the value that is written now.
+    /// The keys on the path to the value that is currently written.
     pub(super) path: Vec<String>,
     changes: Vec<Change>,
-    /// Characters of values that were dropped, or completed.
+    /// The number of characters of values that were dropped or completed.
     loss: usize,
-    /// Keys and scalars that were kept.
+    /// The number of keys and scalars that were kept.
     kept: usize,
-    /// Bytes that were tried.
+    /// The number of bytes that were tried.
     tried: usize,
 }
 
-/// Where a member or an item stands among those of its brackets.
+/// The position of a member or an item within its brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// It is the first.
+    /// The first one.
     First,
-    /// A comma stands before it.
+    /// A later one, which takes a comma before it.
     Later,
 }
 
-/// Where a walk stood, to go back to.
+/// A state of a walk to return to.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     config: ConfigId,
@@ -60,7 +60,7 @@ pub(super) struct Mark {
 }
 
 impl<'g> Writer<'g> {
-    /// At the start of a grammar.
+    /// Returns a writer at the start of a grammar.
     pub(super) fn new(grammar: &'g Grammar, task: &'g Task<'g>) -> Result<Writer<'g>, RepairError> {
         let remaining = grammar.ask_once(|| Remaining::new(grammar.machine(), true))?;
         Ok(Writer {
@@ -77,17 +77,17 @@ impl<'g> Writer<'g> {
         })
     }
 
-    /// How much was dropped and completed.
+    /// Returns the number of characters that were dropped and completed.
     pub(super) fn loss(&self) -> usize {
         self.loss
     }
 
-    /// How many keys and scalars were kept.
+    /// Returns the number of keys and scalars that were kept.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
 
-    /// The text, if it is one, and what was done.
+    /// Returns the text, if it is valid UTF-8, and the changes.
     pub(super) fn into_parts(self) -> (Option<String>, Vec<Change>) {
         (String::from_utf8(self.written).ok(), self.changes)
     }
@@ -127,7 +127,7 @@ impl<'g> Writer<'g> {
         }
     }
 
-    /// Counts a byte that is tried.
+    /// Counts a byte that is tried, and checks the limits.
     fn count(&mut self) -> Result<(), RepairError> {
         self.tried += 1;
         let limit = self.task.limits.nodes;
@@ -146,7 +146,7 @@ impl<'g> Writer<'g> {
         Ok(self.grammar.ask(|| stacks.step(config, byte))?)
     }
 
-    /// Writes some bytes, all of them or none.
+    /// Writes some bytes, all of them or none; returns whether they were written.
     pub(super) fn takes(&mut self, bytes: &[u8]) -> Result<bool, RepairError> {
         let mark = self.mark();
         for &byte in bytes {
@@ -162,13 +162,13 @@ impl<'g> Writer<'g> {
         Ok(true)
     }
 
-    /// Writes white space of the given text, where the grammar allows it.
+    /// Writes white space of the given text, if the grammar allows it.
     fn space(&mut self, space: Range<usize>) -> Result<(), RepairError> {
         let task = self.task;
         self.takes(task.text[space].as_bytes()).map(drop)
     }
 
-    /// Writes what separates a member or an item from the one before it.
+    /// Writes the separator between a member or an item and the one before it.
     fn separator(&mut self, slot: Slot) -> Result<bool, RepairError> {
         match slot {
             Slot::First => Ok(true),
@@ -181,7 +181,7 @@ impl<'g> Writer<'g> {
         Ok(self.grammar.ask(|| stacks.closure(self.config).accepting)?)
     }
 
-    /// Whether a value may end here: a number may have a beginning that is none itself.
+    /// Checks whether a value may end here: a prefix of a number may not be a number itself.
     fn may_end(&mut self) -> Result<bool, RepairError> {
         if self.is_end()? {
             return Ok(true);
@@ -191,11 +191,11 @@ impl<'g> Writer<'g> {
                 return Ok(true);
             }
         }
-        // White space may have to stand before one of these.
+        // White space may be required before one of these.
         Ok(self.after(self.config, b' ')?.is_some() || self.after(self.config, b'\n')?.is_some())
     }
 
-    /// Writes a value. Where it has no place, nothing is written.
+    /// Writes a value. If the grammar does not allow it, nothing is written.
     fn value(&mut self, read: &Read) -> Result<bool, RepairError> {
         match &read.value {
             Value::Object(members, space) => self.object(members, space.clone()),
@@ -218,7 +218,7 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// Writes a value in one way, and completes what was cut off.
+    /// Writes a value in one spelling, and completes it if it was cut off.
     fn spelled(&mut self, spelling: &Spelling) -> Result<bool, RepairError> {
         let mark = self.mark();
         let is_written = self.takes(spelling.text.as_bytes())?
@@ -243,7 +243,7 @@ impl<'g> Writer<'g> {
         }
         let (mut written, mut slot) = (0, Slot::First);
         for number in order {
-            // White space stays in its place, and members move.
+            // White space stays in its place, while members move.
             let space = members[written].space.clone();
             if self.member(&members[number], space, slot)? {
                 written += 1;
@@ -265,7 +265,7 @@ impl<'g> Writer<'g> {
         let is_placed = has_place
             && match &member.value {
                 Some(value) => self.value(value)?,
-                // A key that was cut off has been completed with its value.
+                // A key that was cut off has been completed together with its value.
                 None => member.key.cut,
             };
         if is_placed {
@@ -282,8 +282,8 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// Writes a key with its colon. What must stand before it is completed, as long as the object cannot end
-    /// yet.
+    /// Writes a key with its colon. Members that must come before it are completed, as long as the object
+    /// cannot end yet.
     pub(super) fn key(
         &mut self,
         member: &Member,
@@ -364,7 +364,7 @@ impl<'g> Writer<'g> {
         Ok(is_closed)
     }
 
-    /// Writes a closing bracket, after the members or items that must still come.
+    /// Writes a closing bracket, after the members or items that are still required.
     fn close(&mut self, bracket: u8, space: Range<usize>, slot: Slot) -> Result<bool, RepairError> {
         let mut slot = slot;
         for _ in 0..MOST_COMPLETED {
@@ -390,8 +390,8 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// Goes the shortest way to the end of the grammar until a whole member, item or value stands there: from
-    /// its beginning, or from where it was cut off.
+    /// Follows the shortest way to the end of the grammar until a whole member, item or value is written:
+    /// from its beginning, or from where it was cut off.
     pub(super) fn complete(&mut self, begun: Option<&[u8]>) -> Result<bool, RepairError> {
         let from = self.written.len();
         let mut inside = Inside::default();
@@ -421,7 +421,7 @@ impl<'g> Writer<'g> {
         Ok(false)
     }
 
-    /// The first byte of the shortest way to the end; none where the text may end.
+    /// Returns the first byte of the shortest way to the end, or `None` if the text may end.
     fn shortest(&mut self) -> Result<Option<(u8, ConfigId)>, RepairError> {
         let machine = self.grammar.machine();
         let distance = |config| self.grammar.ask(|| self.remaining.bytes(machine, config));
@@ -447,7 +447,7 @@ impl<'g> Writer<'g> {
     }
 }
 
-/// Where in a JSON value some bytes lead.
+/// The position within a JSON value after some bytes.
 #[derive(Default)]
 struct Inside {
     brackets: usize,

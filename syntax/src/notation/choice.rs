@@ -1,13 +1,14 @@
-//! The grammar of a list of texts, one of which is the whole text.
+//! The grammar of a list of texts, any one of which is the whole text.
 
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId};
 use lexiform_automata::limits::Limits;
 
-/// Lowers a list of texts. As a regular expression, a long list would be an automaton of its own for nothing.
+/// Lowers a list of texts. As a regular expression, a long list would need a separate automaton for no
+/// benefit.
 ///
 /// # Errors
-/// There is none, or they have more bytes than a source may have.
+/// Returns an error if the list is empty, or if the texts have more bytes than a source may have.
 pub fn lower(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
     let bytes: usize = texts.iter().map(String::len).sum();
     let most = limits.source_bytes;

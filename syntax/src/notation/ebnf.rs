@@ -1,22 +1,22 @@
-//! EBNF grammars, in a dialect in which users of the W3C's notation and of GBNF are at home.
+//! EBNF grammars, in a dialect that is familiar to users of the W3C's notation and of GBNF.
 //!
 //! ```text
 //! # JSON lists of numbers. A comment: also // …, /* … */ and (* … *).
-//! root   ::= "[" ws (number ("," ws number)*)? "]"      every character counts; there is no implicit white space
+//! root   ::= "[" ws (number ("," ws number)*)? "]"      no implicit white space: every character counts
 //! number ::= "-"? [0-9]+ ("." [0-9]{1,4})?             [a-z] a class, [^…] its complement, . any character
 //! ws     ::= [ \t\n]* | #x20 | 'single quotes'          #x20 the character with this number
-//! date    =  /\d{4}-\d\d-\d\d/ ;                        a regular expression, matched as a whole; /…/i with flags
+//! date    =  /\d{4}-\d\d-\d\d/ ;                        a regular expression for a whole part; /…/i with flags
 //! list    :  item { "," item } , <|end|>                { … } any number of times; <|end|> a special token
 //! ```
 //!
-//! * What ISO 14977, Lark, ABNF or Wirth's notation write alike and mean otherwise is refused, with how it is
-//!   written here (`ebnf/misread.rs`, `ebnf/foreign.rs`).
+//! * Constructs of ISO 14977, Lark, ABNF or Wirth's notation that look the same but mean something else are
+//!   refused, with the way to write them here (`ebnf/misread.rs`, `ebnf/foreign.rs`).
 //! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule
 //!   `root`, or else `start`, or else the first one.
-//! * Alternatives are split by `|`; one may be empty. Parts stand side by side, with a `,` between them if
-//!   one likes.
-//! * Behind a part: `?`, `*`, `+`, `{n}`, `{n,}`, `{,m}`, `{n,m}`. Braces with anything but counts repeat
-//!   what is inside. Brackets are always a class; what is optional is written `( … )?`.
+//! * Alternatives are separated by `|`; one may be empty. Parts are written side by side, optionally with a
+//!   `,` between them.
+//! * After a part: `?`, `*`, `+`, `{n}`, `{n,}`, `{,m}`, `{n,m}`. Braces with anything but counts repeat
+//!   their content. Brackets are always a class; an optional part is written `( … )?`.
 //! * In quotes and classes: `\n \r \t \b \f \v \0`, `\xNN`, `\uNNNN` (also as a surrogate pair),
 //!   `\UNNNNNNNN`, `\u{N…}` and a backslash before punctuation. `\xNN` is a character number, not a byte.
 //! * Left recursion, ambiguity and rules that match nothing are all allowed.
@@ -41,10 +41,10 @@ use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
 
-/// Brackets nest at most this deep, whatever `nesting` allows: the parser recurses.
+/// The deepest nesting of brackets, whatever `nesting` allows: the parser recurses.
 const MOST_BRACKETS: usize = 250;
 
-/// Reads an EBNF grammar; its regular parts become terminals, whose masks grammars share.
+/// Lowers an EBNF grammar. Its regular parts become terminals, whose masks are shared between grammars.
 ///
 /// ```
 /// use lexiform::limits::Limits;
@@ -62,11 +62,12 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         .unless(Ok::<_, CompileError>(terminals::lay(cfg, limits)))
 }
 
-/// The same with every rule as it is written: the same language, for those who look at its rules, or judge
-/// the other.
+/// Lowers an EBNF grammar without turning its regular parts into terminals: every rule stays as it is
+/// written. The language is the same as for [`lower`]. This is for inspecting the rules, and for testing
+/// `lower`.
 ///
 /// # Errors
-/// Those of [`lower`].
+/// Returns the same errors as [`lower`].
 pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
     if text.len() > limits.source_bytes {
@@ -99,7 +100,7 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     limits.cancel.unless(lowering::lower(text, definitions, limits))
 }
 
-/// What the parser says, or, where the text is of another notation, how that is written here.
+/// Returns the parser's message or, where the text is in another notation, how to write it here.
 fn syntax_error(error: pest::error::Error<Rule>, text: &str) -> CompileError {
     let (line, column) = match error.line_col {
         LineColLocation::Pos(place) | LineColLocation::Span(place, _) => place,

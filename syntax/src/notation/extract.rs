@@ -1,18 +1,18 @@
-//! The grammar of the spans of a text: what a text says, word for word.
+//! The grammar of the spans of a text: verbatim quotations from it.
 //!
-//! A span goes from the beginning of one piece of the text to the end of another. Read from wherever it
-//! begins, it is a path of the *suffix automaton* of the pieces, the smallest automaton that reads every
-//! stretch of a sequence (Blumer and others, *The smallest automaton recognizing the subwords of a text*,
-//! 1985). It has at most twice as many states as there are pieces, and becomes a grammar with a rule for
-//! each:
+//! A span extends from the beginning of one piece of the text to the end of another. From wherever it begins,
+//! it is a path of the *suffix automaton* of the pieces, the smallest automaton that accepts every factor of
+//! a sequence (Blumer and others, *The smallest automaton recognizing the subwords of a text*, 1985). The
+//! automaton has at most twice as many states as there are pieces, and becomes a grammar with one rule for
+//! each state:
 //!
 //! ```text
 //!   "a b a c"      start = "a" A | "b" B | "c"          A = "" | " b" B | " c"
 //!                                                       B = "" | " a" C       C = "" | " c"
 //! ```
 //!
-//! Such a constraint keeps a model from answering with what a text does not say (*How Optimal is Greedy
-//! Decoding for Extractive Question Answering?*, arXiv 2108.05857).
+//! Such a constraint keeps a model from answering with anything that the text does not say (*How Optimal is
+//! Greedy Decoding for Extractive Question Answering?*, arXiv 2108.05857).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,7 +21,7 @@ use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, RuleId};
 use lexiform_automata::limits::Limits;
 
-/// Where spans begin and end.
+/// The places where spans begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Boundary {
     /// At words, which are runs of letters and digits, and at other visible characters.
@@ -31,8 +31,8 @@ pub enum Boundary {
     Character,
 }
 
-/// What spans are made of, as ranges of bytes: words and other visible characters, or all visible characters.
-/// White space belongs to a span only between two of them.
+/// Returns the pieces that spans consist of, as ranges of bytes: words and other visible characters, or all
+/// visible characters. White space belongs to a span only between two pieces.
 pub fn pieces(text: &str, boundary: Boundary) -> Vec<Range<usize>> {
     let mut pieces: Vec<Range<usize>> = Vec::new();
     let mut is_word_open = false;
@@ -49,7 +49,8 @@ pub fn pieces(text: &str, boundary: Boundary) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Whether a text is one of the spans of another one. This is the definition that [`lower`] is compared with.
+/// Checks whether a text is one of the spans of another text. This is the definition that [`lower`] is tested
+/// against.
 pub fn is_span(span: &str, text: &str, boundary: Boundary) -> bool {
     let pieces = pieces(text, boundary);
     let begins = |at: usize| pieces.binary_search_by_key(&at, |piece| piece.start).is_ok();
@@ -68,10 +69,10 @@ pub fn is_span(span: &str, text: &str, boundary: Boundary) -> bool {
     false
 }
 
-/// Lowers the spans of a text, in time and memory linear in its pieces.
+/// Lowers the spans of a text, in time and memory linear in the number of its pieces.
 ///
 /// # Errors
-/// The text has no visible character, or more bytes than a source may have.
+/// Returns an error if the text has no visible character, or more bytes than a source may have.
 pub fn lower(text: &str, boundary: Boundary, limits: &Limits) -> Result<Cfg, CompileError> {
     let most = limits.source_bytes;
     if text.len() > most {
@@ -86,7 +87,8 @@ pub fn lower(text: &str, boundary: Boundary, limits: &Limits) -> Result<Cfg, Com
         let message = "the text has no visible character, so it has no spans";
         return Err(Problem::new(ProblemKind::Unsatisfiable, Place::Whole, message).into());
     }
-    // A symbol is a piece with the white space before it; both kinds of text of each.
+    // A symbol is a piece with the white space before it. Both of its texts are kept, with that white space
+    // and without.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut symbols: Vec<(&str, &str)> = Vec::new();
     let mut sequence = Vec::with_capacity(pieces.len());
@@ -103,7 +105,8 @@ pub fn lower(text: &str, boundary: Boundary, limits: &Limits) -> Result<Cfg, Com
     Ok(written(&SuffixAutomaton::of(&sequence), &symbols))
 }
 
-/// The automaton as a grammar. Of each symbol there is the text within a span and the one at its beginning.
+/// Converts the automaton to a grammar. Each symbol has two texts: one within a span and one at its
+/// beginning.
 fn written(automaton: &SuffixAutomaton, symbols: &[(&str, &str)]) -> Cfg {
     let mut builder = CfgBuilder::new();
     let rules: Vec<RuleId> = automaton.states.iter().map(|_| builder.declare("")).collect();
@@ -130,16 +133,17 @@ fn written(automaton: &SuffixAutomaton, symbols: &[(&str, &str)]) -> Cfg {
     builder.finish(rules[0])
 }
 
-/// The smallest automaton that reads every stretch of a sequence, from its first state; all states accept.
+/// The smallest automaton that accepts every factor of a sequence; all states accept.
 struct SuffixAutomaton {
     states: Vec<State>,
 }
 
-/// The stretches that end at the same places of the sequence.
+/// A set of factors that end at the same places of the sequence.
 struct State {
-    /// The longest of them.
+    /// The length of the longest of these factors.
     longest: usize,
-    /// The state of its longest ending that ends at other places, too; none for that of the empty stretch.
+    /// The state of the longest suffix that also ends at other places; `None` for the state of the empty
+    /// factor.
     link: Option<usize>,
     next: BTreeMap<usize, usize>,
 }
@@ -159,7 +163,7 @@ impl SuffixAutomaton {
         automaton
     }
 
-    /// Goes on with a symbol after the state of the whole sequence so far; the state of the longer one.
+    /// Appends a symbol to the sequence, whose state is `last`, and returns the state of the longer sequence.
     fn extend(&mut self, last: usize, symbol: usize) -> usize {
         let new = self.states.len();
         self.states.push(State {
@@ -180,8 +184,9 @@ impl SuffixAutomaton {
         new
     }
 
-    /// The state of what a state reads with this symbol and nothing longer: the one that it leads to, or a
-    /// copy of it, where that has longer stretches, which do not end at the end of the sequence.
+    /// Returns a state for the factors of `state` followed by this symbol and for no longer ones: `known`, to
+    /// which the symbol leads, or a copy of it if it has longer factors, which do not end at the end of the
+    /// sequence.
     fn apart(&mut self, state: usize, symbol: usize, known: usize) -> usize {
         let longest = self.states[state].longest + 1;
         if self.states[known].longest == longest {
@@ -208,7 +213,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// All stretches that the automaton reads.
+    /// Returns all factors that the automaton accepts.
     fn read(automaton: &SuffixAutomaton) -> Vec<Vec<usize>> {
         let (mut open, mut found) = (vec![(0, Vec::new())], Vec::new());
         while let Some((state, text)) = open.pop() {

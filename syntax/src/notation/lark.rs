@@ -1,15 +1,15 @@
-//! The one kind of grammar in llguidance's variant of Lark that is read: a start rule that is a JSON Schema.
+//! The one supported kind of grammar in llguidance's variant of Lark: a start rule that is a JSON Schema.
 //!
 //! ```text
 //!   %llguidance {}
 //!   start: %json {"type": "object", …}
 //! ```
 //!
-//! This is what llama.cpp makes of a schema. All other Lark is refused by name.
+//! This is what llama.cpp generates for a schema. All other Lark is refused by name.
 
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 
-/// The schema that is the whole grammar.
+/// Returns the schema that is the whole grammar.
 ///
 /// ```
 /// use lexiform_syntax::notation::lark;
@@ -19,11 +19,11 @@ use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 /// ```
 ///
 /// # Errors
-/// The grammar is anything else.
+/// Returns an error if the grammar is anything else.
 pub fn schema(text: &str) -> Result<&str, CompileError> {
     let rest = text.trim();
     let rest = match rest.strip_prefix("%llguidance") {
-        // The options of that engine end with their line.
+        // The options of that engine end at the end of their line.
         Some(options) => options.split_once('\n').map_or("", |(_, rest)| rest).trim_start(),
         None => rest,
     };

@@ -1,9 +1,9 @@
-//! Regular parts of rules, laid as terminals.
+//! Rewrites the regular parts of rules as terminals.
 //!
 //! A grammar text says `(char | escape)*` where a schema says "a string". Left as rules, every letter is a
-//! call and a return, and a mask walks the vocabulary through frames; as one regular language it is an
-//! automaton, whose masks are found once and shared with every grammar that has the same language. This pass
-//! finds the parts that are regular and writes them as such:
+//! call and a return, and a mask walks the vocabulary through frames. As one regular language it is an
+//! automaton, whose masks are computed once and shared with every grammar that has the same language. This
+//! pass finds the regular parts and writes them as terminals:
 //!
 //! ```text
 //!   string ::= '"' char* '"'                  string ::= '"' /([^"\\]|\\["\\n])*/ '"'
@@ -11,19 +11,19 @@
 //!   list   ::= string ("," string)*           list   ::= string ("," string)*
 //! ```
 //!
-//! Regular is whatever calls no rule that calls itself, except for a rule that calls itself only at its end,
-//! or only at its beginning, which is a repetition. The language stays the same, and what is not known to
-//! become better stays as it is written:
+//! A part is regular if it calls no recursive rule, except for a rule that calls itself only at its end, or
+//! only at its beginning, which is a repetition. The language stays the same, and a part that is not known to
+//! improve stays as it is written:
 //!
 //! * Fixed texts stay texts: they are shown to people as such, and cost little.
-//! * A part that takes many characters is not joined with what follows it if that begins with few. The inside
-//!   of a string before its quote is a language that all grammars share; the inside of a string with all that
-//!   may come behind it is one of its own, whose masks are of no use elsewhere, and at a quote few tokens are
-//!   left to look at. Where what follows may be any letter, as in `[a-z] [a-z0-9]*`, half the vocabulary
-//!   would be looked at behind every letter.
-//! * What would become large stays as rules: each automaton and all together are kept within a share of the
-//!   [`regular_bytes`](Limits::regular_bytes) that expressions may take.
-//! * Special tokens, counted languages and intersections are no part of a joined language.
+//! * A part that takes many characters is not joined with the part after it if that begins with few. The
+//!   inside of a string before its quote is a language that all grammars share; the inside of a string with
+//!   everything that may follow it is specific to one grammar, so its masks are of no use elsewhere, and at a
+//!   quote few tokens are left to check. Where the part after it may begin with any letter, as in `[a-z]
+//!   [a-z0-9]*`, half the vocabulary would be checked after every letter.
+//! * A part that would become large stays as rules: each automaton and all of them together are kept within a
+//!   share of the [`regular_bytes`](Limits::regular_bytes) that expressions may take.
+//! * Special tokens, counted languages and intersections are never part of a joined language.
 
 mod calls;
 mod repetition;
@@ -37,14 +37,14 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, RuleId};
 use lexiform_automata::language::{Alphabet, Automaton, Room};
 use lexiform_automata::limits::Limits;
 
-/// The share of `regular_bytes` that one automaton may take, and all together.
+/// The divisors of `regular_bytes` for one automaton, and for all of them together.
 const SHARE: usize = 64;
 const SHARE_OF_ALL: usize = 8;
-/// Larger expressions are not tried.
+/// The size limits of an expression; larger ones are not tried.
 const MOST_PLACES: u32 = 4_000;
 const MOST_DEPTH: u32 = 100;
 
-/// The same language with its regular parts as terminals.
+/// Returns a grammar of the same language with its regular parts as terminals.
 pub(super) fn lay(mut cfg: Cfg, limits: &Limits) -> Cfg {
     let shapes = Shapes::find(&mut cfg);
     let called = called(&cfg);
@@ -59,7 +59,7 @@ pub(super) fn lay(mut cfg: Cfg, limits: &Limits) -> Cfg {
         laid: HashMap::new(),
     };
     let start = laying.rule(cfg.start);
-    // A rule that became part of a terminal wherever it is called is not needed any more.
+    // A rule that became part of a terminal at all of its calls is no longer needed.
     for rule in (0..cfg.rules.len()).map(|rule| RuleId(rule as u32)) {
         if !called[rule.index()] || shapes.of_rule(rule).is_none() {
             laying.rule(rule);
@@ -69,7 +69,7 @@ pub(super) fn lay(mut cfg: Cfg, limits: &Limits) -> Cfg {
     laying.builder.finish(start)
 }
 
-/// Whether each rule is called by another one.
+/// Returns, for each rule, whether another one calls it.
 fn called(cfg: &Cfg) -> Vec<bool> {
     let mut called = vec![false; cfg.rules.len()];
     for (caller, rule) in cfg.rules.iter().enumerate() {
@@ -87,11 +87,11 @@ struct Laying<'a> {
     /// The bytes that further automata may take.
     room: usize,
     builder: CfgBuilder,
-    /// The new rule of each old one, if it is needed.
+    /// The new rule for each old one, if it is needed.
     rules: Vec<Option<RuleId>>,
-    /// Rules that still have no body.
+    /// The rules that have no body yet.
     open: Vec<RuleId>,
-    /// What became of parts in a row.
+    /// The terminal for each row of parts that was tried, or `None` if it stays as rules.
     laid: HashMap<Vec<ExprId>, Option<ExprId>>,
 }
 
@@ -114,7 +114,8 @@ impl Laying<'_> {
         }
     }
 
-    /// Recurses twice as deep as brackets and operators nest, which the limit `nesting` bounds.
+    /// Lowers an expression. Recurses twice as deep as brackets and operators nest, which the limit `nesting`
+    /// bounds.
     fn expr(&mut self, id: ExprId) -> ExprId {
         match self.cfg.expr(id) {
             Expr::Never => self.builder.never(),
@@ -138,8 +139,8 @@ impl Laying<'_> {
         }
     }
 
-    /// Alternatives are one language if each takes few characters; those that take many are shared better
-    /// apart.
+    /// Lowers alternatives: to one language if each takes few characters. Those that take many are shared
+    /// better if they stay separate.
     fn choice(&mut self, id: ExprId, alternatives: &[ExprId]) -> ExprId {
         let joined = self
             .shapes
@@ -152,8 +153,8 @@ impl Laying<'_> {
         self.builder.choice(alternatives)
     }
 
-    /// A repetition is one language if a round may be told from the next one by any character, or all rounds
-    /// take few.
+    /// Lowers a repetition: to one language if a round may begin with any character, or if all rounds take
+    /// few.
     fn repeat(&mut self, id: ExprId, (body, min, max): (ExprId, u32, Option<u32>)) -> ExprId {
         let joined = self
             .shapes
@@ -177,7 +178,7 @@ impl Laying<'_> {
         self.builder.seq(laid)
     }
 
-    /// Where the rows of parts that are joined end; what is not regular is a row of its own.
+    /// Returns the ends of the rows of parts that are joined; a part that is not regular is a separate row.
     fn ends_of_rows(&self, parts: &[ExprId]) -> Vec<usize> {
         let shapes: Vec<Option<Shape>> = parts.iter().map(|&part| self.shapes.of(part)).collect();
         let opens_wide = shape::open_wide(&shapes);
@@ -195,7 +196,7 @@ impl Laying<'_> {
         ends
     }
 
-    /// Regular parts in a row, without the texts at both ends.
+    /// Lowers a row of regular parts to a terminal, without the texts at both ends.
     fn row(&mut self, parts: &[ExprId], laid: &mut Vec<ExprId>) {
         let is_text = |&&part: &&ExprId| {
             let shape = self.shapes.of(part);
@@ -217,7 +218,7 @@ impl Laying<'_> {
         }
     }
 
-    /// Parts in a row as one regular language, if it is small enough.
+    /// Returns a row of parts as one regular language, if it is small enough.
     fn terminal(&mut self, parts: &[ExprId]) -> Option<ExprId> {
         if let Some(&known) = self.laid.get(parts) {
             return known;
@@ -241,7 +242,7 @@ impl Laying<'_> {
             cancel: &self.limits.cancel,
         };
         let Ok(automaton) = Automaton::new(&hir, Alphabet::Chars, room) else {
-            // What it took to find out is work too.
+            // The failed attempt is work too.
             self.room -= most;
             return None;
         };
@@ -249,7 +250,7 @@ impl Laying<'_> {
         Some(self.builder.hir(hir))
     }
 
-    /// A regular expression as such; its depth is checked.
+    /// Converts a regular expression of the grammar to a `Hir`; its depth has been checked.
     fn hir(&self, id: ExprId) -> Hir {
         let all = |parts: &[ExprId]| parts.iter().map(|&part| self.hir(part)).collect();
         match self.cfg.expr(id) {

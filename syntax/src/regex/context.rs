@@ -1,8 +1,8 @@
 //! Removes anchors, word boundaries and one-character look-around, exactly.
 //!
-//! Such a condition depends on the character before a position and the one behind it, and of those only on
-//! their *kind*: the characters fall into a few kinds that no condition tells apart, and the edge of the text
-//! is one more. A *junction* is a position with the kinds on both sides. A part of the expression leads from
+//! Such a condition depends on the characters before and after a position, and only on their *kind*: the
+//! characters fall into a few kinds that no condition distinguishes further, and the edge of the text is one
+//! more kind. A *junction* is a position with the kinds on both sides. A part of the expression leads from
 //! junctions to junctions:
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!        (p, q) ── a condition that holds between p and q ──────────────► (p, q)
 //! ```
 //!
-//! We carry, for each junction, the language of the texts that lead there from the beginning. Parts without
+//! For each junction, we carry the language of the texts that lead there from the beginning. Parts without
 //! conditions are kept whole and only narrowed at their ends, so `^\w{1,200}\b` stays one counted repetition.
 
 use regex_syntax::hir::ClassUnicode;
@@ -23,15 +23,17 @@ use super::node::Node;
 
 /// The most kinds of characters that conditions may distinguish.
 const KINDS: usize = 12;
-/// The most parts that are walked; it bounds the depth of what is built.
+/// The most parts that are walked; bounds the depth of the result.
 const STEPS: u64 = 1_000;
 /// The greatest count of a repetition around a condition.
 const COPIES: u32 = 64;
 
-/// The language of the texts that match `node` from edge to edge. It must not contain longer look-around.
+/// Returns the language of the texts that `node` matches as a whole. `node` must not contain longer
+/// look-around.
 pub(crate) fn language(node: &Node, size: u64) -> Result<Language, RegexError> {
     let mut contexts = Contexts::new(node, size)?;
-    // Behind the last condition nobody asks any more how a text ends, so the rest is not split by it.
+    // After the last condition, the last character of a text no longer matters, so the rest is not split by
+    // it.
     let parts = match node {
         Node::Concat(parts) => parts.as_slice(),
         node => std::slice::from_ref(node),
@@ -43,7 +45,7 @@ pub(crate) fn language(node: &Node, size: u64) -> Result<Language, RegexError> {
     contexts.finished(&end, &Node::concat(tail.iter().cloned()))
 }
 
-/// The texts that lead to each junction; `None` is no text.
+/// The texts that lead to each junction; `None` if there are none.
 type Arrivals = Vec<Option<Language>>;
 
 struct Contexts {
@@ -88,7 +90,7 @@ impl Contexts {
         arrivals
     }
 
-    /// Some character of a kind; the edge has none.
+    /// Returns some character of a kind, or `None` for the edge.
     fn sample(&self, kind: usize) -> Option<char> {
         self.kinds
             .get(kind)
@@ -109,7 +111,7 @@ impl Contexts {
             .try_for_each(|language| language.check(self.size))
     }
 
-    /// Where one gets from `from` by matching the node.
+    /// Returns the arrivals after the node matches at the junctions of `from`.
     fn through(&mut self, node: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
         self.step(from)?;
         if node.is_plain() {
@@ -182,7 +184,7 @@ impl Contexts {
         Ok(to)
     }
 
-    /// The texts that arrive, each with a word of the tail behind it, at the edge.
+    /// Returns the arriving texts, each followed by a word of the tail, at the edge of the text.
     fn finished(&mut self, arrived: &Arrivals, tail: &Node) -> Result<Language, RegexError> {
         let edge = self.kinds.len();
         let mut texts = Vec::new();
@@ -199,8 +201,8 @@ impl Contexts {
         language.check(self.size).map(|()| language)
     }
 
-    /// The texts from which a word may set out, with the characters it may begin with; kinds that the same
-    /// texts allow are kept together, so that nothing is split that need not be.
+    /// Returns the texts after which a word may begin, with the characters it may begin with. Kinds that the
+    /// same texts allow are kept together, so that nothing is split unnecessarily.
     fn departures(&self, from: &Arrivals) -> Vec<(Language, ClassUnicode)> {
         let mut groups: Vec<(Vec<Language>, ClassUnicode)> = Vec::new();
         for (kind, set) in self.kinds.iter().enumerate() {
@@ -251,8 +253,8 @@ impl Contexts {
         Ok(all)
     }
 
-    /// Any number of bodies: the closure of the body's relation between junctions, one junction after the
-    /// other.
+    /// Matches any number of bodies: the closure of the body's relation between junctions, one junction at a
+    /// time.
     fn through_star(&mut self, body: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
         let count = self.junctions();
         let mut paths = Vec::with_capacity(count);
@@ -300,8 +302,7 @@ fn merge(all: &mut Arrivals, more: Arrivals) {
     }
 }
 
-/// The parts of a sequence with neighbouring plain ones joined, so that they are split only at the ends of
-/// the run.
+/// Joins neighbouring plain parts of a sequence, so that they are split only at the ends of the run.
 fn plain_runs(parts: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
     let mut runs = Vec::new();
     let mut run = Vec::new();
@@ -321,7 +322,7 @@ fn plain_runs(parts: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
     runs
 }
 
-/// The alternatives, the plain ones as one.
+/// Returns the alternatives, with the plain ones joined into one.
 fn alternatives(parts: &[Node]) -> Vec<Node> {
     let (plain, mut others): (Vec<_>, Vec<_>) = parts.iter().cloned().partition(Node::is_plain);
     if !plain.is_empty() {

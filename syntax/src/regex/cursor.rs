@@ -1,24 +1,25 @@
-//! A pattern as it is read: its characters, the place of the next one, and what classes may still hold.
+//! A cursor over a pattern: its characters, the current place, and how many ranges its classes may still
+//! have.
 //!
-//! Both dialects that are read here, ECMA-262 and Python's, go through their patterns with it.
+//! The parsers of ECMA-262 and of Python use it.
 
 use crate::regex::error::RegexError;
 use lexiform_automata::error::ProblemKind;
 
-/// The most ranges that all classes have together: a property such as `\p{L}` has hundreds in six bytes.
+/// The most ranges that all classes may have together: a property such as `\p{L}` has hundreds in six bytes.
 const RANGES: usize = 1_000_000;
 
-/// The characters of a pattern, and how far they are read.
+/// The characters of a pattern, and how far they have been read.
 pub(super) struct Cursor {
     pub(super) chars: Vec<char>,
-    /// The place of the next character.
+    /// The index of the next character.
     pub(super) at: usize,
-    /// How many ranges of characters the classes may still have, all together.
+    /// The number of character ranges that further classes may have, all together.
     pub(super) ranges: usize,
 }
 
 impl Cursor {
-    /// A pattern of which nothing is read.
+    /// Returns a cursor at the beginning of a pattern.
     pub(super) fn new(pattern: &str) -> Cursor {
         Cursor {
             chars: pattern.chars().collect(),
@@ -27,24 +28,24 @@ impl Cursor {
         }
     }
 
-    /// The next character.
+    /// Returns the next character.
     pub(super) fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
 
-    /// The character so many places ahead.
+    /// Returns the character `ahead` places after the next one.
     pub(super) fn peek_at(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Reads on over this character, if it comes next.
+    /// Reads this character if it comes next, and returns whether it did.
     pub(super) fn eat(&mut self, c: char) -> bool {
         let there = self.peek() == Some(c);
         self.at += usize::from(there);
         there
     }
 
-    /// Reads on over this text, if it comes next.
+    /// Reads this text if it comes next, and returns whether it did.
     pub(super) fn eat_str(&mut self, text: &str) -> bool {
         let there = text.chars().enumerate().all(|(i, c)| self.peek_at(i) == Some(c));
         if there {
@@ -53,7 +54,7 @@ impl Cursor {
         there
     }
 
-    /// An error at the current place.
+    /// Returns an error at the current place.
     pub(super) fn error(&self, message: impl Into<String>) -> RegexError {
         RegexError::syntax(self.at + 1, message)
     }
@@ -69,7 +70,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// A decimal number at a place, which is moved to its end; far too large ones saturate.
+    /// Reads a decimal number at `at`, and moves `at` to its end; numbers that are too large saturate.
     pub(super) fn number(&self, at: &mut usize) -> Option<u64> {
         let start = *at;
         let mut value = 0_u64;
@@ -80,7 +81,7 @@ impl Cursor {
         (*at > start).then_some(value)
     }
 
-    /// The counts of a repetition as numbers that a repetition can have.
+    /// Converts the counts of a repetition to the integers of a repetition, if they are small enough.
     pub(super) fn checked_counts(
         &self,
         min: u64,
@@ -99,7 +100,7 @@ impl Cursor {
         Ok((small(min)?, max.map(small).transpose()?))
     }
 
-    /// So many hexadecimal digits; `start` is where the escape begins.
+    /// Reads `count` hexadecimal digits; `start` is where the escape begins.
     pub(super) fn hex_escape(&mut self, count: usize, start: usize) -> Result<u32, RegexError> {
         let digits = (0..count).map(|i| self.peek_at(i).and_then(|c| c.to_digit(16)));
         let value = digits

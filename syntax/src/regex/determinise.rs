@@ -1,14 +1,14 @@
-//! Removes look-around of any length by determinising: exact, for expressions whose automata stay small.
+//! Removes look-around of any length by determinising. The result is exact; the automata must stay small.
 //!
-//! A *thread* is a place in the expression together with the lookaheads that it has passed and that the rest
-//! of the text must still meet, or must not. A lookahead's progress is a state of a machine of its own, for
-//! its body followed by anything. Lookbehinds need no promise: their machines run along from the beginning of
-//! the text, and are asked where they stand.
+//! A *thread* is a place in the expression together with its promises: the lookaheads that it has passed and
+//! that the rest of the text must, or must not, still match. The progress of a lookahead is a state of a
+//! separate machine for its body followed by anything. Lookbehinds need no promises: their machines run in
+//! parallel from the beginning of the text, and only their acceptance is tested.
 //!
 //! ```text
-//!   ^a(?!bc).*$     a ─► { place behind the lookahead, must not: "bc…" at 0 }
-//!                   b ─► { .*, must not: "bc…" at 1 }       x ─► { .* }     the promise can no longer be broken
-//!                   c ─► { }                                               and here it is
+//!   ^a(?!bc).*$     a ─► { place after the lookahead, must not: "bc…" at 0 }
+//!                   b ─► { .*, must not: "bc…" at 1 }       x ─► { .* }     it can no longer match
+//!                   c ─► { }                                               here it has matched
 //! ```
 //!
 //! The machine is then minimised and turned back into an expression ([`eliminate`](super::eliminate)).
@@ -28,17 +28,17 @@ use super::node::{Node, Test};
 
 /// The most kinds of characters.
 const KINDS: usize = 64;
-/// The most places of an expression once its counts are written out.
+/// The most places of an expression after its counts are unrolled.
 const PLACES: usize = 20_000;
 /// The most states of one machine.
 const STATES: usize = 1_000;
-/// The most threads that are followed in all. They are what a compile holds here, so a thread with many
-/// promises counts for several.
+/// The most threads that are followed in total. Threads dominate the memory of a compilation here, so one
+/// with many promises counts as several.
 const THREADS: usize = 200_000;
-/// The promises of a thread that weigh as much as another thread.
+/// The number of promises that weigh as much as another thread.
 const PROMISES: usize = 8;
 
-/// The language of the texts that match `node` from edge to edge.
+/// Returns the language of the texts that `node` matches as a whole.
 pub(crate) fn language(node: &Node) -> Result<Language, RegexError> {
     let mut sets = Vec::new();
     look::distinctions(node, &mut sets);
@@ -70,12 +70,12 @@ impl Alphabet {
         if work > THREADS { Err(too_large()) } else { Ok(()) }
     }
 
-    /// The edge of the text, as one more kind.
+    /// Returns the edge of the text, as one more kind.
     fn edge(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Some character of a kind; the edge has none.
+    /// Returns some character of a kind, or `None` for the edge.
     fn sample(&self, kind: usize) -> Option<char> {
         self.kinds
             .get(kind)
@@ -84,7 +84,7 @@ impl Alphabet {
     }
 }
 
-/// What a place of an expression asks for.
+/// The step at a place of an expression.
 enum PlaceStep {
     Split(Vec<usize>),
     Read(ClassUnicode, usize),
@@ -95,14 +95,14 @@ enum PlaceStep {
     Accept,
 }
 
-/// What a machine is for.
+/// The role of a machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     /// Recognises whole texts.
     Whole,
-    /// Begins anywhere; accepts once its expression has matched.
+    /// Recognises a lookahead, from any place; accepts once its expression has matched.
     Ahead,
-    /// Runs from the beginning; accepts where its expression has just matched.
+    /// Recognises a lookbehind, from the beginning; accepts where its expression has just matched.
     Behind,
 }
 
@@ -112,10 +112,10 @@ struct Child {
     ahead: bool,
 }
 
-/// A child and the state of its machine.
+/// A child, and the state of its machine.
 type Promise = (usize, u32);
 
-/// A place, and the promises made on the way there.
+/// A place, and the promises made on the path to it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Thread {
     place: usize,
@@ -130,7 +130,7 @@ struct Snapshot {
     threads: Vec<Thread>,
 }
 
-/// Whether a state's outcome is known.
+/// The outcome of a state, as far as it is known.
 #[derive(PartialEq)]
 enum StateVerdict {
     Never,
@@ -185,7 +185,7 @@ impl Machine {
         Ok(self.steps.len() - 1)
     }
 
-    /// The place at which `node` begins, if `next` is behind it.
+    /// Adds the places of `node` before `next`, and returns the first one.
     fn place(&mut self, node: &Node, next: usize) -> Result<usize, RegexError> {
         match node {
             Node::Empty => Ok(next),
@@ -204,7 +204,8 @@ impl Machine {
             Node::Around(around) => {
                 let role = if around.ahead { Role::Ahead } else { Role::Behind };
                 let machine = Machine::new(&around.body, &self.alphabet, role)?;
-                // A lookbehind runs from the beginning of the text, which a lookahead has not seen.
+                // A lookbehind runs from the beginning of the text, which the machine of a lookahead has not
+                // seen.
                 if self.role != Role::Whole && self.role != role {
                     let message = "a lookahead inside a lookbehind, or the reverse, is not supported";
                     return Err(RegexError::unsupported(around.column, message));
@@ -262,7 +263,7 @@ impl Machine {
                 .retain(|thread| Some(thread.place) == self.rest && thread.promises.is_empty());
         }
         if decided || snapshot.threads.is_empty() {
-            // Nothing that was before matters any more; forgetting it keeps the states few.
+            // The characters before no longer matter; forgetting them keeps the number of states small.
             (snapshot.before, snapshot.behinds) = (0, Vec::new());
         }
         if let Some(&id) = self.known.get(&snapshot) {
@@ -285,7 +286,7 @@ impl Machine {
         }
     }
 
-    /// The state at a place of the text behind a character of this kind.
+    /// Returns the initial state at a place of the text after a character of this kind.
     fn initial(&mut self, before: usize) -> Result<u32, RegexError> {
         let edge = self.alphabet.edge();
         let mut behinds = Vec::new();
@@ -307,7 +308,7 @@ impl Machine {
         })
     }
 
-    /// The threads that wait for a character, or for nothing, when the next one is of this kind.
+    /// Returns the threads that read a character or accept, when the next character is of this kind.
     fn closed(&mut self, id: u32, next: usize) -> Result<Vec<Thread>, RegexError> {
         let Snapshot {
             before,
@@ -354,7 +355,7 @@ impl Machine {
         Ok(waiting)
     }
 
-    /// The state behind one more character of this kind.
+    /// Returns the state after one more character of this kind.
     fn step(&mut self, id: u32, kind: usize) -> Result<u32, RegexError> {
         if let Some(&known) = self.moves.get(&(id, kind)) {
             return Ok(known);
@@ -385,7 +386,7 @@ impl Machine {
         Ok(to)
     }
 
-    /// The promises that are still open behind one more character, or `None` if one is broken.
+    /// Returns the promises that are still open after one more character, or `None` if one is broken.
     fn kept(&mut self, promises: &[Promise], kind: usize) -> Result<Option<Vec<Promise>>, RegexError> {
         let mut open = Vec::new();
         for &(child, state) in promises {
@@ -405,7 +406,7 @@ impl Machine {
         Ok(Some(open))
     }
 
-    /// Whether a state accepts before a character of this kind.
+    /// Checks whether a state accepts before a character of this kind.
     fn accepts(&mut self, id: u32, next: usize) -> Result<bool, RegexError> {
         'threads: for thread in self.closed(id, next)? {
             if !matches!(self.steps[thread.place], PlaceStep::Accept) {
@@ -424,7 +425,7 @@ impl Machine {
         Ok(false)
     }
 
-    /// All states, from the beginning of the text.
+    /// Builds the automaton of all states that are reachable from the beginning of the text.
     fn explore(&mut self) -> Result<Dfa, RegexError> {
         let edge = self.alphabet.edge();
         let first = self.initial(edge)?;
@@ -440,7 +441,7 @@ impl Machine {
     }
 }
 
-/// Drops threads that promise more than another one at the same place.
+/// Drops threads whose promises include all promises of another thread at the same place.
 fn prune(threads: &mut Vec<Thread>) {
     threads.sort_unstable_by_key(|thread| (thread.place, thread.promises.len()));
     let mut kept: Vec<Thread> = Vec::new();

@@ -1,10 +1,10 @@
 //! The syntax of ECMA-262, as JSON Schema's `pattern` uses it.
 //!
 //! The meaning is that of the `u` flag: the text is a sequence of Unicode scalar values, `\d` and `\w` are
-//! ASCII, and `\s` is ECMAScript's own white space. The syntax is a little wider, as the patterns that
-//! validators accept in practice are: any punctuation may be escaped, `{`, `}` and `]` stand for themselves
-//! where they cannot mean anything else, and `[\w-.]` is a class of three things. A letter whose escape has
-//! no meaning is an error, because one dialect reads `\Z` as an anchor and another as the letter.
+//! ASCII, and `\s` is ECMAScript's definition of white space. The accepted syntax is slightly wider, like
+//! that of validators in practice: any punctuation may be escaped, `{`, `}` and `]` are literals where they
+//! cannot mean anything else, and `[\w-.]` is a class of three items. Escaping a letter whose escape has no
+//! meaning is an error, because one dialect reads `\Z` as an anchor and another as the letter.
 //!
 //! ```text
 //!   pattern:  alternative ('|' alternative)*
@@ -42,18 +42,18 @@ struct Parser {
     names: Vec<String>,
 }
 
-/// What a term may do behind it.
+/// A term, as far as a following quantifier is concerned.
 enum Term {
-    /// May be repeated.
+    /// An atom, which may be repeated.
     Atom(Node),
-    /// A condition that must not be repeated.
+    /// A condition, which must not be repeated.
     Assertion(Node),
 }
 
 impl Parser {
     fn disjunction(&mut self) -> Result<Node, RegexError> {
         self.depth += 1;
-        // The pattern itself is one level, and no group yet.
+        // The pattern itself is one level but not a group.
         if self.depth > self.nesting + 1 {
             let message = format!("groups nest too deeply; the limit `nesting` is {}", self.nesting);
             return Err(RegexError::at(ProblemKind::Limit, self.text.at + 1, message));
@@ -141,7 +141,7 @@ impl Parser {
             GroupKind::Plain => Term::Atom(body),
             GroupKind::Around { ahead, negative } => {
                 let node = look_around(ahead, negative, body, start + 1);
-                // Annex B lets a lookahead be repeated, and not a lookbehind.
+                // Annex B allows quantifiers after a lookahead, but not after a lookbehind.
                 if ahead {
                     Term::Atom(node)
                 } else {
@@ -210,8 +210,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The counts of `{n}`, `{n,}` or `{n,m}` at the current place and where they end, if that is what stands
-    /// there.
+    /// Reads the counts of `{n}`, `{n,}` or `{n,m}` at the current place, and returns them with the place
+    /// where they end, or `None` if there are none.
     fn counts(&self) -> Option<(u64, Option<u64>, usize)> {
         let mut at = self.text.at + 1;
         let min = self.text.number(&mut at)?;
@@ -230,7 +230,7 @@ impl Parser {
                 Term::Atom(node) | Term::Assertion(node) => node,
             });
         };
-        // A lazy quantifier finds another match first, but it finds a match of the same texts.
+        // A lazy quantifier prefers another match, but it matches the same texts.
         self.text.eat('?');
         match term {
             Term::Assertion(_) => Err(RegexError::syntax(start + 1, "an assertion cannot be repeated")),
@@ -263,7 +263,7 @@ enum GroupKind {
     Around { ahead: bool, negative: bool },
 }
 
-/// A lookahead or lookbehind, as a test of one character where it is no more than that.
+/// Returns the node of a lookahead or lookbehind: a test where the body is only one character.
 pub(super) fn look_around(ahead: bool, negative: bool, body: Node, column: usize) -> Node {
     match one_character(&body, ahead) {
         Some((set, edge)) if negative => Node::Test(Test {
@@ -281,8 +281,8 @@ pub(super) fn look_around(ahead: bool, negative: bool, body: Node, column: usize
     }
 }
 
-/// The characters that a body asks for, and whether the edge of the text will do, if it asks for nothing
-/// else.
+/// Returns the characters that a body matches, and whether it also accepts the edge of the text, if the body
+/// matches nothing else.
 fn one_character(body: &Node, ahead: bool) -> Option<(ClassUnicode, bool)> {
     let edge = if ahead { Look::End } else { Look::Start };
     match body {

@@ -1,11 +1,11 @@
-//! The words of a plain expression that begin, or end, with certain characters.
+//! Restricts the words of a plain expression to those that begin, or end, with certain characters.
 
 use regex_syntax::hir::ClassUnicode;
 
 use super::error::RegexError;
 use super::node::{Node, difference, intersection, is_empty};
 
-/// Which end of a word is meant.
+/// A side of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     /// The first character.
@@ -14,7 +14,7 @@ pub(crate) enum Side {
     Last,
 }
 
-/// How many nodes may still be made; splitting `a?a?a?…` grows with its square.
+/// The number of nodes that may still be created; splitting `a?a?a?…` is quadratic.
 pub(crate) struct Budget {
     left: u64,
 }
@@ -34,7 +34,7 @@ impl Budget {
     }
 }
 
-/// The characters that a word of a plain node can have at this side.
+/// Returns the characters that a word of a plain node can have at this side.
 pub(crate) fn edge_set(node: &Node, side: Side) -> ClassUnicode {
     match node {
         Node::Set(set) => set.clone(),
@@ -67,7 +67,7 @@ fn from_side(parts: &[Node], side: Side) -> Box<dyn Iterator<Item = &Node> + '_>
     }
 }
 
-/// The words of a plain node, other than the empty one, whose character at this side is in `set`.
+/// Returns the nonempty words of a plain node whose character at this side is in `set`.
 pub(crate) fn words_with(
     node: &Node,
     side: Side,
@@ -97,7 +97,7 @@ pub(crate) fn words_with(
     }
 }
 
-/// The part that provides the character may be any one, as long as those beyond it can be empty.
+/// Restricts a sequence. Any part may provide the character, as long as the parts beyond it can be empty.
 fn concat_with(
     parts: &[Node],
     side: Side,

@@ -1,8 +1,8 @@
-//! From a small automaton to an expression.
+//! Converts a small automaton to an expression.
 //!
-//! The automaton is minimised first; then its states are taken out one by one, each time joining what leads
-//! to the state with what leads on from it. The order matters to the size: the state with the fewest such
-//! pairs goes first.
+//! The automaton is minimised first; then its states are eliminated one by one, each time joining the edges
+//! into the state with the edges out of it. The order affects the size: the state with the fewest such pairs
+//! goes first.
 
 use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::ClassUnicode;
@@ -10,15 +10,15 @@ use regex_syntax::hir::ClassUnicode;
 use super::language::Language;
 use super::node::Node;
 
-/// An automaton over numbered kinds of characters, complete, beginning at state 0.
+/// A complete automaton over numbered kinds of characters, with the initial state 0.
 pub(crate) struct Dfa {
-    /// For each state, the next one for each kind.
+    /// The next state for each state and kind.
     pub(crate) moves: Vec<Vec<usize>>,
-    /// Whether the state accepts.
+    /// `true` for each state that accepts.
     pub(crate) accepting: Vec<bool>,
 }
 
-/// An expression for the language of an automaton whose kinds are these.
+/// Returns an expression for the language of an automaton over these kinds.
 pub(crate) fn expression(dfa: &Dfa, kinds: &[ClassUnicode]) -> Language {
     let dfa = minimal(dfa);
     let mut edges = LanguageEdges::new(&dfa, kinds);
@@ -28,7 +28,8 @@ pub(crate) fn expression(dfa: &Dfa, kinds: &[ClassUnicode]) -> Language {
     edges.result()
 }
 
-/// The smallest automaton of the same language, by refining the split into accepting and other states.
+/// Returns the smallest automaton of the same language, by refining the partition into accepting and other
+/// states.
 fn minimal(dfa: &Dfa) -> Dfa {
     let mut class: Vec<usize> = dfa
         .accepting
@@ -62,8 +63,8 @@ fn minimal(dfa: &Dfa) -> Dfa {
     small
 }
 
-/// Edges labelled with languages, between states that are left; the last two are a start and an end of their
-/// own.
+/// Edges labelled with languages, between the remaining states; the last two states are an added start and
+/// end.
 struct LanguageEdges {
     labels: Vec<HashMap<usize, Language>>,
     left: Vec<usize>,
@@ -102,7 +103,7 @@ impl LanguageEdges {
         edges
     }
 
-    /// Takes away the states from which the end is out of reach.
+    /// Removes the states from which the end is unreachable.
     fn drop_dead(&mut self) {
         let mut alive = vec![false; self.labels.len()];
         alive[self.end] = true;
@@ -122,7 +123,7 @@ impl LanguageEdges {
         self.left.retain(|&state| alive[state]);
     }
 
-    /// The remaining state whose removal copies the least.
+    /// Returns the remaining state whose removal copies the least.
     fn cheapest(&self) -> Option<usize> {
         let cost = |state: usize| {
             let into = self

@@ -1,17 +1,17 @@
-//! What can be wrong with a regular expression, and at which column.
+//! Errors of regular expressions, with their columns.
 
 use std::fmt;
 
 use lexiform_automata::error::{Place, Problem, ProblemKind};
 
-/// Why a regular expression was refused.
+/// An error in a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexError {
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// The column in characters, counted from 1; `None` where the expression as a whole is meant.
+    /// The column in characters, counted from 1; `None` if the error concerns the whole expression.
     pub column: Option<usize>,
-    /// What is wrong, as a clause without a full stop.
+    /// The error message, a clause without a full stop.
     pub message: String,
 }
 
@@ -40,7 +40,7 @@ impl RegexError {
         }
     }
 
-    /// The problem as one of a whole source that is nothing but this expression.
+    /// Converts the error to a problem of a source that consists of nothing but this expression.
     pub fn into_problem(self) -> Problem {
         let place = match self.column {
             Some(column) => Place::LineColumn { line: 1, column },

@@ -10,8 +10,8 @@
 //!   U+1F600            (raw)          (raw)                   (raw)  \ud83d\ude00
 //! ```
 //!
-//! The encoded characters are a prefix code: no spelling of one is the beginning of a spelling of another.
-//! That is why [`json_char`] can be the unit of a counted string.
+//! The encoded characters form a prefix code: no spelling of one is a prefix of a spelling of another. That
+//! is why [`json_char`] can be the unit of a counted string.
 
 use std::sync::OnceLock;
 
@@ -21,27 +21,27 @@ use lexiform_automata::grammar::Expression;
 
 use super::node::{any_set, char_set, difference, intersection, is_empty};
 
-/// Which spellings of a character are in the language of an encoded string.
+/// The spellings of a character that are in the language of an encoded string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escapes {
-    /// One spelling for each character: escapes only where JSON demands one, the short form where there is
-    /// one. Hexadecimal digits may have either case, but for those of keys that no property names: these have
-    /// one spelling.
+    /// One spelling for each character: escapes only where JSON requires one, in the short form where there
+    /// is one. Hexadecimal digits may have either case, except in keys that no property names: these have one
+    /// spelling.
     Minimal,
-    /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
+    /// Like `Minimal`, with lowercase hexadecimal digits: each string has exactly one spelling, the one that
+    /// most programs write.
     Canonical,
-    /// Every spelling that JSON allows. Keys that no property names are told apart as they are written, so
-    /// that one may come again in another spelling: whoever judges texts has to compare the keys that they
-    /// mean.
+    /// Every spelling that JSON allows. Keys that no property names are compared as they are written, so a
+    /// key may be repeated in another spelling: a validator of the texts has to compare the decoded keys.
     Any,
 }
 
 impl Escapes {
-    /// How many there are.
+    /// The number of variants.
     pub(crate) const COUNT: usize = 3;
 }
 
-/// The same language as `hir`, spelled inside a JSON string, without the quotes.
+/// Returns the language of `hir`, spelled inside a JSON string, without the quotes.
 ///
 /// Bytes of 0x80 and above that are given as bytes rather than characters stand for themselves, as they do in
 /// JSON.
@@ -62,26 +62,26 @@ pub fn encode_json(hir: &Hir, escapes: Escapes) -> Hir {
     }
 }
 
-/// One encoded character, whichever.
+/// Returns the spellings of any one character.
 pub fn json_char(escapes: Escapes) -> Hir {
     Hir::clone(&one_char(escapes))
 }
 
-/// The same, shared: nearly every schema asks for it, and some for every string.
+/// Returns [`json_char`], shared: nearly every schema uses it, and some for every string.
 pub(crate) fn one_char(escapes: Escapes) -> Expression {
     static KNOWN: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
     let known = KNOWN[escapes as usize].get_or_init(|| encode_set(&any_set(), escapes).into());
     known.clone()
 }
 
-/// The same as [`json_string_body`], shared.
+/// Returns [`json_string_body`], shared.
 pub(crate) fn string_body(escapes: Escapes) -> Expression {
     static KNOWN: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
     let known = KNOWN[escapes as usize].get_or_init(|| json_string_body(escapes).into());
     known.clone()
 }
 
-/// Everything that may stand between the quotes of a JSON string.
+/// Returns the language of everything that may come between the quotes of a JSON string.
 pub fn json_string_body(escapes: Escapes) -> Hir {
     let sub = Box::new(json_char(escapes));
     Hir::repetition(Repetition {
@@ -120,7 +120,7 @@ fn encode_bytes(set: &ClassBytes, escapes: Escapes) -> Hir {
     Hir::alternation(vec![encode_set(&ascii, escapes), Hir::class(Class::Bytes(high))])
 }
 
-/// The characters with a short escape, and its letter.
+/// The characters with a short escape, each with the letter of its escape.
 const SHORT_ESCAPES: [(char, char); 8] = [
     ('"', '"'),
     ('\\', '\\'),
@@ -156,7 +156,7 @@ fn encode_set(set: &ClassUnicode, escapes: Escapes) -> Hir {
     Hir::alternation(spellings)
 }
 
-/// The letters of the short escapes for a set, and the characters that are (also) written by number.
+/// Returns the letters of the short escapes for a set, and the characters that are (also) written by number.
 fn short_escapes(set: &ClassUnicode, escapes: Escapes) -> (ClassUnicode, ClassUnicode) {
     let mut letters = ClassUnicode::empty();
     let mut long = set.clone();
@@ -173,7 +173,7 @@ fn short_escapes(set: &ClassUnicode, escapes: Escapes) -> (ClassUnicode, ClassUn
     (letters, long)
 }
 
-/// How hexadecimal digits may be spelled.
+/// The allowed case of hexadecimal digits.
 #[derive(Clone, Copy)]
 enum Case {
     Small,
@@ -189,8 +189,8 @@ impl Case {
     }
 }
 
-/// One hexadecimal digit of an escape: what is written before it, its first value, and how many bits it
-/// carries.
+/// One hexadecimal digit of an escape: the text before it, the digit that encodes the value 0, and the number
+/// of bits that it carries.
 struct Digit {
     introduced_by: &'static str,
     base: u32,
@@ -213,7 +213,7 @@ const BASIC: [Digit; 4] = [
     digit("", 0, 4),
 ];
 
-/// `\uD8XX\uDCXX` of the twenty bits above 0x10000: the surrogates' first digit is always D.
+/// `\uD8XX\uDCXX` for the twenty bits above 0x10000: the first digit of a surrogate is always D.
 const PAIR: [Digit; 6] = [
     digit("\\uD", 8, 2),
     digit("", 0, 4),
@@ -228,7 +228,7 @@ fn numeric_escapes(set: &ClassUnicode, case: Case) -> Hir {
     let mut beyond = Vec::new();
     for range in set.ranges() {
         let (start, end) = (u32::from(range.start()), u32::from(range.end()));
-        // A range of characters may run across the surrogates, which are no characters.
+        // A range of characters may extend across the surrogates, which are not characters.
         push_clipped(&mut basic, start, end, 0, 0xd7ff);
         push_clipped(&mut basic, start, end, 0xe000, 0xffff);
         push_clipped(&mut beyond, start, end, 0x1_0000, 0x10_ffff);
@@ -240,7 +240,7 @@ fn numeric_escapes(set: &ClassUnicode, case: Case) -> Hir {
     Hir::alternation(vec![numbers(&basic, &BASIC, case), numbers(&beyond, &PAIR, case)])
 }
 
-/// Numbers as ranges, both ends included.
+/// Ranges of numbers, both ends included.
 type Ranges = Vec<(u32, u32)>;
 
 fn push_clipped(out: &mut Ranges, start: u32, end: u32, least: u32, most: u32) {
@@ -250,8 +250,8 @@ fn push_clipped(out: &mut Ranges, start: u32, end: u32, least: u32, most: u32) {
     }
 }
 
-/// The numbers in `ranges`, written with these digits; digits with the same continuations are kept together,
-/// so that a whole plane costs one class for each digit.
+/// Returns the numbers in `ranges`, written with these digits. Digits with the same continuations are kept
+/// together, so that a whole plane costs one class for each digit.
 fn numbers(ranges: &[(u32, u32)], digits: &[Digit], case: Case) -> Hir {
     let Some((first, rest)) = digits.split_first() else {
         return if ranges.is_empty() {

@@ -7,10 +7,10 @@ use regex_syntax::hir::{Hir, Repetition};
 use super::error::RegexError;
 use super::node::Node;
 
-/// How deep an expression may be nested; automata are built from it by recursion.
+/// The maximum depth of an expression; automata are built from it by recursion.
 const EXPRESSION_DEPTH: u64 = 1_000;
 
-/// A language under construction; shared, because the same texts lead to several places.
+/// A language under construction. It is shared, because the same texts lead to several places.
 #[derive(Clone)]
 pub(crate) struct Language(Rc<SharedLanguage>);
 
@@ -33,17 +33,17 @@ impl Language {
         Language(Rc::new(SharedLanguage { shape, size, depth }))
     }
 
-    /// The empty text alone.
+    /// Returns the language of the empty text.
     pub(crate) fn empty() -> Self {
         Language::new(Shape::Empty, 1, 1)
     }
 
-    /// The words of a plain node.
+    /// Returns the language of a plain node.
     pub(crate) fn of(node: &Node) -> Self {
         Language::new(Shape::Plain(node.clone()), node.unrolled_size(), 1)
     }
 
-    /// A word of the first, then one of the second.
+    /// Returns the concatenation of two languages.
     pub(crate) fn concat(first: &Language, second: &Language) -> Self {
         match (&first.0.shape, &second.0.shape) {
             (Shape::Empty, _) => second.clone(),
@@ -56,7 +56,7 @@ impl Language {
         }
     }
 
-    /// The words of all of them; none at all is the empty language.
+    /// Returns the union of the languages; the union of none is the empty language.
     pub(crate) fn union(languages: impl IntoIterator<Item = Language>) -> Self {
         let mut distinct: Vec<Language> = Vec::new();
         let mut add = |language: &Language| {
@@ -83,7 +83,7 @@ impl Language {
         Language::new(Shape::Union(distinct), size, depth)
     }
 
-    /// Any number of its words.
+    /// Returns any number of words of the language, one after another.
     pub(crate) fn star(&self) -> Self {
         match self.0.shape {
             Shape::Empty => self.clone(),
@@ -95,18 +95,18 @@ impl Language {
         }
     }
 
-    /// Whether the two are one and the same object, or both the empty text.
+    /// Returns `true` if the two are the same object, or both the empty text.
     pub(crate) fn is_same(&self, other: &Language) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
             || matches!((&self.0.shape, &other.0.shape), (Shape::Empty, Shape::Empty))
     }
 
-    /// The size of the expression once nothing is shared any more.
+    /// Returns the size of the expression after everything shared is copied.
     pub(crate) fn size(&self) -> u64 {
         self.0.size
     }
 
-    /// Whether it is small enough to be written out.
+    /// Returns an error if the expression is too large to be written out.
     pub(crate) fn check(&self, size: u64) -> Result<(), RegexError> {
         if self.size() <= size && self.0.depth <= EXPRESSION_DEPTH {
             return Ok(());
@@ -116,7 +116,7 @@ impl Language {
         Err(RegexError::limit(message))
     }
 
-    /// The expression, if it is not larger than `size`.
+    /// Returns the expression, if it is not larger than `size`.
     pub(crate) fn to_hir(&self, size: u64) -> Result<Hir, RegexError> {
         self.check(size)?;
         Ok(self.written_out())

@@ -1,11 +1,11 @@
-//! What anchors, word boundaries and one-character tests ask of the two characters around a position.
+//! Evaluates anchors, word boundaries and one-character tests from the two characters around a position.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
 
 use super::error::RegexError;
 use super::node::{Node, Test, any_set, char_set, difference, intersection, is_empty};
 
-/// Whether the condition holds between these two characters; `None` is the edge of the text.
+/// Checks whether the condition holds between these two characters; `None` is the edge of the text.
 pub(crate) fn holds(look: Look, before: Option<char>, behind: Option<char>) -> bool {
     let ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
     let unicode = |c: Option<char>| c.is_some_and(is_word);
@@ -35,7 +35,7 @@ fn is_word(c: char) -> bool {
     regex_syntax::is_word_character(c)
 }
 
-/// Whether the test passes between these two characters.
+/// Checks whether the test passes between these two characters.
 pub(crate) fn passes(test: &Test, before: Option<char>, behind: Option<char>) -> bool {
     let character = if test.ahead { behind } else { before };
     match character {
@@ -48,7 +48,7 @@ pub(crate) fn passes(test: &Test, before: Option<char>, behind: Option<char>) ->
     }
 }
 
-/// Whether there is a character, and the set has it.
+/// Returns `true` if there is a character and it is in the set.
 pub(crate) fn contains(set: &ClassUnicode, character: Option<char>) -> bool {
     character.is_some_and(|c| {
         set.ranges()
@@ -57,7 +57,7 @@ pub(crate) fn contains(set: &ClassUnicode, character: Option<char>) -> bool {
     })
 }
 
-/// The coarsest kinds of characters that these sets do not cut through, at most `most` of them.
+/// Returns the coarsest kinds of characters that none of these sets splits, at most `most` of them.
 pub(crate) fn kinds(sets: &[ClassUnicode], most: usize) -> Result<Vec<ClassUnicode>, RegexError> {
     let mut kinds = vec![any_set()];
     for set in sets {
@@ -74,7 +74,7 @@ pub(crate) fn kinds(sets: &[ClassUnicode], most: usize) -> Result<Vec<ClassUnico
     Ok(kinds)
 }
 
-/// The sets of characters that a node reads.
+/// Collects the sets of characters that a node reads.
 pub(crate) fn read_sets(node: &Node, sets: &mut Vec<ClassUnicode>) {
     match node {
         Node::Set(set) => push(sets, set.clone()),
@@ -85,7 +85,7 @@ pub(crate) fn read_sets(node: &Node, sets: &mut Vec<ClassUnicode>) {
     }
 }
 
-/// The sets of characters that the conditions in a node tell apart.
+/// Collects the sets of characters that the conditions in a node distinguish.
 pub(crate) fn distinctions(node: &Node, sets: &mut Vec<ClassUnicode>) {
     match node {
         Node::Empty | Node::Set(_) => {}

@@ -1,7 +1,7 @@
 //! The tree between the parsers and [`Hir`]: a regular expression over characters, with look-around.
 //!
-//! Both dialects parse to a [`Node`]; [`whole`](super::whole) removes its look-around. All functions here
-//! recurse at most as deep as the expression nests, which the parsers bound.
+//! The parsers return a [`Node`]; [`whole`](super::whole) removes its look-around. All functions here recurse
+//! at most as deep as the expression nests, which the parsers bound.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
@@ -12,11 +12,11 @@ pub(crate) enum Node {
     Empty,
     /// One character out of a set; the empty set never matches.
     Set(ClassUnicode),
-    /// All, one after the other.
+    /// All of these, one after the other.
     Concat(Vec<Node>),
-    /// Any of these; none at all never matches.
+    /// Any one of these; if there are none, the node never matches.
     Alt(Vec<Node>),
-    /// The body between `min` and `max` times.
+    /// The body, repeated between `min` and `max` times.
     Repeat {
         body: Box<Node>,
         min: u32,
@@ -24,77 +24,77 @@ pub(crate) enum Node {
     },
     /// An anchor or a word boundary.
     Look(Look),
-    /// A look at one character, which need not be there.
+    /// A test of one adjacent character, or of the edge of the text.
     Test(Test),
     /// A lookahead or a lookbehind.
     Around(Around),
 }
 
-/// A condition on the one character before or behind a position.
+/// A condition on the character before or after a position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Test {
-    /// Whether the next character is meant, or the one before.
+    /// `true` to test the next character, `false` to test the one before.
     pub(crate) ahead: bool,
-    /// The characters that satisfy it.
+    /// The characters that satisfy the condition.
     pub(crate) set: ClassUnicode,
-    /// Whether the edge of the text satisfies it.
+    /// `true` if the edge of the text satisfies the condition.
     pub(crate) edge: bool,
 }
 
 /// A lookahead or lookbehind over more than one character.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Around {
-    /// Whether it looks forward.
+    /// `true` for a lookahead, `false` for a lookbehind.
     pub(crate) ahead: bool,
-    /// Whether the body must not match.
+    /// `true` if the body must not match.
     pub(crate) negative: bool,
-    /// What is looked for.
+    /// The expression that is looked for.
     pub(crate) body: Box<Node>,
-    /// Where it begins, for messages.
+    /// The column at which it begins, for messages.
     pub(crate) column: usize,
 }
 
-/// The set of every character.
+/// Returns the set of all characters.
 pub(crate) fn any_set() -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
 }
 
-/// The set of one character.
+/// Returns the set of one character.
 pub(crate) fn char_set(c: char) -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new(c, c)])
 }
 
-/// The characters of both.
+/// Returns the characters that are in both sets.
 pub(crate) fn intersection(a: &ClassUnicode, b: &ClassUnicode) -> ClassUnicode {
     let mut both = a.clone();
     both.intersect(b);
     both
 }
 
-/// The characters of `a` without those of `b`.
+/// Returns the characters of `a` that are not in `b`.
 pub(crate) fn difference(a: &ClassUnicode, b: &ClassUnicode) -> ClassUnicode {
     let mut rest = a.clone();
     rest.difference(b);
     rest
 }
 
-/// Whether the set has no character.
+/// Returns `true` if the set has no characters.
 pub(crate) fn is_empty(set: &ClassUnicode) -> bool {
     set.ranges().is_empty()
 }
 
 impl Node {
-    /// What never matches.
+    /// Returns a node that never matches.
     pub(crate) fn never() -> Node {
         Node::Alt(Vec::new())
     }
 
-    /// One character.
+    /// Returns a node that matches one character.
     pub(crate) fn char(c: char) -> Node {
         Node::Set(char_set(c))
     }
 
-    /// Any text at all.
+    /// Returns a node that matches any text.
     pub(crate) fn anything() -> Node {
         Node::Repeat {
             body: Box::new(Node::Set(any_set())),
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// The parts in sequence, flattened.
+    /// Returns the sequence of the parts, flattened.
     pub(crate) fn concat(parts: impl IntoIterator<Item = Node>) -> Node {
         let mut flat = Vec::new();
         for part in parts {
@@ -121,7 +121,7 @@ impl Node {
         }
     }
 
-    /// Any of the alternatives, flattened; those that never match are dropped.
+    /// Returns the choice between the alternatives, flattened; those that never match are dropped.
     pub(crate) fn alt(alternatives: impl IntoIterator<Item = Node>) -> Node {
         let mut flat = Vec::new();
         for alternative in alternatives {
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// The body between `min` and `max` times, with the trivial counts resolved.
+    /// Returns the body repeated between `min` and `max` times, with trivial counts resolved.
     pub(crate) fn repeat(body: Node, min: u32, max: Option<u32>) -> Node {
         match (min, max) {
             (_, Some(0)) => Node::Empty,
@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Whether it obviously never matches.
+    /// Returns `true` if the node obviously never matches.
     pub(crate) fn is_never(&self) -> bool {
         match self {
             Node::Alt(alternatives) => alternatives.is_empty(),
@@ -163,7 +163,7 @@ impl Node {
         }
     }
 
-    /// Whether no part of it looks at anything but the characters it consumes.
+    /// Returns `true` if the node depends on nothing but the characters that it consumes.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             Node::Empty | Node::Set(_) => true,
@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// Whether it has a lookahead or lookbehind over more than one character.
+    /// Returns the first lookahead or lookbehind over more than one character, if there is one.
     pub(crate) fn around(&self) -> Option<&Around> {
         match self {
             Node::Concat(parts) | Node::Alt(parts) => parts.iter().find_map(Node::around),
@@ -183,12 +183,13 @@ impl Node {
         }
     }
 
-    /// Whether it can match the empty string, wherever that is (look-around counts as satisfied).
+    /// Checks whether the node can match the empty string somewhere; look-around counts as satisfied.
     pub(crate) fn is_nullable(&self) -> bool {
         self.lengths().0 == 0
     }
 
-    /// The least and the greatest number of characters it consumes; look-around counts as satisfied.
+    /// Returns the least and the greatest number of characters that the node consumes; look-around counts as
+    /// satisfied.
     pub(crate) fn lengths(&self) -> (u64, Option<u64>) {
         match self {
             Node::Empty | Node::Look(_) | Node::Test(_) | Node::Around(_) => (0, Some(0)),
@@ -210,7 +211,7 @@ impl Node {
         }
     }
 
-    /// How many characters of the expression there are once every counted repetition is written out.
+    /// Returns the number of characters in the expression after every counted repetition is unrolled.
     pub(crate) fn unrolled_size(&self) -> u64 {
         match self {
             Node::Empty | Node::Look(_) | Node::Test(_) | Node::Set(_) => 1,
@@ -225,7 +226,7 @@ impl Node {
         }
     }
 
-    /// The expression of a plain node.
+    /// Converts a plain node to an expression.
     pub(crate) fn to_hir(&self) -> Hir {
         match self {
             Node::Empty | Node::Look(_) | Node::Test(_) | Node::Around(_) => Hir::empty(),

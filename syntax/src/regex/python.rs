@@ -1,9 +1,9 @@
-//! The syntax of Python's module `re`, for patterns that are texts, without flags.
+//! The syntax of Python's `re` module, for `str` patterns without flags.
 //!
-//! Python reads letters, digits and white space by Unicode, its `.` is all but a line feed, and `$` stands at
-//! the end or before a last line feed. What has no language of its own (backreferences), or depends on which
-//! match is found first (atomic groups, possessive quantifiers), is refused by name; what Python itself
-//! refuses is a problem of its syntax.
+//! Python classifies letters, digits and white space by Unicode, its `.` matches anything but a line feed,
+//! and `$` matches at the end or before a last line feed. Features that are not regular (backreferences) or
+//! that depend on which match is found first (atomic groups, possessive quantifiers) are refused by name;
+//! patterns that Python itself refuses are syntax errors.
 //!
 //! ```text
 //!   pattern:  alternative ('|' alternative)*
@@ -42,17 +42,17 @@ struct Parser {
     names: Vec<String>,
 }
 
-/// What a term may do before a quantifier.
+/// A term, as far as a following quantifier is concerned.
 enum Term {
-    /// May be repeated.
+    /// An atom, which may be repeated.
     Atom(Node),
     /// A place in the text, which cannot be repeated.
     Place(Node),
-    /// Nothing at all, such as a comment.
+    /// Nothing, such as a comment.
     Nothing,
 }
 
-/// What stands between a parenthesis and its partner.
+/// The kinds of parenthesised parts.
 enum Parenthesis {
     Plain,
     Around { ahead: bool, negative: bool },
@@ -62,7 +62,7 @@ enum Parenthesis {
 impl Parser {
     fn disjunction(&mut self) -> Result<Node, RegexError> {
         self.depth += 1;
-        // The pattern itself is one level, and no group yet.
+        // The pattern itself is one level but not a group.
         if self.depth > self.nesting + 1 {
             let message = format!("groups nest too deeply; the limit `nesting` is {}", self.nesting);
             return Err(RegexError::at(ProblemKind::Limit, self.text.at + 1, message));
@@ -115,8 +115,8 @@ impl Parser {
         Ok(Term::Place(node))
     }
 
-    /// The end of the text, or the place before a last line feed. Where nothing else can come, it is the end:
-    /// the whole text is matched.
+    /// Returns the node of `$`: the end of the text, or the place before a last line feed. Where nothing can
+    /// follow, it is only the end, because the whole text is matched.
     fn dollar(&self) -> Node {
         let rest = &self.text.chars[self.text.at..];
         let is_last = rest.iter().all(|&c| c == ')') || (self.depth == 1 && rest.first() == Some(&'|'));
@@ -232,8 +232,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The counts of `{n}`, `{n,}`, `{,m}`, `{n,m}` or `{,}` at the current place and where they end, if that
-    /// is what stands there; any other brace stands for itself.
+    /// Reads the counts of `{n}`, `{n,}`, `{,m}`, `{n,m}` or `{,}` at the current place, and returns them
+    /// with the place where they end, or `None` if there are none; any other brace is a literal.
     fn counts(&self) -> Option<(u64, Option<u64>, usize)> {
         let mut at = self.text.at + 1;
         let min = self.text.number(&mut at);
@@ -270,7 +270,7 @@ impl Parser {
                 Term::Nothing => Node::Empty,
             });
         };
-        // A lazy quantifier finds another match first, but it finds a match of the same texts.
+        // A lazy quantifier prefers another match, but it matches the same texts.
         if !self.text.eat('?') && self.text.peek() == Some('+') {
             let message = "possessive quantifiers are not supported";
             return Err(RegexError::unsupported(start + 1, message));
@@ -287,7 +287,7 @@ impl Parser {
     }
 }
 
-/// Whether the character on one side is part of a word; the edge of the text is none.
+/// Tests whether the character on one side is a word character; the edge of the text is not one.
 fn word_on(ahead: bool, is_word: bool) -> Node {
     let set = match is_word {
         true => class::word(),

@@ -1,4 +1,4 @@
-//! The two dialects and the removal of look-around, against a matcher that knows none of the tricks.
+//! Compares the dialects and the removal of look-around with a matcher that uses none of the optimizations.
 
 use proptest::prelude::*;
 use regex_syntax::hir::{ClassUnicode, Look};
@@ -9,7 +9,7 @@ use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::Part;
 use lexiform_automata::language::{Terminal, TerminalError};
 
-/// A compiled language, or none where it is empty.
+/// A compiled language, or `None` if it is empty.
 struct Language(Option<Terminal>);
 
 impl Language {
@@ -352,7 +352,7 @@ fn what_is_too_large_is_refused_by_name() {
     assert!(rust("((((a))))", &strict).is_err_and(|error| error.kind == ProblemKind::Limit));
 }
 
-/// Where a match of `node` that begins at `at` may end: the definition, without any cleverness.
+/// Returns the places where a match of `node` that begins at `at` may end, directly from the definition.
 fn ends(node: &Node, text: &[char], at: usize) -> Vec<usize> {
     let before = at.checked_sub(1).map(|at| text[at]);
     let behind = text.get(at).copied();
@@ -412,7 +412,7 @@ fn union(ends: impl IntoIterator<Item = Vec<usize>>) -> Vec<usize> {
 
 const ALPHABET: [char; 3] = ['a', '-', '\n'];
 
-/// Every text over the alphabet of at most four characters.
+/// Returns every text of at most four characters over the alphabet.
 fn short_texts() -> Vec<Vec<char>> {
     let mut texts = vec![Vec::new()];
     let mut longest = texts.clone();
@@ -434,7 +434,7 @@ fn set() -> impl Strategy<Value = ClassUnicode> {
     })
 }
 
-/// Nodes; look-around over more than one character only where `around` says so.
+/// Generates nodes, with look-around over more than one character only if `around` is set.
 fn node(around: bool) -> impl Strategy<Value = Node> {
     let looks = vec![
         Look::Start,

@@ -1,4 +1,4 @@
-//! From a search with look-around to the language of whole texts.
+//! Converts a search with look-around to the language of whole texts.
 //!
 //! ```text
 //!   foo|bar$            .*foo.* | .*bar
@@ -6,10 +6,10 @@
 //!   ^[a-z]{1,5000}$     1 to 5000 units of [a-z]
 //! ```
 //!
-//! A lookahead behind a beginning of fixed length cuts the text at one place only, so it is an intersection
-//! with, or an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a
-//! lookbehind before an end of fixed length. Anchors, word boundaries and look-around over one character may
-//! be anywhere ([`context`](super::context)); any other look-around goes through an automaton
+//! A lookahead after a beginning of fixed length applies at one place only, so it is an intersection with, or
+//! an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a lookbehind
+//! before an end of fixed length. Anchors, word boundaries and look-around over one character may be anywhere
+//! ([`context`](super::context)); any other look-around goes through an automaton
 //! ([`determinise`](super::determinise)), which must stay small.
 
 use regex_syntax::hir::{Hir, Look, Repetition};
@@ -22,20 +22,20 @@ use super::node::{Around, Node};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{Part, Regular};
 
-/// The most conditions that one expression may make of a text: each is an automaton.
+/// The maximum number of conditions in one expression: each is an automaton.
 const CONDITIONS: usize = 1_000;
 const MANY_CONDITIONS: &str = "lookaheads and lookbehinds that apply to the whole text are not supported";
 
-/// Counts up to this are written out as states, where they can be shared with the rest of the expression.
+/// Counts up to this are unrolled into states, which can be shared with the rest of the expression.
 const SMALL_COUNT: u32 = 64;
 
-/// The texts in which the node is found somewhere. `size` bounds the expression once its counts are written
-/// out.
+/// Returns the texts in which the node is found somewhere. `size` bounds the expression after its counts are
+/// unrolled.
 pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
     match node {
         Node::Alt(alternatives) if !alternatives.is_empty() => {
-            // Alternatives without conditions share what stands around them: apart, an automaton would have
-            // to remember which of them were found, which is exponential.
+            // Alternatives without conditions share the text around them: if they were separate, an automaton
+            // would have to remember which of them were found, which is exponential.
             let (free, bound): (Vec<_>, Vec<_>) = alternatives.into_iter().partition(Node::is_plain);
             if bound.is_empty() {
                 return SequenceSearch::new(Node::Concat(vec![Node::Alt(free)])).parts(size);
@@ -52,7 +52,7 @@ pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
     }
 }
 
-/// The texts that the node matches from edge to edge.
+/// Returns the texts that the node matches as a whole.
 pub(crate) fn whole(node: Node, size: u64) -> Result<Regular, RegexError> {
     search(
         Node::concat([Node::Look(Look::Start), node, Node::Look(Look::End)]),
@@ -66,7 +66,7 @@ fn matching(hir: Hir) -> Regular {
     }
 }
 
-/// The texts in which the node is found, as one expression.
+/// Returns the texts in which the node is found, as one expression.
 fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
     let mut regular = search(node.clone(), size)?;
     match (regular.parts.pop(), regular.parts.is_empty()) {
@@ -76,7 +76,8 @@ fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
     }
 }
 
-/// The texts in which the node is found, by way of an automaton, where an intersection would not do.
+/// Returns the texts in which the node is found, using an automaton, for cases that an intersection does not
+/// cover.
 fn determinised(node: Node, size: u64) -> Result<Hir, RegexError> {
     determinise::language(&Node::concat([Node::anything(), node, Node::anything()]))?.to_hir(size)
 }
@@ -93,7 +94,7 @@ fn units_hir(unit: &Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> 
     }))
 }
 
-/// A search for a sequence, with the anchors at its ends taken off.
+/// A search for a sequence, with the anchors at its ends removed.
 struct SequenceSearch {
     start: bool,
     items: Vec<Node>,
@@ -145,7 +146,8 @@ impl SequenceSearch {
         Ok(Regular { parts })
     }
 
-    /// Where the text goes on freely behind the match, a lookahead at its end is just more of the match.
+    /// If any text may follow the match, a lookahead at its end is part of the match; likewise at the
+    /// beginning.
     fn unfold_open_ends(&mut self) {
         if !self.end
             && let Some(Node::Around(Around {
@@ -220,7 +222,7 @@ impl SequenceSearch {
         Ok(())
     }
 
-    /// `^(?:(?!B)X)*$`, a run of X in which B begins nowhere: X* without `.*B.*`.
+    /// Handles `^(?:(?!B)X)*$`, a run of X in which B begins nowhere: X* without `.*B.*`.
     fn tempered(&mut self, size: u64) -> Result<Option<Part>, RegexError> {
         let [
             Node::Repeat {
@@ -241,7 +243,8 @@ impl SequenceSearch {
         let mut forbidden = Vec::new();
         for item in &inner[..inner.len() - 1] {
             match item {
-                // A body that can match nothing could also be found behind the last X, where nobody looks.
+                // A body that can be empty could also be found after the last X, where the lookahead is not
+                // evaluated.
                 Node::Around(around) if around.ahead && around.negative && !around.body.is_nullable() => {
                     forbidden.push((*around.body).clone());
                 }
@@ -264,7 +267,7 @@ impl SequenceSearch {
         Ok(Some(Part::Not(found.into())))
     }
 
-    /// A counted run of one class, which is left to a register.
+    /// Returns a counted repetition of one class, which is left to a register.
     fn units(&self) -> Option<Part> {
         let ([Node::Repeat { body, min, max }], true, true) = (self.items.as_slice(), self.start, self.end)
         else {
@@ -300,7 +303,7 @@ impl SequenceSearch {
         if node.around().is_none() {
             return without_conditions(&node, size)?.to_hir(size);
         }
-        // What stands before the first lookahead need not be determinised with it.
+        // The parts before the first lookahead need not be determinised with it.
         let items = match node {
             Node::Concat(parts) => parts,
             node => vec![node],
@@ -314,9 +317,9 @@ impl SequenceSearch {
     }
 }
 
-/// Removes conditions on neighbouring characters. Keeping the shape of the expression is best where it adds
-/// little; where it multiplies the parts, a small automaton is, because those multiply again when they are
-/// determinised.
+/// Removes conditions on neighbouring characters. Keeping the shape of the expression is best if that adds
+/// little. If it multiplies the parts, a small automaton is better, because the parts multiply again when
+/// they are determinised.
 fn without_conditions(node: &Node, size: u64) -> Result<Language, RegexError> {
     let split = context::language(node, size);
     let twice = node.unrolled_size().saturating_mul(2);
@@ -360,7 +363,7 @@ fn add_condition(
     Ok(())
 }
 
-/// Whether a condition in the node depends on what is before it.
+/// Checks whether a condition in the node depends on the text before it.
 fn looks_back(node: &Node) -> bool {
     match node {
         Node::Empty | Node::Set(_) | Node::Look(Look::End | Look::EndLF) => false,

@@ -1,7 +1,7 @@
-//! Exact decimal numbers: what bounds, multiples and constants of a schema are compared with.
+//! Exact decimal numbers, for comparing the bounds, multiples and constants of a schema.
 //!
 //! A value is `±0.d₁d₂d₃… × 10^point` with `d₁ ≠ 0` and no trailing zero, so equal values have equal fields,
-//! and the order of two magnitudes is the order of `(point, digits)`. No floating point number is on the way.
+//! and the order of two magnitudes is the order of `(point, digits)`. No floating-point number is involved.
 
 use std::cmp::Ordering;
 
@@ -13,18 +13,18 @@ pub(crate) struct Decimal {
     point: i64,
 }
 
-/// A number as it is written without an exponent.
+/// A number in the notation without an exponent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) negative: bool,
-    /// The digits before the point, without leading zeros, `0` where there are none.
+    /// The digits before the point, without leading zeros, or `0` if there are none.
     pub(crate) whole: Vec<u8>,
     /// The digits after the point, without trailing zeros.
     pub(crate) fraction: Vec<u8>,
 }
 
 impl Decimal {
-    /// Reads a JSON number; `None` where the exponent does not fit.
+    /// Parses a JSON number; returns `None` if the exponent does not fit.
     pub(crate) fn parse(literal: &str) -> Option<Decimal> {
         let (negative, rest) = match literal.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -59,7 +59,7 @@ impl Decimal {
         })
     }
 
-    /// 0.
+    /// Returns 0.
     pub(crate) fn zero() -> Decimal {
         Decimal {
             negative: false,
@@ -68,7 +68,7 @@ impl Decimal {
         }
     }
 
-    /// 1.
+    /// Returns 1.
     pub(crate) fn one() -> Decimal {
         Decimal {
             negative: false,
@@ -85,12 +85,12 @@ impl Decimal {
         self.negative
     }
 
-    /// Whether the value has no fractional part.
+    /// Returns `true` if the value has no fractional part.
     pub(crate) fn is_integer(&self) -> bool {
         self.is_zero() || self.digits.len() as i64 <= self.point
     }
 
-    /// The value as a count, where it is a whole number from 0 up to `u64::MAX`.
+    /// Returns the value as a count, if it is a whole number from 0 to `u64::MAX`.
     pub(crate) fn to_u64(&self) -> Option<u64> {
         if self.negative || !self.is_integer() || self.point > 20 {
             return None;
@@ -98,22 +98,22 @@ impl Decimal {
         std::str::from_utf8(&self.plain().whole).ok()?.parse().ok()
     }
 
-    /// Whether the point lies within `places` of the digits, so that the number can be written out.
+    /// Returns `true` if the point is within `places` of the digits, so that the number can be written out.
     pub(crate) fn is_writable(&self, places: i64) -> bool {
         self.point.abs() <= places && self.digits.len() as i64 <= places
     }
 
-    /// The scientific exponent: the value is `d₁.d₂d₃… × 10^exponent`.
+    /// Returns the scientific exponent: the value is `d₁.d₂d₃… × 10^exponent`.
     pub(crate) fn exponent(&self) -> i64 {
         self.point - 1
     }
 
-    /// The significant digits, as ASCII.
+    /// Returns the significant digits, as ASCII.
     pub(crate) fn digits(&self) -> &[u8] {
         &self.digits
     }
 
-    /// The number without its sign.
+    /// Returns the absolute value.
     pub(crate) fn magnitude(&self) -> Decimal {
         Decimal {
             negative: false,
@@ -121,7 +121,7 @@ impl Decimal {
         }
     }
 
-    /// The number as it is written without an exponent.
+    /// Returns the number in the notation without an exponent.
     pub(crate) fn plain(&self) -> Plain {
         let count = self.digits.len();
         let zeros = |n: i64| std::iter::repeat_n(b'0', n.max(0) as usize);
@@ -153,8 +153,8 @@ impl Decimal {
         }
     }
 
-    /// The least whole number that is not below the value (above it, where `strictly`); `None` where it has
-    /// too many digits.
+    /// Returns the least whole number that is not below the value (that is above it, if `strictly`), or
+    /// `None` if it has too many digits.
     pub(crate) fn ceil(&self, strictly: bool) -> Option<i128> {
         let floor = self.floor(false)?;
         if self.is_integer() && !strictly {
@@ -164,7 +164,7 @@ impl Decimal {
         }
     }
 
-    /// The greatest whole number that is not above the value (below it, where `strictly`).
+    /// Returns the greatest whole number that is not above the value (that is below it, if `strictly`).
     pub(crate) fn floor(&self, strictly: bool) -> Option<i128> {
         if self.point > 36 {
             return None;
@@ -188,8 +188,8 @@ impl Decimal {
         })
     }
 
-    /// `mantissa × 10^exponent` with a mantissa that is no multiple of ten; `None` where it has too many
-    /// digits.
+    /// Returns `mantissa` and `exponent` with the value `mantissa × 10^exponent`, where the mantissa is not a
+    /// multiple of ten, or `None` if it has too many digits.
     pub(crate) fn scaled(&self) -> Option<(u64, i64)> {
         if self.digits.len() > 18 {
             return None;
@@ -201,7 +201,8 @@ impl Decimal {
         Some((mantissa, self.point - self.digits.len() as i64))
     }
 
-    /// Whether the value is a whole multiple of `step`; `None` where `step` has too many digits to tell.
+    /// Checks whether the value is a whole multiple of `step`; returns `None` if `step` has too many digits
+    /// to decide.
     pub(crate) fn is_multiple_of(&self, step: &Decimal) -> Option<bool> {
         let (divisor, step_exponent) = step.scaled()?;
         if self.is_zero() {
@@ -209,7 +210,7 @@ impl Decimal {
         }
         let shift = self.point - self.digits.len() as i64 - step_exponent;
         if shift < 0 || divisor == 0 {
-            // The last digit is not zero, so nothing that ends in a zero divides it.
+            // The last digit is not zero, so no number that ends in a zero divides the value.
             return Some(false);
         }
         let modulus = u128::from(divisor);
@@ -219,8 +220,8 @@ impl Decimal {
         Some((rest * power_of_ten(shift, modulus)).is_multiple_of(modulus))
     }
 
-    /// The multiples of a positive number between two bounds, ends included; `None` where there are more than
-    /// `most` or there are too many digits.
+    /// Returns the multiples of a positive number between two bounds, ends included, or `None` if there are
+    /// more than `most` or they have too many digits.
     pub(crate) fn multiples_between(
         &self,
         low: &Decimal,
@@ -247,8 +248,8 @@ impl Decimal {
             .collect()
     }
 
-    /// The multiples of a positive number that are nearest to a bound and not below it (not above it, where
-    /// `down`).
+    /// Returns the multiples of a positive number that are nearest to a bound and not below it (not above it,
+    /// if `down`).
     pub(crate) fn multiples_from(&self, bound: &Decimal, down: bool, count: i128) -> Option<Vec<Decimal>> {
         let (step, exponent) = self.scaled()?;
         let step = i128::from(step);
@@ -276,7 +277,7 @@ impl Decimal {
             .collect()
     }
 
-    /// The least common multiple of two positive numbers; `None` where it has too many digits.
+    /// Returns the least common multiple of two positive numbers, or `None` if it has too many digits.
     pub(crate) fn common_multiple(&self, other: &Decimal) -> Option<Decimal> {
         let (left, left_exponent) = self.scaled()?;
         let (right, right_exponent) = other.scaled()?;

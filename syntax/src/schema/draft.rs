@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A draft, in the order of publication.
+/// A draft of JSON Schema, in the order of publication.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Draft {
     /// draft-04.
@@ -18,7 +18,7 @@ pub enum Draft {
 }
 
 impl Draft {
-    /// The draft that a `$schema` names.
+    /// Returns the draft that a `$schema` names.
     pub(crate) fn named(uri: &str) -> Option<Draft> {
         let uri = uri.trim_end_matches('#').trim_end_matches('/');
         let name = uri

@@ -1,4 +1,4 @@
-//! What is said of a schema that compiles, each once.
+//! Findings about a schema that compiles, each reported once.
 
 use std::hash::BuildHasher;
 
@@ -7,11 +7,11 @@ use foldhash::{HashSet, fast::FixedState};
 use lexiform_automata::error::{Place, Problem};
 use lexiform_automata::limits::Account;
 
-/// Findings in the order in which they came.
+/// Findings in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Problem>,
-    /// Hashes of them: there may be as many findings as schemas.
+    /// The hashes of the findings: there may be as many findings as schemas.
     known: HashSet<u64>,
     held: Account,
 }
@@ -24,7 +24,7 @@ impl Findings {
         }
     }
 
-    /// Adds a finding that is not among them yet.
+    /// Adds a finding, unless it has been added before.
     pub(crate) fn add(&mut self, finding: Problem) {
         let hash = FixedState::with_seed(0).hash_one((&finding.place, &finding.message));
         if self.known.insert(hash) && self.held.grow(bytes_of(&finding)) {
@@ -45,7 +45,7 @@ impl Findings {
     }
 }
 
-/// About the bytes of a problem, and of the copy that a caller gets.
+/// Returns the approximate number of bytes of a problem and of the copy that a caller gets.
 pub(crate) fn bytes_of(problem: &Problem) -> usize {
     let place = match &problem.place {
         Place::Pointer(text) | Place::Rule(text) => text.len(),

@@ -1,7 +1,7 @@
-//! Shapes to normal forms: what a conjunction of demands on one kind of value amounts to.
+//! Converts shapes, which are conjunctions of demands on one kind of value, to normal forms.
 //!
-//! Demands on the parts of arrays and objects become goals of their own, and what is demanded of *some* part
-//! becomes a choice of ways that each part has.
+//! Demands on the parts of arrays and objects become separate goals, and demands that *some* part satisfies
+//! something become a choice of ways for each part.
 
 mod array;
 mod keys;
@@ -18,15 +18,15 @@ use super::node::Kind;
 use super::normal::Algebra;
 use super::shape::{Shape, push_new};
 
-/// The most arrays of a goal with which another one is compared to find out whether it is among them.
+/// The number of recent arrays of a goal that a new one is compared with, to drop duplicates.
 const COMPARED: usize = 1_000;
 
-/// The same for an object, among those that have as many members with the same goals: they differ in names
-/// alone.
+/// The number of recent objects of a goal that a new one is compared with, to drop duplicates. Only objects
+/// that have the same number of members with the same goals are compared: they can differ only in names.
 const COMPARED_OBJECTS: usize = 64;
 
 impl Algebra<'_> {
-    /// Adds what a shape amounts to; `objects` has the places of the objects by their sketches.
+    /// Adds the normal form of a shape; `objects` contains the indices of the objects by their sketches.
     pub(crate) fn add_shape(
         &mut self,
         normal: &mut Normal,
@@ -48,7 +48,7 @@ impl Algebra<'_> {
                     if !self.reserve(array.bytes(), self.first_node(goal)) {
                         return;
                     }
-                    // Of thousands that are listed, few are compared: one that is there twice does no harm.
+                    // Only some of several thousand arrays are compared: a duplicate does no harm.
                     let near = normal.arrays.len().saturating_sub(COMPARED);
                     if !normal.arrays[near..].contains(&array) {
                         normal.arrays.push(array);
@@ -57,7 +57,7 @@ impl Algebra<'_> {
             }
             Shape::Object(shape) => {
                 if let Some(object) = self.finish_object(&shape) {
-                    // Thousands of alternatives may differ in their last member alone.
+                    // Thousands of alternatives may differ only in their last member.
                     let alike = objects.entry(object.sketch()).or_default();
                     let mut near = alike.iter().rev().take(COMPARED_OBJECTS);
                     if !near.any(|&at| normal.objects[at] == object) {

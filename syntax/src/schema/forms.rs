@@ -1,8 +1,8 @@
-//! Normal forms: what the goals of a schema allow, by kind of value.
+//! Normal forms: the values that the goals of a schema allow, by kind of value.
 //!
 //! A form is a union of plain conjunctions: an interval of numbers with a step, a regular set of strings with
-//! a length, an array or object whose parts are goals again. The algebra makes them (`normal`), the grammar
-//! is written from them (`lower`).
+//! a length, an array or object whose parts are goals again. The algebra (`normal`) creates them, and `lower`
+//! writes the grammar from them.
 
 mod array;
 pub(crate) mod closing;
@@ -29,7 +29,7 @@ use super::decimal::Decimal;
 use super::node::Tree;
 use super::text::Texts;
 
-/// What a goal allows, by kind of value.
+/// The values that a goal allows, by kind of value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Normal {
     pub(crate) null: bool,
@@ -47,19 +47,19 @@ pub(crate) struct NormalForms {
     pub(crate) texts: Texts,
     pub(crate) goals: Goals,
     pub(crate) normals: Vec<Rc<Normal>>,
-    /// Whether a goal has a value at all, as far as the algebra can tell.
+    /// For each goal, `true` if it has a value, as far as the algebra can tell.
     pub(crate) productive: Vec<bool>,
     pub(crate) root: GoalId,
-    /// Findings that do not stop the compile.
+    /// Findings that do not stop the compilation.
     pub(crate) notes: Vec<Problem>,
-    /// Whether parts were left out because there were too many, so that emptiness proves nothing.
+    /// `true` if parts were left out because there were too many, so that emptiness proves nothing.
     pub(crate) truncated: bool,
-    /// The bytes of all this.
+    /// The account of the memory of all these.
     pub(crate) _held: Account,
 }
 
 impl NormalForms {
-    /// The JSON pointers of a goal's schemas.
+    /// Returns the JSON pointers of a goal's schemas.
     pub(crate) fn goal_name(&self, goal: GoalId) -> String {
         let literals = self.goals.literals(goal);
         let mut name = String::new();
@@ -79,18 +79,18 @@ impl NormalForms {
     }
 }
 
-/// A name that is longer than this is cut.
+/// The length at which a name is cut off.
 const NAME_LENGTH: usize = 1 << 10;
 
 impl Normal {
-    /// The goals of all parts of arrays and objects.
+    /// Returns the goals of all parts of arrays and objects.
     pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
         let arrays = self.arrays.iter().flat_map(Array::parts);
         let objects = self.objects.iter().flat_map(Object::parts);
         arrays.chain(objects)
     }
 
-    /// About the bytes that it takes, arrays and objects apart.
+    /// Returns the approximate number of bytes it takes, without its arrays and objects.
     pub(crate) fn bytes_of_scalars(&self) -> usize {
         let listed = |only: Option<usize>, except: usize| only.unwrap_or(0) + except;
         let numbers = self.numbers.iter().map(|shape| {
@@ -104,10 +104,10 @@ impl Normal {
         size_of::<Normal>() + numbers.chain(strings).sum::<usize>()
     }
 
-    /// The bit of strings in [`kinds`](Self::kinds).
+    /// The bit for strings in [`kinds`](Self::kinds).
     pub(crate) const STRINGS: u8 = 1 << 4;
 
-    /// The kinds of which there are values, a bit for each.
+    /// Returns the kinds that have values, one bit for each.
     pub(crate) fn kinds(&self) -> u8 {
         let there = [
             self.null,
@@ -122,7 +122,7 @@ impl Normal {
         bits.fold(0, |kinds, (bit, &there)| kinds | u8::from(there) << bit)
     }
 
-    /// Whether there are values other than arrays and objects.
+    /// Returns `true` if there are values other than arrays and objects.
     pub(crate) fn has_scalars(&self) -> bool {
         self.null || self.no || self.yes || !self.numbers.is_empty() || !self.strings.is_empty()
     }

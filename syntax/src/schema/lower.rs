@@ -1,8 +1,8 @@
-//! Stage 4: normal forms to a grammar.
+//! Stage 4: lowers normal forms to a grammar.
 //!
-//! Each goal that arrays or objects take part in becomes a rule, named by its JSON pointer; goals of scalars
-//! are written in place. Goals without a value have no rule: the optional property that would need one cannot
-//! be written, and a schema whose root needs one is refused.
+//! Each goal that contains arrays or objects becomes a rule, named by its JSON pointer; goals of scalars are
+//! written in place. Goals without a value have no rule: an optional property that would need one cannot be
+//! written, and a schema whose root needs one is refused.
 
 mod array;
 mod automaton;
@@ -34,7 +34,8 @@ use writer::{Piece, Writer};
 
 pub(super) use number::leaves_spellings_out;
 
-/// The grammar of the texts that satisfy the root of the normal forms, and what it leaves out of them.
+/// Returns the grammar of the texts that satisfy the root of the normal forms, and findings about what it
+/// leaves out.
 pub(super) fn grammar(
     forms: &NormalForms,
     options: &Options,
@@ -75,20 +76,20 @@ pub(super) fn grammar(
 }
 
 impl Writer<'_> {
-    /// The expression of a goal: in place, or its rule.
+    /// Returns the expression of a goal: in place, or a call of its rule.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;
         }
         if self.is_over() {
-            // Ends in an error in any case, and one rule may have thousands of parts.
+            // The compilation ends in an error in any case, and one rule may have thousands of parts.
             return self.builder.never();
         }
         let normal = &self.forms.normals[goal.index()];
         let expr = if !self.forms.is_live(goal) {
             self.builder.never()
         } else if normal.arrays.is_empty() && normal.objects.is_empty() {
-            // Goals that say the same share their form.
+            // Equivalent goals share their form.
             let form = Rc::as_ptr(normal);
             let known = self.scalars.get(&form).copied();
             let expr = known.unwrap_or_else(|| self.body(goal));
@@ -102,7 +103,7 @@ impl Writer<'_> {
         expr
     }
 
-    /// All texts of a goal.
+    /// Returns the expression for all texts of a goal.
     fn body(&mut self, goal: GoalId) -> ExprId {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut ways = Vec::new();
@@ -132,7 +133,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// The texts of a goal's arrays and objects.
+    /// Returns the expression for the texts of a goal's arrays and objects.
     fn structured(&mut self, goal: GoalId) -> ExprId {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut ways = Vec::new();
@@ -152,7 +153,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// Says why the root has no value: the innermost part that has none although it is needed.
+    /// Returns the reason why the root has no value: the innermost part that is required but has no value.
     fn unsatisfiable(&self) -> Problem {
         let mut at = self.forms.root;
         let mut path = vec![at];

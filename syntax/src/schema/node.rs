@@ -1,9 +1,8 @@
 //! The keyword tree: a schema after reading, with every keyword in one typed form.
 //!
-//! A node is one schema of the source. Its keywords hold other nodes by number, so the tree may be cyclic
-//! through references and nothing here is walked by recursion. Old spellings (draft 4's boolean
-//! `exclusiveMinimum`, `items` with a list, `dependencies`) are already gone: the reader writes them in the
-//! newest form.
+//! A node is one schema of the source. Its keywords refer to other nodes by number, so the tree may be cyclic
+//! through references, and nothing here recurses. Old spellings (draft 4's boolean `exclusiveMinimum`,
+//! `items` with a list, `dependencies`) no longer occur: the reader converts them to the newest form.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -13,7 +12,7 @@ use foldhash::HashMap;
 use super::decimal::Decimal;
 use super::text::TextSet;
 
-/// A schema of the source.
+/// The index of a schema of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct NodeId(pub(crate) u32);
 
@@ -23,11 +22,12 @@ impl NodeId {
     }
 }
 
-/// A reference of the source, to be looked up in [`Tree::targets`].
+/// The index of a reference of the source in [`Tree::targets`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct RefId(pub(crate) u32);
 
-/// The kinds of JSON value; `true` and `false` are apart so that sets of booleans need no more than this.
+/// The kinds of JSON values; `true` and `false` are separate kinds, so that a set of kinds can express a set
+/// of booleans.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     Null,
@@ -51,7 +51,7 @@ impl Kind {
     ];
 }
 
-/// A set of kinds, a bit for each.
+/// A set of kinds, one bit for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kinds(u8);
 
@@ -67,17 +67,17 @@ impl Kinds {
         self.0 == 0
     }
 
-    /// The kinds of both.
+    /// Returns the kinds that are in both sets.
     pub(crate) fn and(self, other: Kinds) -> Kinds {
         Kinds(self.0 & other.0)
     }
 
-    /// The kinds of either.
+    /// Returns the kinds that are in either set.
     pub(crate) fn or(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// The kinds that are not in the set.
+    /// Returns the kinds that are not in the set.
     pub(crate) fn others(self) -> Kinds {
         Kinds(!self.0 & Kinds::ALL.0)
     }
@@ -96,7 +96,7 @@ pub(crate) struct Types(u8);
 impl Types {
     pub(crate) const INTEGER: u8 = 1 << 7;
 
-    /// Adds a type by its name; false where there is no such type.
+    /// Adds a type by its name; returns `false` if there is no such type.
     pub(crate) fn add(&mut self, name: &str) -> bool {
         self.0 |= match name {
             "null" => 1 << Kind::Null as u8,
@@ -111,17 +111,17 @@ impl Types {
         true
     }
 
-    /// Whether all values of a kind are in the set.
+    /// Returns `true` if all values of a kind are in the set.
     pub(crate) fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// Whether the whole numbers are in the set (and the others perhaps not).
+    /// Returns `true` if `integer` is in the set (`number` may or may not be).
     pub(crate) fn has_integers(self) -> bool {
         self.0 & Types::INTEGER != 0
     }
 
-    /// Exactly one kind.
+    /// Returns the set of exactly one kind.
     pub(crate) fn only(kind: Kind) -> Types {
         Types(1 << kind as u8)
     }
@@ -132,7 +132,7 @@ impl Types {
 pub(crate) enum Keyword {
     /// The schema `false`.
     Never,
-    /// `type`; `whole` says what an integer is: a value (since draft 6) or a spelling (draft 4).
+    /// `type`; `whole` defines an integer: by its value (since draft 6) or its spelling (draft 4).
     Type {
         types: Types,
         whole: Whole,
@@ -145,7 +145,7 @@ pub(crate) enum Keyword {
     AnyOf(Vec<NodeId>),
     OneOf(Vec<NodeId>),
     Not(NodeId),
-    /// `if` with `then` and `else`, which may be missing.
+    /// `if` with `then` and `else`, which are optional.
     If {
         condition: NodeId,
         then: Option<NodeId>,
@@ -164,9 +164,9 @@ pub(crate) enum Keyword {
     MaxLength(u64),
     /// `pattern` or `format`: a set of strings.
     Text(TextSet),
-    /// A `format` that is a union of such sets, which share no string.
+    /// A `format` that is a union of such sets, which are disjoint.
     AnyText(Rc<[TextSet]>),
-    /// `prefixItems` and `items`; `None` is no constraint.
+    /// `prefixItems` and `items`; `None` means no constraint.
     Items {
         prefix: Vec<NodeId>,
         rest: Option<NodeId>,
@@ -177,7 +177,7 @@ pub(crate) enum Keyword {
         item: NodeId,
         min: u64,
         max: Option<u64>,
-        /// Whether the items that satisfy it count as evaluated (since 2020-12).
+        /// `true` if the items that satisfy it count as evaluated (since 2020-12).
         evaluates: bool,
     },
     UniqueItems,
@@ -197,25 +197,25 @@ pub(crate) enum Keyword {
 }
 
 impl Keyword {
-    /// Whether what it asks for depends on something else of the value.
+    /// Returns `true` if the constraint depends on another part of the value.
     pub(crate) fn is_condition(&self) -> bool {
         matches!(self, Keyword::If { .. } | Keyword::Dependent { .. })
     }
 }
 
-/// What a property asks for where it is present.
+/// The constraint that the presence of a property adds.
 #[derive(Clone, Debug)]
 pub(crate) enum Dependency {
     Keys(Rc<[Rc<str>]>),
     Schema(NodeId),
 }
 
-/// What `integer` means.
+/// The meaning of `integer`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Whole {
-    /// A number without fractional part, also `1.0`.
+    /// A number without a fractional part, including `1.0`.
     Value,
-    /// A number written without point and exponent.
+    /// A number written without a point and an exponent.
     Spelling,
 }
 
@@ -231,21 +231,21 @@ pub(crate) struct Values {
     pub(crate) objects: Vec<NodeId>,
 }
 
-/// Which schema the value of a key must satisfy.
+/// A map from keys to the schemas that their values must satisfy.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMap {
-    /// The keys with a schema of their own, each once, in the order of the source.
+    /// The keys with their own schemas, each once, in the order of the source.
     pub(crate) named: Vec<(Rc<str>, NodeId)>,
     pub(crate) index: HashMap<Rc<str>, NodeId>,
     pub(crate) patterns: Vec<(TextSet, NodeId)>,
-    /// For keys that are neither named nor matched; `None` is no constraint.
+    /// The schema for keys that are neither named nor matched; `None` means no constraint.
     pub(crate) additional: Option<NodeId>,
-    /// The schema whose `properties` names the keys, where it has that keyword.
+    /// The schema whose `properties` names the keys, if it has that keyword.
     pub(crate) listed_by: Option<NodeId>,
 }
 
 impl KeyMap {
-    /// Some schema that it names, for messages.
+    /// Returns some schema of the map, for messages.
     pub(crate) fn any_node(&self) -> Option<NodeId> {
         let named = self.named.first().map(|&(_, node)| node);
         named
@@ -254,15 +254,15 @@ impl KeyMap {
     }
 }
 
-/// Keywords with the names under which they are reported. They are read while the tree grows, and so they are
-/// shared.
+/// Keywords with the names under which they are reported. They are shared, because they are read while the
+/// tree grows.
 pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
 
 /// One schema of the source.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeId>,
-    /// The part of the JSON pointer after the parent's, such as `/properties/a`.
+    /// The part of the JSON pointer after the parent's pointer, such as `/properties/a`.
     pub(crate) segment: Box<str>,
     pub(crate) keywords: Rc<Keywords>,
 }
@@ -271,7 +271,7 @@ pub(crate) struct Node {
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
-    /// Where each reference leads, once resolved.
+    /// The target of each reference, once resolved.
     pub(crate) targets: Vec<NodeId>,
 }
 
@@ -284,7 +284,7 @@ impl Tree {
         self.targets[reference.0 as usize]
     }
 
-    /// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
+    /// Returns the schemas that apply to the same value as a node, and that constrain its parts if they hold.
     pub(crate) fn beside(&self, id: NodeId) -> Vec<NodeId> {
         let mut next = Vec::new();
         for (_, keyword) in self.node(id).keywords.iter() {
@@ -309,7 +309,7 @@ impl Tree {
         next
     }
 
-    /// The JSON pointer of a node.
+    /// Returns the JSON pointer of a node.
     pub(crate) fn pointer(&self, id: NodeId) -> String {
         let mut parts = Vec::new();
         let mut at = Some(id);
@@ -321,8 +321,8 @@ impl Tree {
         parts.concat()
     }
 
-    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most `most` bytes.
-    /// A name is for people, and there may be as many as there are schemas.
+    /// Returns the JSON pointer of a node, or of the nearest enclosing schema whose pointer has at most
+    /// `most` bytes. Names are for people, and there may be as many as there are schemas.
     pub(crate) fn short_pointer(&self, id: NodeId, most: usize) -> String {
         let mut length = 0;
         let mut at = Some(id);
@@ -341,13 +341,13 @@ impl Tree {
         self.pointer(short)
     }
 
-    /// The JSON pointer of a keyword of a node.
+    /// Returns the JSON pointer of a keyword of a node.
     pub(crate) fn keyword_pointer(&self, id: NodeId, name: &str) -> String {
         format!("{}/{name}", self.pointer(id))
     }
 }
 
-/// The key that a part of a JSON pointer stands for.
+/// Decodes a segment of a JSON pointer to a key.
 pub(crate) fn plain_segment(segment: &str) -> Cow<'_, str> {
     match segment.contains('~') {
         true => segment.replace("~1", "/").replace("~0", "~").into(),
@@ -355,7 +355,7 @@ pub(crate) fn plain_segment(segment: &str) -> Cow<'_, str> {
     }
 }
 
-/// A key as a part of a JSON pointer.
+/// Encodes a key as a segment of a JSON pointer.
 pub(crate) fn escape_segment(key: &str) -> Cow<'_, str> {
     match key.contains(['~', '/']) {
         true => key.replace('~', "~0").replace('/', "~1").into(),

@@ -1,9 +1,9 @@
-//! Stage 3: goals to normal forms, the algebra of the compiler.
+//! Stage 3: converts goals to normal forms. This is the algebra of the compiler.
 //!
-//! A normal form says, for each JSON type, which values a goal allows, as a union of *shapes*. A shape is a
-//! plain conjunction: an interval with a step, a regular set of strings with a length, an array or object
-//! whose parts are goals again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) is
-//! gone.
+//! A normal form gives, for each JSON type, the values that a goal allows, as a union of *shapes*. A shape is
+//! a plain conjunction: an interval with a step, a regular set of strings with a length, an array or object
+//! whose parts are goals again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) has
+//! been eliminated.
 //!
 //! ```text
 //!   goal ──expand──► shapes ──finish──► normal form ──► goals of its parts ──► … until no goal is new
@@ -11,15 +11,15 @@
 //!                                         productive: which goals have a value     ◄──┘
 //! ```
 //!
-//! Expansion is by kind of value, so a union of an object and a string costs the string nothing. All loops
-//! are over lists and take fuel, so no schema can make them run long or deep.
+//! Expansion is by kind of value, so a union of an object and a string costs nothing for strings. All loops
+//! are over lists and consume fuel, so no schema can make them run long or deep.
 //!
-//! # Why the algebra asks before it branches
+//! # Why the algebra tests before it branches
 //!
 //! `kinds` decides which kinds of value a schema may have, and `glance` whether two lists share a value,
-//! without a normal form: six of seven expansions found nothing, and every pair of alternatives was
-//! multiplied out to find two different constants. Before a normal form is computed to test for emptiness,
-//! `disjoint` examines its first conjunctions.
+//! without computing a normal form. Before these tests were added, six of seven expansions found nothing, and
+//! every pair of alternatives was multiplied out only to find two different constants. Before a normal form
+//! is computed to test for emptiness, `disjoint` examines its first conjunctions.
 
 mod affirm;
 mod algebra;
@@ -54,10 +54,10 @@ use super::parse::Parsed;
 
 use algebra::{LeftOut, NESTED};
 
-/// What is said of a `properties` whose objects are closed.
+/// The message for a `properties` whose objects are closed.
 const CLOSED: &str = "keys that are not listed are never written, although the schema says nothing of them";
 
-/// Brings everything that the root of a source reaches into normal form.
+/// Computes the normal forms of everything that is reachable from the root of a source.
 pub(crate) fn normalise(
     parsed: Parsed,
     options: &Options,
@@ -77,7 +77,8 @@ pub(crate) fn normalise(
 }
 
 impl Algebra<'_> {
-    /// All goals that a goal reaches, itself first, each brought into normal form.
+    /// Returns all goals that are reachable from a goal, itself first, after computing the normal form of
+    /// each.
     fn reach(&mut self, root: GoalId) -> Vec<GoalId> {
         let mut seen = HashSet::from_iter([root]);
         let mut order = vec![root];
@@ -126,7 +127,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The normal form of a goal.
+    /// Returns the normal form of a goal.
     pub(crate) fn normal(&mut self, goal: GoalId) -> Rc<Normal> {
         if let Some(known) = self.normals.get(&goal) {
             return known.clone();
@@ -163,8 +164,8 @@ impl Algebra<'_> {
         normal
     }
 
-    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too
-    /// deep or only a part of it was made.
+    /// Returns the normal form of a goal that is needed while another one is computed, or `None` if the
+    /// nesting is too deep or only a part of the form was computed.
     pub(crate) fn nested_normal(&mut self, goal: GoalId) -> Option<Rc<Normal>> {
         if self.depth >= NESTED {
             return None;
@@ -172,11 +173,12 @@ impl Algebra<'_> {
         self.depth += 1;
         let normal = self.normal(goal);
         self.depth -= 1;
-        // What was left out of it might be just what is asked for.
+        // The part that was left out might be the one that is needed.
         (!self.truncated.contains(&goal)).then_some(normal)
     }
 
-    /// The types of a schema that says nothing else: what it allows is no matter of which schema it is.
+    /// Returns the types of a goal that has only the keyword `type`: all such schemas with the same types
+    /// share a form.
     fn only_type(&self, goal: GoalId) -> Option<(Types, Whole)> {
         let [literal] = self.goals.literals(goal)[..] else {
             return None;

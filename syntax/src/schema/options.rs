@@ -1,36 +1,35 @@
-//! The options of a compile: how JSON is written, and what a schema means where it does not say.
+//! The options of a compilation: the spelling of JSON, and the meaning of a schema where it is open.
 //!
 //! # Why the order of keys is the order of reading
 //!
-//! [`KeyOrder::Schema`] takes the keys of several `properties` in the order in which they are read. Mixing
-//! them would accept two more schemas of MaskBench, and would cost every object the choice between all
-//! orders.
+//! [`KeyOrder::Schema`] takes the keys of several `properties` in the order in which they are read.
+//! Interleaving them would accept two more schemas of MaskBench, but every object would need a choice between
+//! all orders.
 
 use crate::regex::Escapes;
 
 use super::draft::Draft;
 
-/// How JSON is written, and what a schema means where it does not say.
+/// The spelling of JSON, and the meaning of a schema where it is open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The order of the keys of an object.
     pub key_order: KeyOrder,
-    /// Where white space may stand.
+    /// The allowed white space.
     pub whitespace: Whitespace,
-    /// How characters of strings may be spelled.
+    /// The allowed spellings of the characters of strings.
     pub escapes: Escapes,
-    /// How numbers may be spelled.
+    /// The allowed spellings of numbers.
     pub numbers: Numbers,
-    /// What an object may hold that lists its properties and says nothing of others.
+    /// The further keys allowed in an object whose schema lists properties and does not mention others.
     pub additional_properties: AdditionalProperties,
-    /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings
-    /// of keywords.
+    /// The draft of a schema without `$schema`. `None` is 2020-12 plus the older spellings of keywords.
     pub draft: Option<Draft>,
-    /// What `format` does.
+    /// The effect of `format`.
     pub formats: Formats,
-    /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
+    /// The documents that references may name: pairs of a URI and a JSON text. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Which schemas are refused although they can be compiled.
+    /// The schemas that are refused although they can be compiled.
     pub refuse: Refuse,
 }
 
@@ -50,28 +49,31 @@ impl Default for Options {
     }
 }
 
-/// Which schemas are refused although they can be compiled. What is not refused is told as a finding.
+/// The schemas that are refused although they can be compiled. Problems that are not refused are reported as
+/// findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Refuse {
-    /// None.
+    /// Refuses no schema.
     #[default]
     Nothing,
-    /// Those with a keyword that has no effect and was [meant to have one](crate::schema::is_lost_assertion):
-    /// `strict` in the API, on the command line and in Python.
+    /// Refuses schemas with a keyword that has no effect but was [meant to have
+    /// one](crate::schema::is_lost_assertion). This is `strict` in the API, on the command line and in
+    /// Python.
     Ineffective,
-    /// Those that are not enforced exactly: also those of which fewer values are allowed than they say (see
-    /// [`report`](crate::schema::report())), and those with an unknown `format`. How values are spelled is no
-    /// reason, since every integer would be one. `exact` on the command line and in Python.
+    /// Refuses schemas that are not enforced exactly. In addition to `Ineffective`, these are schemas for
+    /// which fewer values are allowed than they say (see [`report`](crate::schema::report())), and schemas
+    /// with an unknown `format`. Restricted spellings are no reason, since every integer would be one. This
+    /// is `exact` on the command line and in Python.
     Inexact,
 }
 
 impl Options {
-    /// The options under which models write: closed objects, numbers as programs write them, and no more
-    /// white space than an indentation.
+    /// Returns the options for output that models write: closed objects, numbers as programs write them, and
+    /// no more white space than an indentation.
     ///
-    /// A model that may add a key to an object often goes on adding keys until its tokens end, and the digits
-    /// of a number need no end either. The service, the command line, the bindings and the plug-ins start
-    /// from these options; the [default](Options::default) has the meaning of the specification.
+    /// A model that may add a key to an object often keeps adding keys until its token limit, and the digits
+    /// of a number need not end either. The service, the command line, the bindings and the plug-ins start
+    /// from these options; the [default](Options::default) follows the specification.
     pub fn for_generation() -> Options {
         Options {
             whitespace: Whitespace::Indented,
@@ -82,72 +84,74 @@ impl Options {
     }
 }
 
-/// What an object may hold that lists its properties and says nothing of others.
+/// The further keys allowed in an object whose schema lists properties and does not mention others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdditionalProperties {
-    /// Any further keys: the meaning of the specification.
+    /// Any further keys, as the specification says.
     Specified,
     /// No further keys.
     ///
-    /// An object is closed if, after references, `allOf` and the branches that were taken are put together,
-    /// some `properties` applies to it, and neither `additionalProperties`, `unevaluatedProperties` nor
-    /// `propertyNames` does. Its keys are then those that any of its `properties` lists, those that match its
-    /// `patternProperties`, and those that `required`, `dependentRequired` or a condition names. An object
-    /// that would have no value if it were closed, because `minProperties` asks for more keys than there are,
-    /// stays open.
+    /// An object is closed if, after references, `allOf` and the chosen branches are combined, some
+    /// `properties` applies to it, and neither `additionalProperties`, `unevaluatedProperties` nor
+    /// `propertyNames` does. Its keys are then the ones that any of its `properties` lists, the ones that
+    /// match its `patternProperties`, and the ones that `required`, `dependentRequired` or a condition names.
+    /// An object that would have no value if it were closed, because `minProperties` requires more keys than
+    /// there are, stays open.
     Closed,
 }
 
-/// How numbers may be spelled.
+/// The allowed spellings of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Numbers {
-    /// In all spellings that JSON has, as far as they can be told apart.
+    /// All spellings of JSON, as far as they can be distinguished.
     Any,
-    /// As programs write doubles: integers in digits only (`34`, never `34.0`, `34e0` or `-0`) and at most 20
-    /// of them, other numbers in at most 17 significant digits and three digits of exponent.
+    /// The spellings that programs write for doubles: integers in digits only (`34`, never `34.0`, `34e0` or
+    /// `-0`) and at most 20 of them, other numbers in at most 17 significant digits and three digits of
+    /// exponent.
     ///
-    /// No integer of 64 bits is lost, and no number that a double holds. Constants are written in all their
-    /// digits. Bounds beyond the precision of a double leave as many digits as they need.
+    /// This excludes no 64-bit integer, and no number that a double can represent. Constants are written in
+    /// all their digits. Bounds beyond the precision of a double allow as many digits as they need.
     Double,
 }
 
 /// The order in which the keys of an object are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyOrder {
-    /// As the schema lists them; optional ones may be left out, and those that it does not list come last.
+    /// The order of the schema. Optional keys may be left out, and keys that the schema does not list come
+    /// last.
     ///
-    /// The order is that in which the keys of `properties` are met when the schema is read from the top:
-    /// keyword by keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is
-    /// read there. The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has
-    /// them; what `if` and `dependent…` ask for, since it mostly speaks of the same keys again, at the end of
-    /// all. Keys that only `required` or an `enum` of `propertyNames` names come after those, in that order,
-    /// and then all further keys in any order.
+    /// This is the order in which the keys of `properties` occur when the schema is read from the top,
+    /// keyword by keyword as they are written; the targets of `$ref` and the branches of `allOf` are read in
+    /// place. The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that contains
+    /// them; `if` and `dependent…`, which mostly mention the same keys again, are read at the very end. Keys
+    /// that only `required` or an `enum` of `propertyNames` names come after those, in that order, followed
+    /// by all further keys in any order.
     Schema,
-    /// Any order: the meaning of the specification.
+    /// Any order, as the specification says.
     Any,
 }
 
-/// What `format` does.
+/// The effect of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Formats {
-    /// Strings are of the format.
+    /// Strings must have the format.
     Assert,
-    /// Nothing, as the specification has it by default.
+    /// None: this is the default of the specification.
     Annotate,
 }
 
-/// Where white space may stand between the tokens of JSON.
+/// The white space that is allowed between the tokens of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded:
-    /// models loop in it.
+    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. It is never
+    /// unbounded: models get stuck in loops of white space.
     Flexible,
-    /// The same with no more indentation than the depth needs: up to eight spaces or tabs for each bracket
-    /// that is open, and 64 where values may nest without end.
+    /// Like `Flexible`, but with no more indentation than the depth needs: up to eight spaces or tabs for
+    /// each open bracket, and 64 where values may nest without end.
     Indented,
     /// None at all.
     Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before
-    /// `] }`; what is empty is `{}` and `[]` in any case.
+    /// Text that matches this regular expression (in the syntax of Rust's `regex`), after `{ [ , :` and
+    /// before `] }`. Empty objects and arrays are always `{}` and `[]`.
     Pattern(String),
 }

@@ -1,7 +1,7 @@
-//! Stage 1: JSON value to keyword tree.
+//! Stage 1: converts a JSON value to a keyword tree.
 //!
-//! The reader keeps a list of schemas still to be read instead of calling itself, so depth costs no stack.
-//! All problems are collected; reading goes on after each.
+//! The reader keeps a list of schemas that are still to be read instead of recursing, so depth costs no
+//! stack. All problems are collected; reading continues after each.
 //!
 //! ```text
 //!   value ──► node ──► one function per group of keywords ──► Keyword
@@ -40,12 +40,12 @@ use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
 use super::options::Formats;
 use super::text::Texts;
 
-/// What the reader made of a source.
+/// The result of reading a source.
 pub(crate) struct Parsed {
     pub(crate) tree: Tree,
     pub(crate) texts: Texts,
     pub(crate) root: NodeId,
-    /// The bytes of the tree.
+    /// The account of the memory of the tree.
     pub(crate) held: Account,
 }
 
@@ -53,17 +53,18 @@ pub(crate) struct Parsed {
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) uri: Rc<str>,
-    /// `None` where the source does not say; then old and new keywords are understood.
+    /// `None` if the source does not say; then both old and new keywords are understood.
     pub(super) draft: Option<Draft>,
-    /// Whether the metaschema has the vocabulary of the keywords that assert something about a value itself.
+    /// `true` if the metaschema has the validation vocabulary: the keywords that make assertions about a
+    /// value.
     pub(super) validates: bool,
 }
 
-/// A schema still to be read.
+/// A schema that is still to be read.
 struct Job<'v> {
     id: NodeId,
     value: &'v Value,
-    /// Whether the value is a constant that the node must allow, rather than a schema.
+    /// `true` if the value is a constant that the node must allow, rather than a schema.
     constant: bool,
 }
 
@@ -72,11 +73,11 @@ pub(super) struct Reference {
     pub(super) node: NodeId,
     pub(super) keyword: &'static str,
     pub(super) text: String,
-    /// The name of the anchor that it looks for on the way to it, if it is dynamic.
+    /// The name of the anchor to look for along the dynamic scope, if the reference is dynamic.
     pub(super) dynamic: Option<Rc<str>>,
 }
 
-/// Reads schemas; see the module.
+/// Reads schemas; see the module docs.
 pub(super) struct Reader<'v> {
     pub(super) limits: &'v Limits,
     pub(super) formats: Formats,
@@ -89,31 +90,32 @@ pub(super) struct Reader<'v> {
     pub(super) scope_of: Vec<u32>,
     pub(super) references: Vec<Reference>,
     pub(super) resources: Resources<'v>,
-    /// The node of each schema value, by its address: the values stay where they are while the reader lives.
+    /// The node of each schema value, by its address: the values do not move while the reader lives.
     pub(super) known: HashMap<*const Value, NodeId>,
     todo: Vec<Job<'v>>,
-    /// The bytes of the tree and of what is said about it.
+    /// The account of the memory of the tree and of the diagnostics.
     pub(super) held: Account,
-    /// The bytes of the problems.
+    /// The number of bytes of the problems.
     told: usize,
 }
 
-/// About the bytes of a schema and of its places in the reader's lists, without its pointer and keywords.
+/// The approximate number of bytes of a schema and of its entries in the reader's lists, without its pointer
+/// and keywords.
 const NODE_BYTES: usize = 192;
 
-/// About the bytes of a keyword, whose list may be twice as long as it is.
+/// The approximate number of bytes of a keyword; its list may have twice the capacity that it needs.
 const KEYWORD_BYTES: usize = 2 * size_of::<(&str, Keyword)>() + 32;
 
-/// About the bytes of a name in a list and in the table that finds it.
+/// The approximate number of bytes of a name in a list and in the table that finds it.
 pub(super) const NAME_BYTES: usize = 112;
 
-/// The most bytes of a URI that others are resolved against: each schema with an `$id` makes one.
+/// The most bytes of a URI that others are resolved against: each schema with an `$id` creates one.
 pub(super) const MOST_URI: usize = 8 << 10;
 
-/// About the bytes of a scope, without its URI.
+/// The approximate number of bytes of a scope, without its URI.
 const SCOPE_BYTES: usize = 160;
 
-/// The most bytes of problems that are collected, pointers and all. There are enough to mend by then.
+/// The most bytes of problems that are collected, including pointers. By then there are enough to fix.
 const MOST_TOLD: usize = 1 << 20;
 
 /// The JSON object that is being read as a schema.
@@ -125,12 +127,12 @@ pub(super) struct Site<'v> {
 }
 
 impl Site<'_> {
-    /// Whether a keyword that came with a draft is one here.
+    /// Returns `true` if a keyword that was introduced in a draft is a keyword here.
     fn since(&self, draft: Draft) -> bool {
         self.draft.is_none_or(|here| here >= draft)
     }
 
-    /// Whether a keyword that went after a draft is one here.
+    /// Returns `true` if a keyword that was last valid in a draft is a keyword here.
     fn until(&self, draft: Draft) -> bool {
         self.draft.is_none_or(|here| here <= draft)
     }
@@ -156,8 +158,8 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Adds a schema that has no schema around it: the root of a document, or the target of a reference into
-    /// a place that no keyword reads.
+    /// Adds a schema that has no enclosing schema: the root of a document, or the target of a reference to a
+    /// place that no keyword reads.
     pub(super) fn add_root(&mut self, value: &'v Value, pointer: &str, scope: u32) -> NodeId {
         self.add(None, pointer, value, scope, false)
     }
@@ -215,8 +217,8 @@ impl<'v> Reader<'v> {
     }
 
     fn read_object(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
-        // Most schemas have no name and refer to nothing, which their keys tell sooner than looking each of
-        // them up.
+        // Most schemas have no name and refer to nothing; scanning their keys finds this out faster than
+        // looking up each keyword.
         let refers = map.keys().any(|key| key.starts_with('$') || key == "id");
         if refers {
             self.enter_scope(id, value, map);
@@ -227,7 +229,7 @@ impl<'v> Reader<'v> {
             && draft.is_some_and(|draft| draft <= Draft::D7)
             && let Some(reference) = map.get("$ref")
         {
-            // Until draft 7 everything beside a reference is ignored.
+            // Until draft 7, all keywords beside a reference are ignored.
             self.reference(site, "$ref", reference);
             return;
         }
@@ -236,7 +238,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Notes `$schema`, `$id` and the anchors of a schema, which later references may name.
+    /// Records `$schema`, `$id` and the anchors of a schema, which later references may name.
     fn enter_scope(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
         let mut scope = self.scope_of[id.index()];
         let outer = self.scopes[scope as usize].clone();
@@ -290,7 +292,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// The draft of a metaschema, and whether its keywords assert anything about values themselves.
+    /// Returns the draft of a metaschema, and whether its keywords make assertions about values.
     fn declared_draft(&mut self, id: NodeId, text: &str) -> (Option<Draft>, bool) {
         if let Some(draft) = Draft::named(text) {
             return (Some(draft), true);
@@ -378,8 +380,8 @@ impl<'v> Reader<'v> {
             );
         };
         for (name, value) in map {
-            // An entry that is no schema can only be a place to keep one; it is read when a reference asks
-            // for it.
+            // An entry that is not a schema can only be a container for schemas; it is read when a reference
+            // leads to it.
             if value.is_object() || value.is_boolean() {
                 self.child(site, ["/", key, "/", &escape_segment(name)].concat(), value);
             }
@@ -442,7 +444,7 @@ impl<'v> Reader<'v> {
         self.problem(ProblemKind::Unsupported, id, key, message);
     }
 
-    /// A finding that does not stop the compile.
+    /// Adds a finding that does not stop the compilation.
     pub(super) fn note(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
         self.note_as(ProblemKind::Unsupported, id, key, message);
     }
@@ -463,7 +465,7 @@ impl<'v> Reader<'v> {
         self.note(id, key, unknown_keyword(key, draft));
     }
 
-    /// A keyword that counts something.
+    /// Reads a keyword whose value is a count.
     pub(super) fn count(&mut self, site: Site<'v>, key: &str, value: &'v Value) -> Option<u64> {
         let count = decimal(value).and_then(|number| number.to_u64());
         if count.is_none() {
@@ -477,7 +479,7 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// A JSON number, exactly.
+/// Returns a JSON number exactly.
 pub(super) fn decimal(value: &Value) -> Option<Decimal> {
     match value {
         Value::Number(number) => Decimal::parse(number.as_str()),
@@ -485,7 +487,7 @@ pub(super) fn decimal(value: &Value) -> Option<Decimal> {
     }
 }
 
-/// What a value is, for messages.
+/// Describes a value for messages.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -498,7 +500,7 @@ pub(super) fn describe(value: &Value) -> String {
     }
 }
 
-/// What is wrong with a `type` of which some name is not the name of a type.
+/// Returns the message for a `type` with a name that is not the name of a type.
 fn bad_type(value: &Value, names: &[&Value]) -> String {
     let unknown = |name: &&&Value| !name.as_str().is_some_and(|name| TYPES.contains(&name));
     match names.iter().find(unknown) {
@@ -516,7 +518,7 @@ fn bad_type(value: &Value, names: &[&Value]) -> String {
     }
 }
 
-/// That a keyword has no effect, and which one was probably meant.
+/// Returns the message that a keyword has no effect, with the keyword that was probably meant.
 fn unknown_keyword(key: &str, draft: Option<Draft>) -> String {
     match stray::meant(key) {
         Some(meant) if meant == key => match draft {
@@ -533,7 +535,7 @@ const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-/// The keywords of the vocabulary for validation, which a metaschema may leave out.
+/// Checks whether a keyword belongs to the validation vocabulary, which a metaschema may leave out.
 fn is_validation(key: &str) -> bool {
     matches!(
         key,
@@ -560,7 +562,7 @@ fn is_validation(key: &str) -> bool {
     )
 }
 
-/// Keywords that say something about a value without constraining it.
+/// Checks whether a keyword describes a value without constraining it.
 fn is_annotation(key: &str) -> bool {
     matches!(
         key,

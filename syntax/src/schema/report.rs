@@ -1,17 +1,17 @@
-//! What of a schema is enforced, assertion by assertion.
+//! Reports how a schema is enforced, assertion by assertion.
 //!
 //! Nothing that compiles allows a value that the schema forbids. The other direction may fail: a regular set
-//! that stands for a format that is none, one spelling where several are equal. Each such place is a finding
-//! of kind [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other
-//! assertion is exact.
+//! may replace a format that is not regular, and one spelling may replace several equal ones. Each such place
+//! is a finding of kind [`Narrowed`](ProblemKind::Narrowed), which the report shows at the keyword; every
+//! other assertion is exact.
 //!
-//! The options may leave out more: [`Closed`](Enforced::Closed) are objects of which the schema says nothing
-//! of further keys.
+//! The options may leave out more: objects are [`Closed`](Enforced::Closed) if the schema does not mention
+//! further keys.
 //!
-//! Exact is said of values. How they are written is for the [`Options`] to say; but where values are
-//! compared, some of their spellings are left out, mostly of numbers with exponents, and `spellings` says at
-//! which keywords. This is found when a report is asked for; a compile does not tell it, because almost every
-//! schema has integers and hardly a writer `10e-1`.
+//! Exactness is about values. Their spellings depend on the [`Options`]; but where values are compared, some
+//! of their spellings are left out, mostly of numbers with exponents, and `spellings` determines at which
+//! keywords. This is computed only for a report; a compilation does not report it, because almost every
+//! schema has integers and hardly any program writes `10e-1`.
 
 mod show;
 mod spellings;
@@ -32,21 +32,21 @@ use super::options::{Options, Whitespace};
 use super::resolve::read;
 use super::{lower, normal};
 
-/// What is said of the whole schema where white space is [as models write it](Whitespace::Indented).
+/// The entry for the whole schema where white space is [as models write it](Whitespace::Indented).
 const INDENTED: &str = "white space is none, one space after `:` and `,`, or a line break with at most eight spaces or tabs for each \
     open bracket (64 where values nest without end)";
 
-/// How an assertion is enforced.
+/// The way in which an assertion is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enforced {
-    /// Values are allowed exactly if they satisfy it.
+    /// Values are allowed exactly if they satisfy the assertion.
     Exact,
-    /// Values are allowed exactly if they satisfy it, but not in every spelling that JSON has for them; the
-    /// text says what is left out.
+    /// Values are allowed exactly if they satisfy the assertion, but not in every spelling that JSON has for
+    /// them; the text says which spellings are left out.
     Spelled(&'static str),
-    /// Objects are closed that the schema leaves open, because the [`Options`] ask for it; the text says how.
+    /// Objects that the schema leaves open are closed, because the [`Options`] say so; the text says how.
     Closed(String),
-    /// Values that satisfy it are refused, too; the text says which.
+    /// Some values that satisfy the assertion are refused; the text says which.
     Narrower(String),
 }
 
@@ -56,10 +56,10 @@ pub enum Enforced {
 pub struct Assertion {
     /// The JSON pointer of the keyword.
     pub pointer: String,
-    /// The keyword; empty where the whole schema is `false`, and in the last entry, which says how white
-    /// space is written if the options leave some of it out.
+    /// The keyword. It is empty if the whole schema is `false`, and in the last entry, which describes the
+    /// white space if the options leave some of it out.
     pub keyword: String,
-    /// How it is enforced.
+    /// How the assertion is enforced.
     pub enforced: Enforced,
 }
 
@@ -72,8 +72,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every assertion is enforced exactly: whether all values of the schema can be written, be it in
-    /// some spellings only, but for keys that the options leave out.
+    /// Returns `true` if every assertion is enforced exactly: all values of the schema can be written,
+    /// perhaps only in some spellings, except for keys that the options leave out.
     pub fn is_exact(&self) -> bool {
         let narrower = |assertion: &Assertion| matches!(assertion.enforced, Enforced::Narrower(_));
         !self.assertions.iter().any(narrower)
@@ -99,7 +99,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Says of each assertion of a schema how it is enforced.
+/// Reports how each assertion of a schema is enforced.
 ///
 /// ```
 /// use lexiform::limits::Limits;
@@ -111,7 +111,7 @@ impl fmt::Display for Report {
 /// ```
 ///
 /// # Errors
-/// The schema does not compile; see [`lower`](super::lower).
+/// Returns an error if the schema does not compile; see [`lower`](super::lower).
 pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
     let limits = &*limits.begin();
     limits.cancel.unless(reported(text, options, limits))
@@ -167,19 +167,20 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
     Ok(report)
 }
 
-/// Whether a finding says that less is allowed than the source asks for, be it by an option.
+/// Returns `true` if a finding says that fewer values are allowed than the source says, including because of
+/// an option.
 fn is_less(finding: &Problem) -> bool {
     matches!(finding.kind, ProblemKind::Narrowed | ProblemKind::Closed)
 }
 
-/// The findings by which less is allowed than the source asks for.
+/// Returns the findings of the kind [`Narrowed`](ProblemKind::Narrowed).
 pub(super) fn narrowed(diagnostics: &Diagnostics) -> impl Iterator<Item = &Problem> {
     let findings = diagnostics.findings.iter();
     findings.filter(|finding| finding.kind == ProblemKind::Narrowed)
 }
 
-/// Finds the assertions that findings are about: the keyword itself, or one of the schema that the finding
-/// names. There may be as many findings as assertions.
+/// Applies findings to the assertions that they concern: the keyword itself, or one of the schema that the
+/// finding names. There may be as many findings as assertions.
 fn apply(notes: &[&Problem], report: &mut Report) {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     let mut multiples = Vec::new();
@@ -217,7 +218,7 @@ fn apply(notes: &[&Problem], report: &mut Report) {
     }
 }
 
-/// The assertions of one schema. Schemas that stand for constants say nothing of their own.
+/// Adds the assertions of one schema. Schemas that represent constants make no assertions.
 fn add_assertions(tree: &Tree, id: NodeId, assertions: &mut Vec<Assertion>) {
     let node: &Node = tree.node(id);
     for (name, keyword) in node.keywords.iter() {
@@ -245,7 +246,7 @@ fn add_assertions(tree: &Tree, id: NodeId, assertions: &mut Vec<Assertion>) {
     }
 }
 
-/// The keywords of the source that one keyword of the tree was made from.
+/// Returns the keywords of the source from which one keyword of the tree was made.
 fn names(name: &'static str, keyword: &Keyword) -> Vec<&'static str> {
     match keyword {
         Keyword::Properties(keys) => {

@@ -1,8 +1,9 @@
-//! Stage 2: references to nodes.
+//! Stage 2: resolves references to nodes.
 //!
-//! A reference may lead anywhere in a document, also to a place that no keyword reads; what stands there is
-//! then read as a schema, which may bring further references. When all are resolved, a walk over the keywords
-//! that apply "in place" (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
+//! A reference may lead anywhere in a document, even to a place that no keyword reads; the value there is
+//! then read as a schema, which may contain further references. After all are resolved, a walk over the
+//! keywords that apply "in place" (`$ref`, `allOf`, `not`, …) finds cycles without progress, such as
+//! `{"$ref": "#"}`.
 
 mod dynamic;
 mod metaschema;
@@ -20,8 +21,7 @@ use super::node::{Keyword, NodeId, RefId, Tree};
 use super::options::Options;
 use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, is_lost_assertion, source, uri};
 
-/// A text as a keyword tree whose references lead somewhere, with everything that it refers to: stages 0 to
-/// 2.
+/// Reads a text and everything that it refers to into a keyword tree with resolved references: stages 0 to 2.
 pub(super) fn read(
     text: &str,
     options: &Options,
@@ -57,7 +57,7 @@ fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_js
     }
 }
 
-/// The keyword tree of a value and of everything that it refers to.
+/// Returns the keyword tree of a value and of everything that it refers to.
 fn keyword_tree(
     root: &Value,
     documents: &[(String, Value)],
@@ -79,13 +79,12 @@ fn keyword_tree(
     let mut next = 0;
     while next < reader.references.len() && !limits.cancel.is_asked() {
         let target = reader.resolve(next, draft);
-        // A reference that leads nowhere has been reported; any target will do for the rest of the walk.
+        // A reference without a target has been reported; any target will do for the rest of the walk.
         reader.tree.targets.push(target.unwrap_or(start));
         reader.read_all();
         next += 1;
     }
-    // Nobody looks at what was read where the compile is called off, and not all references lead somewhere
-    // then.
+    // If the compilation is cancelled, the result is not used, and some references may be unresolved.
     limits.cancel.unless(Ok::<_, CompileError>(()))?;
     let mut root = start;
     if reader.problems.is_empty() {
@@ -103,8 +102,8 @@ fn keyword_tree(
         ..
     } = reader;
     if !problems.is_empty() {
-        // Who mends the schema wants to know of misspelt keywords, too, though they alone would not stop the
-        // compile.
+        // A user who fixes the schema also wants to know about misspelt keywords, although they alone would
+        // not stop the compilation.
         problems.extend(diagnostics.findings.into_iter().filter(is_lost_assertion));
         problems.sort_by(|a, b| a.place.cmp(&b.place));
         return Err(CompileError { problems });
@@ -183,8 +182,8 @@ impl<'v> Reader<'v> {
             let (value, scope) = found.ok_or_else(|| format!("no schema has the anchor {fragment:?}"))?;
             return Ok((value, scope, format!("#{fragment}")));
         }
-        // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its
-        // draft.
+        // An `$id` on the way changes the base of everything below it, and the `$schema` of the document
+        // changes its draft.
         let scope_within = |value: &Value, scope: u32| {
             let node = self.known.get(&std::ptr::from_ref(value));
             node.map_or(scope, |node| self.scope_of[node.index()])
@@ -203,7 +202,8 @@ impl<'v> Reader<'v> {
         Ok((value, scope, fragment))
     }
 
-    /// A dynamic reference is a plain one unless what it leads to has a dynamic anchor of the same name.
+    /// Records whether a reference is dynamic: it is a plain one unless its target has a dynamic anchor of
+    /// the same name.
     fn note_dynamic(&mut self, index: usize, fragment: Option<&str>, target: &Value) {
         let name = match self.references[index].keyword {
             "$dynamicRef" => {
@@ -215,7 +215,7 @@ impl<'v> Reader<'v> {
         self.references[index].dynamic = name.map(Rc::from);
     }
 
-    /// Makes all references plain; see [`dynamic`].
+    /// Replaces dynamic references by plain ones; see [`dynamic`].
     fn settle_dynamic(&mut self, root: NodeId) -> NodeId {
         let mut numbers: HashMap<Rc<str>, u32> = HashMap::new();
         let mut anchors = dynamic::Anchors::default();
@@ -260,7 +260,7 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// The schemas that apply to the same value as a node does.
+/// Returns the schemas that apply to the same value as a node.
 fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     let mut next = tree.beside(id);
     for (_, keyword) in tree.node(id).keywords.iter() {
@@ -271,7 +271,7 @@ fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     next
 }
 
-/// Finds a circle of schemas that apply to the same value, in a depth-first walk with its own stack.
+/// Finds a cycle of schemas that apply to the same value, in a depth-first walk with an explicit stack.
 fn circle(tree: &Tree) -> Option<Problem> {
     #[derive(Clone, Copy, PartialEq)]
     enum VisitMark {
@@ -308,7 +308,7 @@ fn circle(tree: &Tree) -> Option<Problem> {
     None
 }
 
-/// The most schemas of a circle that are named, and the most bytes of each name.
+/// The most schemas of a cycle that are named, and the most bytes of each name.
 const MOST_NAMED: usize = 12;
 const NAMED_LENGTH: usize = 1 << 10;
 

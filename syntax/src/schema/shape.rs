@@ -1,10 +1,10 @@
-//! Shapes: conjunctions of demands on values of one kind, as they are collected.
+//! Shapes: conjunctions of demands on values of one kind, while they are collected.
 //!
 //! ```text
 //!   keyword ──affirm, deny──► demand: steps, or a choice of them ──add──► shape ──finish──► normal form
 //! ```
 //!
-//! Nothing here looks at other schemas: a step that speaks of one holds its literal.
+//! Nothing here examines other schemas: a step that concerns one contains its literal.
 
 pub(crate) mod array;
 pub(crate) mod constant;
@@ -27,7 +27,7 @@ use super::node::Kind;
 /// A conjunction of demands on values of one kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// `null`, `true` or `false`: there is nothing to say.
+    /// `null`, `true` or `false`, which take no demands.
     Constant,
     Number(NumberShape),
     String(StringShape),
@@ -36,7 +36,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Values of a kind of which nothing is said yet.
+    /// Returns the shape of all values of a kind.
     pub(crate) fn new(kind: Kind) -> Shape {
         match kind {
             Kind::Null | Kind::False | Kind::True => Shape::Constant,
@@ -47,14 +47,14 @@ impl Shape {
         }
     }
 
-    /// Adds a demand; false where the shape has no value any more.
+    /// Adds a demand; returns `false` if the shape has no values left.
     pub(crate) fn add(&mut self, step: Step) -> bool {
         match (self, step) {
             (Shape::Number(shape), Step::Number(step)) => shape.add(step),
             (Shape::String(shape), Step::String(step)) => shape.add(step),
             (Shape::Array(shape), Step::Array(step)) => shape.add(step),
             (Shape::Object(shape), Step::Object(step)) => shape.add(step),
-            // A demand on another kind of value says nothing about this one.
+            // A demand on another kind of value does not affect this one.
             _ => true,
         }
     }

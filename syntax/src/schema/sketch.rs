@@ -1,6 +1,6 @@
-//! A short way to write a JSON Schema, for showing it to a model.
+//! A short notation for a JSON Schema, for showing it to a model.
 //!
-//! A schema says what an answer must be, in a form that is long and full of words a small model need not
+//! A schema describes an answer in a form that is long and contains many words that a small model need not
 //! read. The sketch keeps what matters for filling it in (keys, types, choices) and drops the rest (titles,
 //! descriptions, bounds):
 //!
@@ -11,39 +11,39 @@
 //! ```
 //!
 //! The grammar is compiled from the schema, never from the sketch: the sketch is a hint in the prompt and may
-//! lose detail. The demo model is trained on sketches made by this very function, so a change here asks for a
-//! new model.
+//! lose detail. The demo model is trained on sketches made by this function, so a change here requires a new
+//! model.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// How many schemas may lie inside each other before the sketch says `any`; recursive schemas end here.
+/// The nesting depth of schemas at which the sketch says `any`; recursive schemas end here.
 const SKETCH_DEPTH: usize = 12;
-/// Where a sketch stops growing; a hint longer than this helps no model.
+/// The size in bytes at which a sketch stops growing; a longer hint helps no model.
 const BYTES: usize = 16 * 1024;
 
-/// Writes `schema` as a sketch. Never fails: what it does not understand is written as `any`.
+/// Writes `schema` as a sketch. Never fails: unsupported parts are written as `any`.
 ///
-/// Keys that are not required carry a question mark, `null` alternatives become `|null`, local references are
-/// followed.
+/// Keys that are not required are marked with a question mark, `null` alternatives become `|null`, and local
+/// references are followed.
 pub fn sketch(schema: &Value) -> String {
     let mut writer = SketchWriter::new(schema, Choices::Listed);
     writer.schema(schema, 0);
     writer.out
 }
 
-/// The same without the choices of an `enum`, but for the schema itself: small models take the first of what
-/// is listed.
+/// Writes a sketch without the choices of an `enum`, except for those of the schema itself: small models take
+/// the first of the listed choices.
 pub fn without_choices(schema: &Value) -> String {
     let mut writer = SketchWriter::new(schema, Choices::LeftOut);
     writer.schema(schema, 0);
     writer.out
 }
 
-/// The keys of an object of scalars and arrays of them, each with its value as [`without_choices`] has it:
-/// `name (string), age? (integer)`. `None` where the schema says something else, or where there are many
-/// keys.
+/// Returns the keys of an object of scalars and arrays of scalars, each with its value in the notation of
+/// [`without_choices`]: `name (string), age? (integer)`. Returns `None` if the schema contains anything else,
+/// or too many keys.
 pub fn keys(schema: &Value) -> Option<String> {
     let mut writer = SketchWriter::new(schema, Choices::LeftOut);
     let map = schema.as_object()?;
@@ -79,17 +79,17 @@ pub fn keys(schema: &Value) -> Option<String> {
 /// The most keys that [`keys`] lists.
 const MOST_KEYS: usize = 32;
 
-/// The keys that an object must have. There may be a hundred thousand.
+/// Returns the keys that an object must have. There may be a hundred thousand.
 fn required(map: &Map<String, Value>) -> HashSet<&str> {
     let names = map.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What is written of an `enum` within a schema.
+/// The way in which an `enum` within a schema is written.
 #[derive(Clone, Copy, PartialEq)]
 enum Choices {
     Listed,
-    /// Their types.
+    /// Only the types of the values are written.
     LeftOut,
 }
 
@@ -124,8 +124,8 @@ impl<'a> SketchWriter<'a> {
             self.alternatives(branches, |writer, branch| writer.schema(branch, depth + 1));
         } else if let Some(Value::Array(parts)) = map.get("allOf").filter(|_| !map.contains_key("properties"))
         {
-            // One part is how some generators attach a description to a reference; of several the first is
-            // the gist.
+            // Some generators use a single part to attach a description to a reference; of several parts, the
+            // first is the gist.
             match parts.first() {
                 Some(part) => self.schema(part, depth + 1),
                 None => self.out.push_str("any"),
@@ -230,7 +230,7 @@ impl<'a> SketchWriter<'a> {
         }
     }
 
-    /// The types of some values, each once.
+    /// Writes the types of some values, each once.
     fn types_of(&mut self, values: &[Value]) {
         let mut types: Vec<&str> = Vec::new();
         for value in values {
@@ -255,7 +255,7 @@ impl<'a> SketchWriter<'a> {
         self.cut_off(&value.to_string());
     }
 
-    /// Writes a text as far as there is room; what is left out is marked.
+    /// Writes a text as far as there is room, and marks it if something is left out.
     fn cut_off(&mut self, text: &str) {
         let room = BYTES.saturating_sub(self.out.len());
         if text.len() <= room {
@@ -266,7 +266,7 @@ impl<'a> SketchWriter<'a> {
         self.out.push('…');
     }
 
-    /// Whether the sketch is as long as it may be, which is marked once.
+    /// Returns `true` if the sketch has reached its maximum length, and marks this once.
     fn is_full(&mut self) -> bool {
         let full = self.out.len() >= BYTES;
         if full && !self.out.ends_with(['…', '}', ']']) {
@@ -336,7 +336,7 @@ mod tests {
         let referred = json!({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"b": {"enum": ["x", 1, null, "y"]}}}}});
         assert_eq!(keys(&referred).as_deref(), Some("b? (string|integer|null)"));
         assert_eq!(without_choices(&nested), "{at?:{x?:number}}");
-        // The choices of the answer itself are what it is about.
+        // The choices of the schema itself are kept: they are its content.
         assert_eq!(without_choices(&json!({"enum": ["yes", "no"]})), r#""yes"|"no""#);
     }
 

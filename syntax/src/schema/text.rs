@@ -1,10 +1,10 @@
-//! Sets of strings that a schema names: its patterns and formats.
+//! Sets of strings that a schema defines: its patterns and formats.
 //!
-//! A pattern becomes one or several [`Text`]s, each with a sign: lookahead makes an intersection of languages
-//! and of complements. Each text is kept once, as an expression over *decoded* strings that matches the whole
-//! string, together with the encoded form that the grammar needs and a matcher that tells whether one string
-//! belongs to it. Both are made when they are first asked for: most patterns never need a matcher, and most
-//! matchers never need a grammar.
+//! A pattern becomes one or several [`Text`]s, each with a sign: lookahead results in an intersection of
+//! languages and of complements. Each text is stored once, as an expression over *decoded* strings that
+//! matches the whole string, together with the encoded form that the grammar needs and a matcher that decides
+//! whether a string belongs to it. Both are created on first use: most patterns never need a matcher, and
+//! most matchers never need a grammar.
 
 pub(super) mod format;
 pub(super) mod hir;
@@ -32,18 +32,18 @@ use lexiform_automata::limits::{Account, Cancel, Limits};
 
 use spelled::{Spelled, spelled};
 
-/// A set of strings that a pattern or format is made of.
+/// The index of a set of strings that a pattern or format consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct TextId(u32);
 
-/// The strings that are in every set with `true` and in none with `false`.
+/// The strings that are in every set with `true` and in no set with `false`.
 pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 
 #[derive(Debug)]
 struct TextEntry {
     spelled: Arc<Spelled>,
     matcher: OnceCell<Option<PikeVM>>,
-    /// Its automaton, for comparisons with other texts.
+    /// The automaton of the text, for comparisons with other texts.
     automaton: OnceCell<Option<Rc<Automaton>>>,
 }
 
@@ -53,22 +53,22 @@ pub(crate) struct Texts {
     entries: Vec<TextEntry>,
     patterns: HashMap<Box<str>, TextSet>,
     formats: HashMap<&'static str, Rc<[TextSet]>>,
-    /// Formats of which less is allowed than they say, each with a set that has all of it: what is denied
-    /// instead.
+    /// Formats for which fewer strings are allowed than they say, each with a set that contains the whole
+    /// format; that set is used where the format is denied.
     wider: Vec<(TextSet, TextSet)>,
     cancel: Cancel,
-    /// The states that were made to compare sets, so far.
+    /// The number of states that were created to compare sets so far.
     compared: Cell<usize>,
-    /// The bytes of all this.
+    /// The account of the memory of all these.
     held: RefCell<Account>,
 }
 
-/// The states that all comparisons of a source may make together. Beyond it nothing can be told of two sets,
-/// and what would be told is only that they share nothing.
+/// The most states that all comparisons of a source may create together. Beyond it, two sets count as
+/// possibly overlapping, which only loses the knowledge that they are disjoint.
 const MOST_COMPARED: usize = 400_000;
 
 impl Texts {
-    /// No texts yet; `cancel` is asked whether the compile was called off.
+    /// Returns an empty table; `cancel` reports whether the compilation was cancelled.
     pub(crate) fn new(cancel: &Cancel) -> Texts {
         Texts {
             cancel: cancel.clone(),
@@ -77,7 +77,7 @@ impl Texts {
         }
     }
 
-    /// Adds a language that the compiler made.
+    /// Adds a language that the compiler created.
     pub(crate) fn add(&mut self, text: Text) -> TextId {
         self.add_spelled(Arc::new(Spelled::new(text)))
     }
@@ -98,7 +98,7 @@ impl Texts {
             .collect()
     }
 
-    /// The strings in which an ECMA-262 pattern is found.
+    /// Returns the strings in which an ECMA-262 pattern is found.
     pub(crate) fn pattern(&mut self, pattern: &str, limits: &Limits) -> Result<TextSet, RegexError> {
         if let Some(known) = self.patterns.get(pattern) {
             return Ok(known.clone());
@@ -114,7 +114,7 @@ impl Texts {
         Ok(set)
     }
 
-    /// The strings of a format, as a union; `None` where the format is not known.
+    /// Returns the strings of a format, as a union, or `None` if the format is unknown.
     pub(crate) fn format(&mut self, name: &str) -> Option<Rc<[TextSet]>> {
         let (name, parts) = format::named(name)?;
         if let Some(known) = self.formats.get(name) {
@@ -132,24 +132,24 @@ impl Texts {
         Some(sets)
     }
 
-    /// Whether these texts are the whole of a format to which names in Punycode belong too, and nothing else
-    /// is asked. Of a format that is a union, its first part stands for them.
+    /// Returns `true` if these texts are the whole of a format that includes names in Punycode, without
+    /// further conditions. A format that is a union is represented by its first part.
     pub(crate) fn have_punycode(&self, texts: &[(TextId, bool)]) -> bool {
         let mut formats = self.formats.iter().filter(|(name, _)| format::has_punycode(name));
         let is_same = |set: &TextSet| set.len() == texts.len() && set.iter().all(|text| texts.contains(text));
         formats.any(|(_, sets)| is_same(&sets[0]))
     }
 
-    /// The set whose complement is taken where a set is denied: the set itself, or for the known part of a
-    /// format one that has the whole format in it. The complement of the part would have strings of the
-    /// format in it.
+    /// Returns the set whose complement is taken where a set is denied: the set itself or, for the known part
+    /// of a format, a set that contains the whole format. The complement of the part would contain strings of
+    /// the format.
     pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
         let known = self.wider.iter().find(|(part, _)| part == set);
         known.map_or(set, |(_, wider)| wider).clone()
     }
 
-    /// Whether a text is of a format of which only a part is known, so that a string outside of the text may
-    /// be of the format.
+    /// Returns `true` if a text belongs to a format of which only a part is known, so that a string outside
+    /// of the text may have the format.
     fn is_part(&self, id: TextId) -> bool {
         let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
         parts.any(|&(known, _)| known == id)
@@ -159,7 +159,8 @@ impl Texts {
         &self.entries[id.0 as usize].spelled.text
     }
 
-    /// The pattern or format that a set comes from, for people; its number where it was made by the compiler.
+    /// Returns the pattern or format that a set comes from, for messages, or its number if the compiler
+    /// created it.
     pub(crate) fn name(&self, id: TextId) -> String {
         let has = |set: &TextSet| {
             set.iter()
@@ -189,7 +190,7 @@ impl Texts {
             .unwrap_or_else(|| format!("language {}", id.0))
     }
 
-    /// The expression, or the unit, as it is spelled between the quotes of a JSON string.
+    /// Returns the expression, or the unit, as it is spelled between the quotes of a JSON string.
     pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Expression {
         let spelled = &self.entries[id.0 as usize].spelled;
         let (Text::Match(hir) | Text::Units { unit: hir, .. }) = &spelled.text;
@@ -200,7 +201,7 @@ impl Texts {
         })
     }
 
-    /// Whether a string belongs to the text; `None` where the expression is too large to tell.
+    /// Checks whether a string belongs to the text; returns `None` if the expression is too large to decide.
     pub(crate) fn contains(&self, id: TextId, string: &str) -> Option<bool> {
         let entry = &self.entries[id.0 as usize];
         let matcher = entry.matcher.get_or_init(|| {
@@ -212,7 +213,8 @@ impl Texts {
         Some(machine.is_match(&mut machine.create_cache(), string))
     }
 
-    /// Whether no string belongs to both sets; false also where that is too much work to tell.
+    /// Returns `true` if no string belongs to both sets; also returns `false` if that is too much work to
+    /// decide.
     pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
         let single = |set: &[(TextId, bool)]| match set {
             &[(id, true)] if !self.is_part(id) => Some((self.automaton(id)?, true)),
@@ -224,8 +226,8 @@ impl Texts {
         }
     }
 
-    /// Whether no string of these lengths is in all the sets with `true` and in none with `false`; false also
-    /// where that is too much work to tell.
+    /// Returns `true` if no string of these lengths is in all the sets with `true` and in no set with
+    /// `false`; also returns `false` if that is too much work to decide.
     pub(crate) fn is_surely_empty(&self, set: &[(TextId, bool)], min: u64, max: Option<u64>) -> bool {
         let length = Text::Units {
             unit: Hir::class(Class::Unicode(ClassUnicode::new([ClassUnicodeRange::new(
@@ -251,7 +253,7 @@ impl Texts {
         !parts.is_empty() && self.product_is_empty(&parts)
     }
 
-    /// Whether a string belongs to the set.
+    /// Checks whether a string belongs to the set.
     pub(crate) fn set_contains(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
         let mut within = true;
         for &(text, sign) in set {
@@ -260,8 +262,8 @@ impl Texts {
         Some(within || self.has_name_in_punycode(set, string)?)
     }
 
-    /// Whether a string belongs to a set as a name in Punycode, which no expression tells but which can be
-    /// told of one string.
+    /// Checks whether a string belongs to a set as a name in Punycode, which no expression can decide but
+    /// which can be decided for a single string.
     fn has_name_in_punycode(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
         if !is_name_in_punycode(string) {
             return Some(false);
@@ -282,7 +284,7 @@ impl Texts {
         Some(false)
     }
 
-    /// A set without the texts of formats of which only a part is known.
+    /// Returns a set without the texts of formats of which only a part is known.
     pub(crate) fn without_parts(&self, set: &[(TextId, bool)]) -> Vec<(TextId, bool)> {
         set.iter().copied().filter(|&(id, _)| !self.is_part(id)).collect()
     }
@@ -291,8 +293,8 @@ impl Texts {
         self.held.borrow_mut().grow(bytes);
     }
 
-    /// Counts the states of a comparison; false where there have been too many, or the compile was called
-    /// off.
+    /// Counts the states of a comparison; returns `false` if there have been too many, or the compilation was
+    /// cancelled.
     pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
         self.compared.set(compared);
@@ -318,7 +320,7 @@ impl Texts {
             cancel: &self.cancel,
         };
         let built = Automaton::new(&hir, Alphabet::Chars, room);
-        // One that was given up had about as many states as there may be.
+        // An automaton that was given up had about as many states as it may have.
         let bytes = built.as_ref().map_or(MOST_BYTES, Automaton::bytes);
         self.hold(built.as_ref().map_or(0, Automaton::bytes));
         self.may_compare(bytes / STATE_BYTES)
@@ -326,8 +328,8 @@ impl Texts {
             .flatten()
     }
 
-    /// Walks the product of automata from the start; it is empty if no state of it accepts with every part
-    /// that must match, and with none that must not.
+    /// Walks the product of automata from the start. It is empty if no state of it accepts in every part that
+    /// must match and in none that must not.
     fn product_is_empty(&self, parts: &[(Rc<Automaton>, bool)]) -> bool {
         if !self.may_compare(COMPARISON) {
             return false;
@@ -365,19 +367,19 @@ impl Texts {
     }
 }
 
-/// About the bytes of a pattern and its places in the tables, without its expression.
+/// The approximate number of bytes of a pattern and its entries in the tables, without its expression.
 const PATTERN_BYTES: usize = 320;
 
-/// The room for an automaton that is only compared.
+/// The most bytes of an automaton that is used only for comparisons.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What it costs to begin a comparison, in states.
+/// The cost of beginning a comparison, in states.
 const COMPARISON: usize = 8;
 
-/// The most states of the product that one comparison walks over.
+/// The most states of the product that one comparison walks.
 const MOST_STATES: usize = 20_000;
 
-/// About how many bytes a state of an automaton takes: a row of a few dozen classes.
+/// The approximate number of bytes of a state of an automaton: a row of a few dozen classes.
 const STATE_BYTES: usize = 256;
 
 fn matcher(text: &Text) -> Option<PikeVM> {

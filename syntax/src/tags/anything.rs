@@ -1,15 +1,15 @@
-//! The language of all that a model can write.
+//! The language of everything that a model can write.
 
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Regular};
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// Any bytes, with any special tokens and marks of the vocabulary between them, but for those that end a
-/// sequence. Of several tokens with one name it has the first, as all grammars do.
+/// Returns the grammar of any bytes with any special tokens and marks of the vocabulary between them, except
+/// those that end a sequence. Of several tokens with one name it includes the first, as all grammars do.
 ///
-/// Its masks hold all tokens: it is no constraint in itself, but [`Cfg::behind`] makes one of it.
+/// Its masks allow every token, so it is not a constraint by itself; [`Cfg::behind`] turns it into one.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     let mut builder = CfgBuilder::new();
-    // A regular language without parts is that of all byte strings.
+    // A regular language without parts contains all byte strings.
     let bytes = builder.add_regular(Regular { parts: Vec::new() });
     let bytes = builder.regular(bytes);
     let names = (0..vocabulary.len() as u32).filter_map(|token| special_name(vocabulary, token));
@@ -23,7 +23,8 @@ pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     builder.finish(start)
 }
 
-/// The name by which a grammar can ask for this token, if it can and the text goes on after it.
+/// Returns the name by which a grammar can refer to this token, if it has one and the text can continue after
+/// it.
 fn special_name(vocabulary: &Vocabulary, token: u32) -> Option<&str> {
     if !matches!(vocabulary.kind(token), TokenKind::Special | TokenKind::Mark) || vocabulary.is_eos(token) {
         return None;

@@ -1,14 +1,14 @@
 //! The lowering of structural tags to a grammar.
 //!
 //! ```text
-//!   triggered ::= ( free tag )* free        free: any text in which no trigger stands
+//!   triggered ::= ( free tag )* free        free: any text that contains no trigger
 //!   tag       ::= begin content end
 //! ```
 //!
-//! Where the name of a special token of the model stands in a beginning or an end, it is that token: models
-//! are trained to write `<tool_call>` so, and never letter by letter. Spelled out, it still begins and ends
-//! nothing: free text holds no trigger in either form, so that whoever reads the answer as text finds the
-//! tags that there are.
+//! The name of a special token of the model in a beginning or an end denotes that token: models are trained
+//! to write `<tool_call>` as one token, and never letter by letter. Spelled out, the name still begins and
+//! ends nothing: free text contains no trigger in either form, so a reader of the answer as text finds
+//! exactly the tags that there are.
 
 use super::{Count, Form, Mark, Tag, Token, TokenName};
 use crate::regex;
@@ -17,32 +17,33 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform_automata::limits::Limits;
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// The longest name of a special token, and the longest text in which such names are looked for: more is no
-/// tag of any model.
+/// The longest name of a special token, and the longest text in which such names are searched for: no tag of
+/// any model is longer.
 const NAME_BYTES: usize = 64;
 const MARKED_BYTES: usize = 4_096;
 
-/// Who lowers the constraints inside a form.
+/// Lowers the constraints inside a form.
 pub trait Contents {
-    /// A constraint.
+    /// The type of a constraint.
     type Content;
-    /// What a constraint that does not compile is reported as.
+    /// The type of the error for a constraint that does not compile.
     type Error;
 
-    /// The grammar of one constraint.
+    /// Lowers one constraint to a grammar.
     ///
     /// # Errors
-    /// All of its problems.
+    /// Returns all problems of the constraint.
     fn lower(&mut self, content: &Self::Content) -> Result<Cfg, Self::Error>;
 
-    /// An error of the form itself: of a trigger, or of a token that it names.
+    /// Converts an error of the form itself: of a trigger, or of a token that the form names.
     fn refused(&self, error: CompileError) -> Self::Error;
 }
 
 /// Lowers a form to a grammar for one vocabulary.
 ///
 /// # Errors
-/// A constraint does not compile, or a token is named that the vocabulary does not have.
+/// Returns an error if a constraint does not compile, or if the form names a token that the vocabulary does
+/// not have or that ends a sequence.
 pub fn lower<L: Contents>(
     form: &Form<L::Content>,
     vocabulary: &Vocabulary,
@@ -56,7 +57,7 @@ pub fn lower<L: Contents>(
         contents,
     };
     let body = writer.form(form, &[])?;
-    // Without a name: clients never wrote this rule, so no message and no place may name it.
+    // The rule has no name: clients never wrote it, so no message and no place may mention it.
     let start = writer.builder.declare("");
     writer.builder.define(start, body);
     Ok(writer.builder.finish(start))
@@ -70,7 +71,7 @@ struct TagWriter<'a, L> {
 }
 
 impl<L: Contents> TagWriter<'_, L> {
-    /// A form; `ends` are the texts that end the tag whose content it is.
+    /// Lowers a form; `ends` are the texts that end the tag around it.
     fn form(&mut self, form: &Form<L::Content>, ends: &[String]) -> Result<ExprId, L::Error> {
         match form {
             Form::Text(text) => Ok(self.builder.bytes(text)),
@@ -127,7 +128,7 @@ impl<L: Contents> TagWriter<'_, L> {
         }
     }
 
-    /// What a reader of the text sees of a mark.
+    /// Returns the text of a mark, as a reader of the answer sees it.
     fn text_of(&self, mark: &Mark) -> Result<String, L::Error> {
         match mark {
             Mark::Text(text) => Ok(text.clone()),
@@ -140,7 +141,7 @@ impl<L: Contents> TagWriter<'_, L> {
         Ok(self.builder.special(&name))
     }
 
-    /// The name of a special token that the vocabulary has and that a text can go on after.
+    /// Returns the name of a special token, if the vocabulary has the token and a text can continue after it.
     fn name(&self, token: &Token) -> Result<String, L::Error> {
         let problem = |kind, message: String| {
             let place = Place::Pointer(token.pointer.clone());
@@ -167,7 +168,7 @@ impl<L: Contents> TagWriter<'_, L> {
         }
     }
 
-    /// A text with the names of special tokens in it as those tokens.
+    /// Lowers a text, with the names of special tokens in it as those tokens.
     fn marked(&mut self, text: &str) -> ExprId {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -226,7 +227,7 @@ impl<L: Contents> TagWriter<'_, L> {
         })
     }
 
-    /// Any text in which none of these stands.
+    /// Lowers free text: any text that contains none of these.
     fn free(&mut self, without: &[&[String]]) -> Result<ExprId, L::Error> {
         let parts = free_text(without.iter().copied().flatten().map(String::as_str), self.limits);
         let parts = parts.map_err(|error| self.contents.refused(error))?;
@@ -235,19 +236,19 @@ impl<L: Contents> TagWriter<'_, L> {
     }
 }
 
-/// Any text in which none of these stands, as the parts of a regular language. Empty texts, which stand
-/// everywhere, are passed over.
+/// Returns the language of the texts that contain none of these, as the parts of a regular language. Empty
+/// texts, which every text contains, are ignored.
 ///
-/// All texts are excluded at once: the automaton of one alternation of literals is as large as their lengths
-/// together, while a product of one automaton for each text grows with every text.
+/// All texts are excluded at once: the automaton of one alternation of literals is as large as the sum of
+/// their lengths, while a product of one automaton for each text grows with every text.
 ///
 /// # Errors
-/// The texts are longer than the limits of regular expressions allow.
+/// Returns an error if the texts are longer than the limits of regular expressions allow.
 pub fn free_text<'t>(
     without: impl Iterator<Item = &'t str>,
     limits: &Limits,
 ) -> Result<Vec<Part>, CompileError> {
-    // Nobody wrote these patterns, so an error says what they are made of and names no place in them.
+    // No caller wrote these patterns, so an error says what they are made of and gives no place in them.
     let regular = |pattern: &str| {
         regex::rust(pattern, limits).map_err(|error| {
             let problem = error.into_problem();
@@ -273,8 +274,9 @@ pub fn free_text<'t>(
     Ok(parts)
 }
 
-/// The first name of a special token in a text, the longest that begins there, with what stands before and
-/// after it. What ends a sequence is none: nothing can stand after it.
+/// Finds the first name of a special token in a text, the longest one that begins there, and returns the text
+/// before it, the name, and the text after it. Tokens that end a sequence are skipped: nothing can come after
+/// them.
 fn first_special<'t>(text: &'t str, vocabulary: &Vocabulary) -> Option<(&'t str, &'t str, &'t str)> {
     if text.len() > MARKED_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! From the JSON of a structural tag to a [`Form`], with every problem at its JSON pointer.
+//! Reads the JSON of a structural tag into a [`Form`], and reports every problem at its JSON pointer.
 
 use serde_json::{Map, Value};
 
@@ -8,14 +8,14 @@ use crate::suggest;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
-/// The most parts of one form.
+/// The maximum number of entries in a list of a form.
 const PARTS: usize = 256;
-/// How many forms may lie inside each other.
+/// How deep forms may nest.
 const FORM_DEPTH: usize = 64;
-/// The most repetitions that a form may name.
+/// The greatest count of a repetition.
 const TIMES: u32 = 10_000;
 
-/// Formats of xgrammar that no grammar over text expresses, or that are not supported yet.
+/// Formats of xgrammar that no grammar over text can express, or that are not supported yet.
 const REFUSED: [&str; 6] = [
     "any_tokens",
     "dispatch",
@@ -38,15 +38,15 @@ const REFUSED: [&str; 6] = [
 /// ```
 ///
 /// # Errors
-/// All problems at once: what is not JSON, what is missing or has a wrong type, and what is not supported.
+/// Returns all problems at once: invalid JSON, missing fields, wrong types, and unsupported features.
 pub fn read(text: &str, limits: &Limits) -> Result<Form<Content>, CompileError> {
     read_value(&schema::read_json(text, limits)?)
 }
 
-/// The same for a value that was read before. It must not nest deeper than a thread can walk.
+/// Reads a structural tag from a parsed JSON value, which must not nest deeper than a thread can walk.
 ///
 /// # Errors
-/// As for [`read`].
+/// Returns the same errors as [`read`].
 pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
     let mut reader = TagReader::default();
     match reader.whole(value) {
@@ -63,7 +63,7 @@ struct TagReader {
     depth: usize,
 }
 
-/// The fields of an object that nobody has asked for yet are stray.
+/// The fields of an object, with the names that were requested so far. All other fields are stray.
 struct Fields<'v> {
     map: &'v Map<String, Value>,
     pointer: String,
@@ -71,7 +71,7 @@ struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    /// A field; `null` is as good as absent.
+    /// Returns a field; `null` counts as absent.
     fn get(&mut self, name: &'static str) -> Option<&'v Value> {
         self.known.push(name);
         self.map.get(name).filter(|value| !value.is_null())
@@ -114,7 +114,7 @@ impl TagReader {
         }
     }
 
-    /// Refuses the fields that nobody asked for: what they mean to whoever wrote them would be lost.
+    /// Refuses the fields that were never requested: ignoring them would lose what the author meant.
     fn finish(&mut self, fields: Fields<'_>) {
         for name in fields
             .map
@@ -144,7 +144,7 @@ impl TagReader {
         form
     }
 
-    /// The older shape.
+    /// Reads the older shape.
     fn structures(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
         let triggers = self.texts(fields, "triggers");
         let items = self.list(fields, "structures");
@@ -164,7 +164,7 @@ impl TagReader {
         self.triggered(triggers?, Vec::new(), (tags, &at), Count::default())
     }
 
-    /// The newer shape.
+    /// Reads the newer shape.
     fn form(&mut self, value: &Value, pointer: String) -> Option<Form<Content>> {
         if self.depth == FORM_DEPTH {
             let message = format!("forms may lie inside each other {FORM_DEPTH} deep");
@@ -174,7 +174,7 @@ impl TagReader {
         self.depth += 1;
         let form = self.fields(value, pointer).and_then(|mut fields| {
             let form = self.of_type(&mut fields);
-            // What an unknown format means by its fields is not known either.
+            // The meaning of the fields of an unknown format is not known either.
             if form.is_some() || !matches!(self.problems.last(), Some(last) if is_type(last)) {
                 self.finish(fields);
             }
@@ -244,7 +244,7 @@ impl TagReader {
         Some(Form::Content(Box::new(content)))
     }
 
-    /// A schema as a value, or as a string that holds one.
+    /// Reads a schema, given as a value or as a string that contains one.
     fn schema(&mut self, fields: &mut Fields<'_>, name: &'static str, any_order: bool) -> Option<Content> {
         let pointer = fields.at(name);
         let text = match fields.get(name) {
@@ -446,7 +446,7 @@ impl TagReader {
         })
     }
 
-    /// All items, or nothing if one of them is wrong; all are looked at in either case.
+    /// Reads all items, and returns `None` if one of them is wrong; every item is read in either case.
     fn each<T>(
         &mut self,
         items: &[Value],
@@ -490,7 +490,7 @@ impl TagReader {
         number
     }
 
-    /// A text that must be there.
+    /// Reads a required text.
     fn text(&mut self, fields: &mut Fields<'_>, name: &'static str) -> Option<String> {
         match fields.get(name) {
             Some(Value::String(text)) => Some(text.clone()),
@@ -508,7 +508,7 @@ impl TagReader {
         }
     }
 
-    /// A list of something, neither empty nor too long.
+    /// Reads a list that is neither empty nor too long.
     fn list<'v>(&mut self, fields: &mut Fields<'v>, name: &'static str) -> Option<&'v [Value]> {
         let items = fields
             .get(name)
@@ -531,7 +531,7 @@ impl TagReader {
         texts
     }
 
-    /// `excludes`, which may be missing or empty.
+    /// Reads `excludes`, which may be missing or empty.
     fn excludes(&mut self, fields: &mut Fields<'_>) -> Option<Vec<String>> {
         match fields.get("excludes") {
             None => Some(Vec::new()),
@@ -540,7 +540,7 @@ impl TagReader {
         }
     }
 
-    /// A field that would have no effect.
+    /// Refuses a field, because it would have no effect.
     fn refuse(&mut self, fields: &mut Fields<'_>, name: &'static str) {
         if fields.get(name).is_some() {
             self.unsupported(fields.at(name), format!("`{name}` is not supported"));

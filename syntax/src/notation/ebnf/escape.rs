@@ -1,15 +1,15 @@
-//! The characters inside quotes and classes.
+//! Reads the characters inside quotes and classes.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// What is wrong inside quotes or a class, and how many bytes behind its opening.
+/// An error inside quotes or a class, with its offset in bytes after the opening.
 #[derive(Debug, PartialEq)]
 pub(super) struct BadText {
     pub(super) offset: usize,
     pub(super) message: String,
 }
 
-/// The text between two quotes.
+/// Returns the text between two quotes.
 pub(super) fn unquote(inside: &str) -> Result<String, Vec<BadText>> {
     let mut reader = EscapeReader { text: inside, at: 0 };
     let (mut text, mut bad) = (String::new(), Vec::new());
@@ -22,7 +22,7 @@ pub(super) fn unquote(inside: &str) -> Result<String, Vec<BadText>> {
     if bad.is_empty() { Ok(text) } else { Err(bad) }
 }
 
-/// The characters of what stands between two brackets.
+/// Returns the characters of a class, given the text between its brackets.
 pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
     let negated = inside.starts_with('^');
     let mut reader = EscapeReader {
@@ -51,7 +51,7 @@ pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
     if bad.is_empty() { Ok(set) } else { Err(bad) }
 }
 
-/// The character that `#x…` names.
+/// Returns the character that `#x…` names.
 pub(super) fn point(digits: &str) -> Option<char> {
     u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
 }
@@ -66,7 +66,7 @@ impl EscapeReader<'_> {
         &self.text[self.at..]
     }
 
-    /// The next character, with escapes resolved.
+    /// Reads the next character and resolves escapes.
     fn next(&mut self, in_class: bool) -> Option<Result<char, BadText>> {
         let start = self.at;
         let c = self.rest().chars().next()?;
@@ -78,7 +78,7 @@ impl EscapeReader<'_> {
         }
     }
 
-    /// A character or a range of a class.
+    /// Reads a character or a range of a class.
     fn range(&mut self) -> Option<Result<(char, char), BadText>> {
         let start = match self.next(true)? {
             Ok(start) => start,
@@ -92,7 +92,7 @@ impl EscapeReader<'_> {
         self.next(true).map(|end| end.map(|end| (start, end)))
     }
 
-    /// `#xN…` in a class, or a plain `#`.
+    /// Reads `#xN…` in a class, or a plain `#`.
     fn class_point(&mut self, start: usize) -> Result<char, BadText> {
         let rest = self.rest();
         let digits = rest.strip_prefix('x').unwrap_or_default();
@@ -146,7 +146,7 @@ impl EscapeReader<'_> {
         char::from_u32(value).ok_or_else(|| bad(start, "this number is not a Unicode character"))
     }
 
-    /// `\uNNNN`, or two of them as a surrogate pair.
+    /// Reads `\uNNNN`, or two of them as a surrogate pair.
     fn unicode(&mut self, start: usize) -> Result<char, BadText> {
         let first = self
             .digits(4)

@@ -1,8 +1,7 @@
-//! What stands where a grammar stops to be one of ours, if another notation has it: its name, and how the
-//! same is written here.
+//! Recognises other notations at the place where a grammar fails to parse, and names the notation and the
+//! equivalent in this one.
 //!
-//! This is asked only after the parser has failed, so that it can say something better and never refuse
-//! anything.
+//! This runs only after the parser has failed, so it can improve a message and never refuses anything.
 
 use super::lexemes::{Kind, Lexemes, is_name};
 
@@ -12,10 +11,10 @@ struct Around<'t> {
     rest: &'t str,
 }
 
-/// What is at a place, if it is of another notation.
+/// Recognises the text at a place as another notation, and returns the message.
 type Sign = fn(&Around<'_>) -> Option<String>;
 
-/// In the order in which they are looked for.
+/// The signs, in the order in which they are checked.
 const SIGNS: [Sign; 12] = [
     never_closed,
     angle_brackets,
@@ -31,7 +30,7 @@ const SIGNS: [Sign; 12] = [
     words_of_antlr,
 ];
 
-/// What to say of a text that is no grammar at this offset, where it is recognised.
+/// Returns the message for a grammar that does not parse at this offset, if the notation there is recognised.
 pub(super) fn hint(text: &str, offset: usize) -> Option<String> {
     let (before, rest) = text.split_at_checked(offset)?;
     let before = before.trim_end();
@@ -39,7 +38,7 @@ pub(super) fn hint(text: &str, offset: usize) -> Option<String> {
 }
 
 impl<'t> Around<'t> {
-    /// The name in front of the place.
+    /// Returns the name before the place.
     fn name_before(&self) -> &'t str {
         let start = self.before.rfind(|c| !is_letter(c)).map_or(0, |at| {
             at + self.before[at..].chars().next().map_or(1, char::len_utf8)
@@ -52,7 +51,7 @@ fn is_letter(c: char) -> bool {
     u8::try_from(c).is_ok_and(|byte| is_name(&byte))
 }
 
-/// The name at the beginning of a text.
+/// Returns the name at the beginning of a text.
 fn name(text: &str) -> &str {
     &text[..text.find(|c| !is_letter(c)).unwrap_or(text.len())]
 }
@@ -202,7 +201,7 @@ fn count_before(around: &Around<'_>) -> Option<String> {
     })
 }
 
-/// Whether a word behind a `%` is a number, or a text with a mark, of ABNF.
+/// Checks whether a word after a `%` is a number of ABNF, or the prefix of a text.
 fn is_abnf_number(word: &str) -> bool {
     let mut letters = word.chars();
     let first = letters.next();
@@ -268,7 +267,7 @@ mod tests {
     use super::super::lower;
     use lexiform_automata::limits::Limits;
 
-    /// A grammar that does not parse, and a part of what is said of it.
+    /// A grammar that does not parse, and a part of its message.
     const CASES: [(&str, &str); 29] = [
         ("?start: sum", "`?start` is a rule of Lark"),
         ("!start: sum", "`!start` is a rule of Lark"),

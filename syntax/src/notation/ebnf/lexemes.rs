@@ -1,10 +1,10 @@
-//! The lexemes of a grammar text, found without a parser: for what must be known before one runs, and for
-//! what a parse tree no longer shows, such as whether two parts touch.
+//! Finds the lexemes of a grammar text without a parser: for facts that are needed before a parser runs, and
+//! for those that a parse tree no longer shows, such as whether two parts touch.
 //!
-//! Quotes, classes, expressions and comments are read as `ebnf.pest` reads them. One that is not closed runs
-//! to the end of the text; the parser goes no further there either.
+//! Quotes, classes, expressions and comments are read as `ebnf.pest` reads them. One that is not closed
+//! extends to the end of the text; the parser reads no further there either.
 
-/// What a lexeme is.
+/// The kind of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A name, or a number.
@@ -34,20 +34,20 @@ pub(super) struct Lexeme {
 }
 
 impl Lexeme {
-    /// Its text.
+    /// Returns the text of the lexeme.
     pub(super) fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// The lexemes of a text in their order, without blanks and comments.
+/// An iterator over the lexemes of a text in order, without blanks and comments.
 pub(super) struct Lexemes<'t> {
     bytes: &'t [u8],
     at: usize,
 }
 
 impl<'t> Lexemes<'t> {
-    /// Of a text.
+    /// Returns an iterator over the lexemes of a text.
     pub(super) fn new(text: &'t str) -> Lexemes<'t> {
         Lexemes {
             bytes: text.as_bytes(),
@@ -73,7 +73,8 @@ impl Iterator for Lexemes<'_> {
     }
 }
 
-/// The length of what a text begins with, and its kind, unless it is a blank or a comment.
+/// Returns the length and kind of the lexeme at the beginning of a text; the kind of a blank or a comment is
+/// `None`.
 fn lexeme(rest: &[u8]) -> Option<(usize, Option<Kind>)> {
     let (length, kind) = match rest {
         [] => return None,
@@ -101,7 +102,7 @@ fn lexeme(rest: &[u8]) -> Option<(usize, Option<Kind>)> {
     Some((length.min(rest.len()), kind))
 }
 
-/// Whether a byte may stand in a name.
+/// Checks whether a byte may occur in a name.
 pub(super) fn is_name(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -114,13 +115,13 @@ fn count(bytes: &[u8], is_one: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| is_one(byte)).count()
 }
 
-/// The length up to and including the first `end`.
+/// Returns the length up to and including the first `end`.
 fn through(bytes: &[u8], end: &[u8]) -> usize {
     let found = bytes.windows(end.len()).position(|window| window == end);
     found.map_or(bytes.len(), |at| at + end.len())
 }
 
-/// The length of what begins with one byte and runs to an unescaped `end`.
+/// Returns the length of a text that begins with one byte and extends to an unescaped `end`.
 fn quoted(bytes: &[u8], end: u8) -> usize {
     let mut at = 1;
     while at < bytes.len() {
@@ -141,7 +142,7 @@ mod tests {
     fn blanks_and_comments_stand_between_lexemes() {
         let text = "a ::= 'b\\'' [^\\]]+ /x\\/y/i#x41 // no\n <|end|>, é (* no *) # no\n\"open ]";
         let read: Vec<&str> = Lexemes::new(text).map(|lexeme| lexeme.of(text)).collect();
-        // A letter outside of ASCII is a sign for each of its bytes.
+        // A non-ASCII letter is a sign for each of its bytes.
         let expected = [
             "a", "::=", "'b\\''", "[^\\]]", "+", "/x\\/y/i", "#x41", "<|end|>", ",", "", "", "\"open ]",
         ];

@@ -1,4 +1,4 @@
-//! From the parsed grammar to the intermediate representation.
+//! Lowers the parsed grammar to the intermediate representation.
 
 use foldhash::{HashMap, HashMapExt};
 use pest::iterators::Pair;
@@ -13,13 +13,13 @@ use lexiform_automata::error::{CompileError, Place, Places, Problem, ProblemKind
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
 use lexiform_automata::limits::Limits;
 
-/// Counts of a class up to this are written out as states; larger ones are left to a register.
+/// Counts of a class up to this are unrolled into states; larger ones are left to a register.
 const SMALL_COUNT: u32 = 64;
 
-/// Brackets and operators nest at most this deep, whatever `nesting` allows: later passes recurse.
+/// The deepest nesting of brackets and operators, whatever `nesting` allows: later passes recurse.
 const MOST_NESTING: usize = 1_000;
 
-/// Lowers all definitions, or reports everything that is wrong with them.
+/// Lowers all definitions, or reports all problems in them.
 pub(super) fn lower<'a>(
     text: &str,
     definitions: impl Iterator<Item = Pair<'a, Rule>>,
@@ -71,20 +71,20 @@ struct Lowering<'a> {
     builder: CfgBuilder,
     rules: HashMap<String, RuleId>,
     classes: HashMap<String, ClassUnicode>,
-    /// What is wrong, and at which offset.
+    /// The offset, kind and message of each problem.
     problems: Vec<(usize, ProblemKind, String)>,
-    /// That the grammar as a whole is beyond a limit.
+    /// The problem that the grammar as a whole exceeds a limit.
     too_large: Option<Problem>,
 }
 
-/// What a part of a rule is, as far as a repetition behind it cares.
+/// A part of a rule, as far as a following repetition is concerned.
 enum Item {
     Set(ClassUnicode),
     Expr(Nested),
 }
 
-/// An expression, and how deep it nests: one level for each pair of brackets around a part, and one for each
-/// operator behind a part. The passes after this one recurse at most twice as deep.
+/// An expression and its nesting depth: one level for each pair of brackets around a part, and one for each
+/// operator after a part. Later passes recurse at most twice as deep.
 #[derive(Clone, Copy)]
 struct Nested {
     expr: ExprId,
@@ -92,7 +92,7 @@ struct Nested {
 }
 
 impl Nested {
-    /// An expression without parts.
+    /// Returns an expression without parts.
     fn flat(expr: ExprId) -> Nested {
         Nested { expr, depth: 0 }
     }
@@ -103,7 +103,8 @@ impl Lowering<'_> {
         self.problems.push((offset, kind, message.into()));
     }
 
-    /// All problems with their places, in the order of the text. The text is walked once for all of them.
+    /// Returns all problems with their places, in the order of the text. The text is walked once for all of
+    /// them.
     fn all_problems(&mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|&(offset, ..)| offset);
         let mut places = Places::new(self.text);
@@ -114,8 +115,8 @@ impl Lowering<'_> {
         self.too_large.take().into_iter().chain(placed).collect()
     }
 
-    /// One level around an expression, by what stands at `offset`. What is too deep is reported once and left
-    /// out.
+    /// Adds one level around an expression, for the operator at `offset`. An expression that is too deep is
+    /// reported once and left out.
     fn deeper(&mut self, expr: ExprId, inside: usize, offset: usize) -> Nested {
         let (depth, limit) = (inside + 1, self.limits.nesting.min(MOST_NESTING));
         if depth <= limit {
@@ -132,7 +133,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Declares every rule, so that bodies can refer to rules further down.
+    /// Declares every rule, so that bodies can refer to later rules.
     fn declare<'p>(
         &mut self,
         definitions: impl Iterator<Item = Pair<'p, Rule>>,
@@ -166,7 +167,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The parts of a sequence, the deepest of which may raise `depth`.
+    /// Lowers a sequence, and raises `depth` to the depth of its deepest part.
     fn sequence(&mut self, pair: Pair<'_, Rule>, depth: &mut usize) -> ExprId {
         let items = pair.into_inner().map(|item| {
             let item = self.item(item);
@@ -177,7 +178,7 @@ impl Lowering<'_> {
         self.builder.seq(items)
     }
 
-    /// A part with what stands behind it.
+    /// Lowers a part with the operators after it.
     fn item(&mut self, pair: Pair<'_, Rule>) -> Nested {
         let mut inner = pair.into_inner();
         let Some(primary) = inner.next() else {
@@ -267,7 +268,7 @@ impl Lowering<'_> {
     }
 
     fn reference(&mut self, text: &str, start: usize) -> ExprId {
-        // The span of a reference may run over the white space and comments behind its name.
+        // The span of a reference may include the white space and comments after its name.
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let name = text.split(|c| !is_name(c)).next().unwrap_or(text);
         match self.rules.get(name).copied() {

@@ -1,15 +1,15 @@
-//! What reads without an error here and means something else in another notation: it is refused, and never
-//! read in silence.
+//! Constructs that are valid here but mean something else in another notation. They are refused, never
+//! silently misread.
 //!
 //! ```text
-//!   root = "a" , [ digit ] ;       ISO 14977, Lark and ABNF: perhaps a digit       here: one of the letters of "digit", or a blank
-//!   hex: "a".."f"                  Lark and ANTLR: a range of characters           here: four characters
-//!   ?value: "x"                    Lark: a rule that is inlined                    here: a `?` after the part before
+//!   root = "a" , [ digit ] ;       ISO 14977, Lark, ABNF: an optional digit      here: a letter of "digit" or a blank
+//!   hex: "a".."f"                  Lark, ANTLR: a range of characters            here: four characters
+//!   ?value: "x"                    Lark: an inlined rule                         here: a `?` after the part before
 //! ```
 //!
-//! Rules that are written with `::=` are those of the W3C and of GBNF, which mean the same as here; of the
-//! others it is not known whose they are. A reading is refused where both are possible, so that a grammar
-//! that compiles means what it says here.
+//! Rules that are written with `::=` follow the W3C or GBNF, which mean the same as here; the notation of the
+//! others is unknown. If two readings are possible, the rule is refused, so that a grammar that compiles
+//! means what it says here.
 
 use foldhash::{HashSet, HashSetExt};
 
@@ -21,7 +21,7 @@ const ABNF_RULES: [&str; 16] = [
     "SP", "VCHAR", "WSP",
 ];
 
-/// All misreadings of a grammar, with the offsets at which they begin.
+/// Returns all misreadings of a grammar, with the offsets at which they begin.
 pub(super) fn find(text: &str) -> Vec<(usize, String)> {
     let lexemes: Vec<Lexeme> = Lexemes::new(text).collect();
     let starts: Vec<usize> = (1..lexemes.len())
@@ -55,17 +55,17 @@ struct Rule<'t> {
     text: &'t str,
     /// The names of all rules.
     names: &'t HashSet<&'t str>,
-    /// What stands before the rule.
+    /// The lexemes before the rule.
     before: &'t [Lexeme],
-    /// Its `::=`.
+    /// The `::=` of the rule.
     definition: Lexeme,
-    /// That of the rule before it.
+    /// The `::=` of the previous rule.
     earlier: Option<Lexeme>,
     body: &'t [Lexeme],
 }
 
 impl Rule<'_> {
-    /// What the part at a place is taken for by mistake, if it is.
+    /// Returns the message for the part at a place, if it could be misread.
     fn part_misread(&self, at: usize) -> Option<String> {
         let checks: [fn(&Self, usize) -> Option<String>; 7] = [
             Self::optional_part,
@@ -79,7 +79,7 @@ impl Rule<'_> {
         checks.iter().find_map(|check| check(self, at))
     }
 
-    /// Whether it is written with `::=`.
+    /// Returns `true` if the rule is written with `::=`.
     fn is_bnf(&self) -> bool {
         self.definition.of(self.text) == "::="
     }
@@ -96,7 +96,7 @@ impl Rule<'_> {
         self.part(at).map(|lexeme| lexeme.kind)
     }
 
-    /// Whether nothing stands between a part and the next one.
+    /// Checks whether a part touches the next one.
     fn touches_next(&self, at: usize) -> bool {
         let both = self.part(at).zip(self.part(at + 1));
         both.is_some_and(|(one, next)| one.end == next.start)
@@ -106,7 +106,7 @@ impl Rule<'_> {
         at > 0 && self.touches_next(at - 1)
     }
 
-    /// What begins with the name of the rule: `?name:` of Lark, and `name=` within a rule of ANTLR.
+    /// Finds a prefix of the name of the rule: `?name:` of Lark, and `name=` within a rule of ANTLR.
     fn heads(&self, name: Lexeme) -> Option<(usize, String)> {
         let last = self.before.last()?;
         let written = name.of(self.text);
@@ -131,7 +131,7 @@ impl Rule<'_> {
         })
     }
 
-    /// A `.` that ends a rule in Wirth's notation and in ISO 14977.
+    /// Finds a `.` that ends a rule in Wirth's notation and in ISO 14977.
     fn terminator(&self) -> Option<(usize, String)> {
         let last = self.body.last()?;
         let is_end = last.kind == Kind::Sign(b'.') && self.body.len() > 1;
@@ -150,7 +150,7 @@ impl Rule<'_> {
             .of(self.text);
         let inside = class.strip_prefix('[')?.strip_suffix(']')?;
         let is_one = match self.is_bnf() {
-            // A class has no use for a blank on both sides.
+            // No class needs a blank on both sides.
             true => inside.starts_with(' ') && inside.ends_with(' ') && self.names_a_rule(inside),
             false => self.may_be_a_part(inside),
         };
@@ -163,17 +163,18 @@ impl Rule<'_> {
         })
     }
 
-    /// Whether what stands in brackets could be parts of a rule in another notation.
+    /// Checks whether the content of brackets could be parts of a rule in another notation.
     fn may_be_a_part(&self, inside: &str) -> bool {
         let shown = inside.trim();
         let escape = inside.find('\\').unwrap_or(inside.len());
         let quote = inside.find(['"', '\'']).unwrap_or(inside.len());
         let is_expression = shown.len() > 1 && shown.starts_with('/') && !shown.ends_with('\\');
-        // Elsewhere a backslash stands in quotes or in an expression alone, and no part begins with `^`.
+        // In other notations a backslash occurs only in quotes or in an expression, and no part begins with
+        // `^`.
         let is_class = shown.starts_with('^') || (escape < quote && !is_expression);
         let has_sign = inside.contains([' ', '\t', '\n', '\r', '"', '\'']);
-        // After an expression come its flags, a count, another part or nothing, and never the rest of a
-        // range.
+        // An expression may be followed by its flags, a count, another part or nothing, but never by the rest
+        // of a range.
         let ends_expression = |rest: &str| rest.starts_with('/') && !rest[1..].starts_with('-');
         let mut ends = shown.char_indices().skip(1).map(|(at, _)| &shown[at..]);
         let is_closed_expression = is_expression && ends.any(ends_expression);
@@ -267,7 +268,7 @@ impl Rule<'_> {
 mod tests {
     use super::*;
 
-    /// What is refused of a grammar: the beginning of each place.
+    /// Returns the beginning of each place that is refused in a grammar.
     fn refused(text: &str) -> Vec<&str> {
         let found = find(text);
         let rest = found

@@ -1,8 +1,8 @@
-//! How deep the brackets of a grammar nest, found without recursion, before a parser recurses into them.
+//! Finds how deep the brackets of a grammar nest, without recursion, before a parser recurses into them.
 
 use super::lexemes::{Kind, Lexemes};
 
-/// The offset of the first bracket that is nested more than `limit` deep.
+/// Returns the offset of the first bracket that is nested more than `limit` deep.
 pub(super) fn deeper_than(text: &str, limit: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for lexeme in Lexemes::new(text) {

@@ -1,17 +1,17 @@
-//! About how much memory the syntax tree of a grammar takes, found before the parser makes it.
+//! Estimates how much memory the syntax tree of a grammar takes, before the parser builds it.
 
 use super::lexemes::{Kind, Lexemes};
 
-/// The bytes of a token with the pairs of the parser that lead to it.
+/// The size in bytes of a token and of the parser's pairs that lead to it.
 const TOKEN_BYTES: usize = 320;
 
-/// The bytes of the syntax tree of a text.
+/// Returns the approximate size in bytes of the syntax tree of a text.
 pub(super) fn bytes_of_tree(text: &str) -> usize {
     tokens(text).saturating_mul(TOKEN_BYTES)
 }
 
-/// How many names, quoted texts, classes and signs there are. A `::=` stands for the pairs of a whole rule,
-/// and counts as three.
+/// Returns the number of names, quoted texts, classes and signs. A `::=` accounts for the pairs of a whole
+/// rule, and counts as three.
 fn tokens(text: &str) -> usize {
     let counts = Lexemes::new(text).map(|lexeme| match lexeme.kind {
         Kind::Define => lexeme.end - lexeme.start,

@@ -1,4 +1,4 @@
-//! What the dialect reads, how it reads it, and what it says of texts that it does not.
+//! Tests of what the dialect accepts, how it is lowered, and the messages for texts that are refused.
 
 use super::*;
 use lexiform_automata::grammar::{Expr, Part};

@@ -1,16 +1,16 @@
-//! The parser that pest makes of `ebnf.pest`: one rule for each kind of token and phrase, and what messages
-//! call it.
+//! The parser that pest generates from `ebnf.pest`: one rule for each kind of token and phrase, and their
+//! names in messages.
 
 #[allow(missing_docs, unreachable_pub)]
 mod generated {
-    /// The parser that pest makes of `ebnf.pest`.
+    /// The parser that pest generates from `ebnf.pest`.
     #[derive(pest_derive::Parser)]
     #[grammar = "notation/ebnf.pest"]
     pub(in super::super) struct Tokens;
 }
 pub(super) use generated::{Rule, Tokens};
 
-/// What a rule of `ebnf.pest` is called in messages.
+/// Returns the name of a rule of `ebnf.pest` in messages.
 pub(super) fn described(rule: Rule) -> &'static str {
     match rule {
         Rule::grammar | Rule::definition => "a rule (`name ::= …`)",

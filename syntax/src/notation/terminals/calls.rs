@@ -1,10 +1,11 @@
-//! Which rules an expression calls, and the order in which every rule comes after those that it calls.
+//! Finds the rules that an expression calls, and an order in which every rule comes after those that it
+//! calls.
 
 use foldhash::{HashSet, HashSetExt};
 
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};
 
-/// The parts that an expression is made of, rules left as they are.
+/// Returns the direct parts of an expression; rules are not followed.
 pub(super) fn parts(cfg: &Cfg, id: ExprId) -> &[ExprId] {
     match cfg.expr(id) {
         Expr::Seq(parts) | Expr::Choice(parts) => parts,
@@ -13,7 +14,7 @@ pub(super) fn parts(cfg: &Cfg, id: ExprId) -> &[ExprId] {
     }
 }
 
-/// The rules that an expression calls, each once.
+/// Returns the rules that an expression calls, each once.
 pub(super) fn callees(cfg: &Cfg, id: ExprId) -> Vec<RuleId> {
     let mut callees = Vec::new();
     let mut seen = HashSet::new();
@@ -29,8 +30,8 @@ pub(super) fn callees(cfg: &Cfg, id: ExprId) -> Vec<RuleId> {
     callees
 }
 
-/// The rules in an order in which each comes behind all that it calls but itself. Rules for which there is
-/// none call each other in a circle, or call such rules, and are left out.
+/// Returns the rules in an order in which each comes after all others that it calls. Rules without such an
+/// order call each other in a cycle, or call such rules, and are left out.
 pub(super) fn callees_first(cfg: &Cfg) -> Vec<RuleId> {
     let mut callers = vec![Vec::new(); cfg.rules.len()];
     let mut missing = vec![0usize; cfg.rules.len()];

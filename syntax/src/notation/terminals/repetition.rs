@@ -1,29 +1,29 @@
-//! Rules that are repetitions of themselves.
+//! Rewrites rules that call themselves only at one end as repetitions.
 //!
 //! ```text
 //!   digits ::= digit | digits digit          digits ::= digit digit*
 //!   ws     ::= " " ws | ""            ─►     ws     ::= " "*
 //! ```
 //!
-//! What stands before a call at the end may come any number of times before all else, and what stands behind
-//! a call at the beginning any number of times behind it.
+//! The parts before a call at the end may come any number of times before everything else, and the parts
+//! after a call at the beginning any number of times after it.
 
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};
 
 use super::calls::callees;
 
-/// The alternatives of a rule.
+/// The alternatives of a rule, by their calls of the rule.
 #[derive(Default)]
 struct Alternatives {
-    /// What stands before a call of the rule at its end.
+    /// The parts before a call of the rule at the end.
     before: Vec<ExprId>,
-    /// What has no such call.
+    /// The alternatives without such a call.
     between: Vec<ExprId>,
-    /// What stands behind a call of the rule at its beginning.
+    /// The parts after a call of the rule at the beginning.
     behind: Vec<ExprId>,
 }
 
-/// The body of a rule as a repetition, if it calls itself in no other way.
+/// Returns the body of a rule as a repetition, if the rule calls itself in no other way.
 pub(super) fn of(cfg: &mut Cfg, rule: RuleId) -> Option<ExprId> {
     let body = cfg.rules[rule.index()].body;
     if !callees(cfg, body).contains(&rule) {

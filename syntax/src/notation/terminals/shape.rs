@@ -1,4 +1,4 @@
-//! What is known of the regular parts of a grammar without building them.
+//! Properties of the regular parts of a grammar that are known without building them.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -6,24 +6,24 @@ use super::calls::{callees_first, parts};
 use super::repetition;
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, Part, RuleId};
 
-/// What a regular expression is like.
+/// The properties of a regular expression.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shape {
-    /// How many places and parts it has, repetitions and rules written out.
+    /// The number of places and parts, with repetitions and rules unrolled.
     pub(super) places: u32,
-    /// How deep it nests, rules followed.
+    /// The nesting depth, including that of the rules.
     pub(super) depth: u32,
     pub(super) nullable: bool,
-    /// Whether it is a finite choice of texts that are written out.
+    /// `true` if it is a finite choice of texts that are written out.
     pub(super) words: bool,
-    /// Whether it takes many characters at some place.
+    /// `true` if it takes many characters at some place.
     pub(super) wide: bool,
-    /// The characters of ASCII that it begins with.
+    /// The ASCII characters that it may begin with.
     first: u128,
 }
 
-/// More characters of ASCII than this at one place are many: the digits and letters of hexadecimal numbers
-/// are few.
+/// The number of ASCII characters at one place up to which they are few: the digits and letters of
+/// hexadecimal numbers are few.
 const FEW_CHARACTERS: u32 = 24;
 
 impl Shape {
@@ -36,7 +36,7 @@ impl Shape {
         first: 0,
     };
 
-    /// Whether it begins with many characters.
+    /// Returns `true` if it begins with many characters.
     pub(super) fn opens_wide(&self) -> bool {
         self.first.count_ones() > FEW_CHARACTERS
     }
@@ -107,7 +107,7 @@ impl Shape {
     fn deeper(self) -> Shape {
         Shape {
             depth: self.depth + 1,
-            // Also nothing takes room, if it is written out a million times.
+            // An empty part takes space, too, if it is written out a million times.
             places: self.places.saturating_add(1),
             ..self
         }
@@ -124,7 +124,7 @@ impl Shape {
             HirKind::Concat(parts) => any_none(parts.iter().map(Shape::of_hir), Shape::then)?,
             HirKind::Alternation(parts) => any_none(parts.iter().map(Shape::of_hir), Shape::or)?,
         };
-        // An expression is a word of its own kind, also where it is a text.
+        // An expression does not count as a finite choice of texts, even where it is a text.
         Some(
             Shape {
                 words: false,
@@ -135,12 +135,12 @@ impl Shape {
     }
 }
 
-/// The shape of parts in a row.
+/// Returns the shape of parts in a row.
 pub(super) fn row(parts: &[Shape]) -> Shape {
     parts.iter().copied().fold(Shape::EMPTY, Shape::then).deeper()
 }
 
-/// Whether each of the parts, with those behind it as far as they are regular, begins with many characters.
+/// Returns, for each part, whether it begins with many characters, together with the regular parts after it.
 pub(super) fn open_wide(parts: &[Option<Shape>]) -> Vec<bool> {
     let mut behind = Shape::default();
     let wide = parts.iter().rev().map(|part| {
@@ -152,7 +152,7 @@ pub(super) fn open_wide(parts: &[Option<Shape>]) -> Vec<bool> {
     wide
 }
 
-/// All of these put together, unless one is not regular.
+/// Combines all of these, or returns `None` if one is not regular.
 fn any_none(
     mut parts: impl Iterator<Item = Option<Shape>>,
     together: impl Fn(Shape, Shape) -> Shape,
@@ -161,7 +161,7 @@ fn any_none(
     parts.try_fold(first, |all, part| Some(together(all, part?)))
 }
 
-/// The characters of ASCII from `first` to `last`.
+/// Returns the ASCII characters from `first` to `last`.
 fn ascii(first: u32, last: u32) -> u128 {
     (first..=last.min(127)).fold(0, |set, byte| set | 1 << byte)
 }
@@ -173,7 +173,7 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// Finds the shapes, callees first. Rules that are repetitions of themselves are written as such.
+    /// Finds the shapes, callees first, and rewrites rules that are repetitions of themselves.
     pub(super) fn find(cfg: &mut Cfg) -> Shapes {
         let mut shapes = Shapes {
             exprs: Vec::new(),
@@ -207,7 +207,7 @@ impl Shapes {
         self.rules[rule.index()]
     }
 
-    /// Finds the shapes of an expression and of all in it, parts first.
+    /// Finds the shapes of an expression and of everything in it, parts first.
     fn visit(&self, cfg: &Cfg, id: ExprId, found: &mut Vec<Option<Option<Shape>>>) {
         found.resize(cfg.exprs.len(), None);
         let mut open = vec![id];
@@ -228,7 +228,7 @@ impl Shapes {
         }
     }
 
-    /// The shape of an expression whose parts have theirs.
+    /// Returns the shape of an expression whose parts have theirs.
     fn shape(&self, cfg: &Cfg, id: ExprId, found: &[Option<Option<Shape>>]) -> Option<Shape> {
         let known = |id: &ExprId| found[id.index()].flatten();
         match cfg.expr(id) {

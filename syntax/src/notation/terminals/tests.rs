@@ -1,10 +1,10 @@
-//! Which parts of grammars become terminals, and which stay.
+//! Tests which parts of grammars become terminals, and which stay.
 
 use crate::notation::ebnf;
 use lexiform_automata::grammar::{Cfg, Expr, ExprId, Part};
 use lexiform_automata::limits::Limits;
 
-/// The rules of a grammar after the pass, one a line.
+/// Returns the rules of a grammar after the pass, one per line.
 fn laid(source: &str) -> Vec<String> {
     laid_within(source, &Limits::default())
 }
@@ -69,7 +69,7 @@ fn rules_that_call_themselves_otherwise_stay() {
         assert_eq!(laid(source).len(), written.rules.len(), "{source}");
         assert!(laid(source)[0].contains('s'), "{source}");
     }
-    // What can never end is left for the message that says so.
+    // A rule that can never end is left for the message that says so.
     assert_eq!(laid("s ::= 'a' s"), ["s ::= \"a\" s"]);
 }
 
@@ -122,7 +122,7 @@ fn special_tokens_and_counts_are_no_part_of_a_terminal() {
 
 #[test]
 fn what_would_be_large_stays_as_rules() {
-    // The automaton tells all sets of the last twelve letters apart.
+    // The automaton distinguishes all sets of the last twelve letters.
     let source = "root ::= [ab]* 'a' [ab]{12} [ab]*";
     assert_eq!(laid("root ::= [ab]* 'a' [ab]{2}").len(), 1);
     assert!(laid(source)[0].contains(" \"a\" "), "{:?}", laid(source));

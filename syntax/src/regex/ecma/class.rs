@@ -6,7 +6,7 @@ use crate::regex::cursor::Cursor;
 use crate::regex::error::RegexError;
 use crate::regex::node::{any_set, difference};
 
-/// What an escape or one character of a class stands for.
+/// The meaning of an escape or of one character of a class.
 pub(super) enum Atom {
     /// One code point, perhaps half of a surrogate pair.
     Point(u32),
@@ -15,7 +15,7 @@ pub(super) enum Atom {
 }
 
 impl Atom {
-    /// The characters; half of a pair is no character, so it stands for none.
+    /// Returns the characters as a set; half of a surrogate pair is no character, so its set is empty.
     pub(super) fn into_set(self) -> ClassUnicode {
         match self {
             Atom::Point(point) => points(point, point),
@@ -24,7 +24,7 @@ impl Atom {
     }
 }
 
-/// The characters between two code points.
+/// Returns the set of the characters between two code points.
 fn points(start: u32, end: u32) -> ClassUnicode {
     let scalar = |c| char::from_u32(c);
     let start = scalar(start).or_else(|| scalar(0xe000));
@@ -43,7 +43,7 @@ fn set_of(ranges: &[(char, char)]) -> ClassUnicode {
     )
 }
 
-/// The characters that `.` does not match.
+/// Returns the characters that `.` does not match.
 pub(super) fn line_terminators() -> ClassUnicode {
     set_of(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
 }
@@ -56,7 +56,7 @@ fn word() -> ClassUnicode {
     set_of(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
 }
 
-/// ECMAScript's WhiteSpace and LineTerminator.
+/// Returns ECMAScript's WhiteSpace and LineTerminator.
 fn space() -> ClassUnicode {
     set_of(&[
         ('\t', '\r'),
@@ -72,7 +72,7 @@ fn space() -> ClassUnicode {
     ])
 }
 
-/// Whether a group may have this name.
+/// Checks whether a group may have this name.
 pub(super) fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     let starts = |c: char| matches!(c, '$' | '_') || property_contains("ID_Start", c);
@@ -84,7 +84,8 @@ fn property_contains(property: &str, c: char) -> bool {
     property_set(property).is_some_and(|set| set.ranges().iter().any(|r| r.start() <= c && c <= r.end()))
 }
 
-/// The characters with a Unicode property (`L`, `Letter`, `Script=Greek`), by the tables of regex-syntax.
+/// Returns the characters with a Unicode property (`L`, `Letter`, `Script=Greek`), from the tables of
+/// regex-syntax.
 fn property_set(property: &str) -> Option<ClassUnicode> {
     let well_formed = property
         .chars()
@@ -103,7 +104,7 @@ fn property_set(property: &str) -> Option<ClassUnicode> {
         .ok()?;
     match hir.kind() {
         HirKind::Class(Class::Unicode(set)) => Some(set.clone()),
-        // A property of a single character comes as a literal.
+        // A property with a single character is returned as a literal.
         HirKind::Literal(literal) => {
             let c = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
             Some(set_of(&[(c, c)]))
@@ -113,12 +114,13 @@ fn property_set(property: &str) -> Option<ClassUnicode> {
 }
 
 impl Cursor {
-    /// A class in brackets.
+    /// Reads a class in brackets.
     pub(super) fn class(&mut self) -> Result<ClassUnicode, RegexError> {
         let start = self.at;
         self.at += 1;
         let negated = self.eat('^');
-        // Collected first and ordered once: a union for each item would cost the square of a long class.
+        // The ranges are collected first and ordered once: a union for each item would be quadratic for a
+        // long class.
         let mut ranges = Vec::new();
         loop {
             match self.peek() {
@@ -144,7 +146,7 @@ impl Cursor {
             return self.add_ranges(&first.into_set(), ranges);
         }
         self.at += 1;
-        // Properties exist with the flag `u` alone, and there no class ends a range.
+        // Properties exist only with the flag `u`, which forbids a class as the end of a range.
         if self.is_property(start) || self.is_property(self.at) {
             return Err(RegexError::syntax(
                 start + 1,
@@ -157,8 +159,8 @@ impl Cursor {
                 start + 1,
                 "the first character of a range comes after its last",
             )),
-            // Annex B, which is the language without the flag `u`: with a class at one end, the hyphen stands
-            // for itself.
+            // Annex B, the language without the flag `u`: where a class is at one end, the hyphen is a
+            // literal.
             (first, last) => {
                 self.add_ranges(&first.into_set(), ranges)?;
                 self.add_ranges(&last.into_set(), ranges)?;
@@ -187,7 +189,7 @@ impl Cursor {
         }
     }
 
-    /// An escape that stands for characters, at its backslash.
+    /// Reads an escape that denotes characters, at its backslash.
     pub(super) fn class_escape(&mut self, in_class: bool) -> Result<Atom, RegexError> {
         let start = self.at;
         self.at += 1;
@@ -238,7 +240,7 @@ impl Cursor {
         }
     }
 
-    /// `\uXXXX`, a surrogate pair of two of them, or `\u{X…}`; the letter is behind us.
+    /// Reads the rest of `\uXXXX`, of a surrogate pair of two of them, or of `\u{X…}`, after the letter.
     fn unicode_escape(&mut self, start: usize) -> Result<u32, RegexError> {
         if self.eat('{') {
             return self.braced_escape(start);
@@ -274,7 +276,7 @@ impl Cursor {
         Ok(value)
     }
 
-    /// Whether a property escape stands here.
+    /// Checks whether a property escape begins at `at`.
     fn is_property(&self, at: usize) -> bool {
         matches!(self.chars.get(at..), Some(['\\', 'p' | 'P', ..]))
     }
@@ -301,7 +303,7 @@ impl Cursor {
         }))
     }
 
-    /// A `\uXXXX` escape inside a group name.
+    /// Reads a `\uXXXX` escape inside a group name.
     pub(super) fn name_escape(&mut self) -> Result<char, RegexError> {
         let start = self.at;
         self.at += 1;

@@ -1,4 +1,4 @@
-//! The spellings of characters against serde_json, and what an encoded language has.
+//! Compares the spellings of characters with serde_json, and checks the encoded languages.
 
 use super::*;
 use lexiform_automata::grammar::{Part, Regular};
@@ -20,7 +20,7 @@ fn has(terminal: &Terminal, text: &str) -> bool {
     terminal.matches_from(terminal.start(), text.as_bytes())
 }
 
-/// All characters of the first planes' interesting regions, and a sample of the others.
+/// Returns all characters up to U+3000, the edges of the planes, and a sample of the others.
 fn characters() -> impl Iterator<Item = char> {
     (0..=0x3000_u32)
         .chain((0x3000..=0x10_ffff).step_by(997))
@@ -100,7 +100,7 @@ fn any_spells_each_character_in_every_way() {
 fn encoded_characters_are_a_prefix_code() {
     for escapes in [Escapes::Minimal, Escapes::Canonical, Escapes::Any] {
         let one = terminal(json_char(escapes));
-        // Behind a whole character there is nothing that goes on.
+        // After a whole character, nothing can continue it.
         for c in characters() {
             for spelled in [c.to_string(), numbered(c, true), format!("\\{c}")] {
                 let mut cursor = Some(one.start());

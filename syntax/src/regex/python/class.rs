@@ -1,4 +1,4 @@
-//! Character classes and escapes of Python's module `re`.
+//! Character classes and escapes of Python's `re` module.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
@@ -6,7 +6,7 @@ use crate::regex::cursor::Cursor;
 use crate::regex::error::RegexError;
 use crate::regex::node::{any_set, char_set, difference};
 
-/// What an escape or one item of a class stands for.
+/// The meaning of an escape or of one item of a class.
 pub(super) enum Atom {
     One(char),
     Set(ClassUnicode),
@@ -21,7 +21,7 @@ impl Atom {
     }
 }
 
-/// The characters of a class in the syntax of regex-syntax.
+/// Returns the characters of a class in the syntax of regex-syntax.
 fn set_of(class: &str) -> ClassUnicode {
     let hir = regex_syntax::Parser::new().parse(class);
     match hir.map(|hir| hir.into_kind()) {
@@ -30,22 +30,22 @@ fn set_of(class: &str) -> ClassUnicode {
     }
 }
 
-/// The characters that `str.isalnum` is true of, and the underscore.
+/// Returns the characters for which `str.isalnum` is true, and the underscore.
 pub(super) fn word() -> ClassUnicode {
     set_of(r"[\p{L}\p{N}_]")
 }
 
-/// Decimal digits of all scripts.
+/// Returns the decimal digits of all scripts.
 fn digits() -> ClassUnicode {
     set_of(r"\p{Nd}")
 }
 
-/// The characters that `str.isspace` is true of.
+/// Returns the characters for which `str.isspace` is true.
 fn space() -> ClassUnicode {
     set_of(r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]")
 }
 
-/// Whether a group may have this name.
+/// Checks whether a group may have this name.
 pub(super) fn is_identifier(name: &str) -> bool {
     let holds = |class: &str, c: char| {
         let set = set_of(class);
@@ -59,17 +59,18 @@ pub(super) fn is_identifier(name: &str) -> bool {
     name.len() <= LONGEST_NAME && chars.next().is_some_and(starts) && chars.all(goes_on)
 }
 
-/// The bytes of the longest name of a group; each character that is not ASCII is looked up in a table.
+/// The greatest length in bytes of a group name; each non-ASCII character is looked up in a table.
 const LONGEST_NAME: usize = 256;
 
 impl Cursor {
-    /// A class in brackets. A `]` that comes first stands for itself.
+    /// Reads a class in brackets. A `]` that comes first is a literal.
     pub(super) fn python_class(&mut self) -> Result<ClassUnicode, RegexError> {
         let start = self.at;
         self.at += 1;
         let negated = self.eat('^');
         let first = self.at;
-        // Collected first and ordered once: a union for each item would cost the square of a long class.
+        // The ranges are collected first and ordered once: a union for each item would be quadratic for a
+        // long class.
         let mut ranges = Vec::new();
         loop {
             match self.peek() {
@@ -124,13 +125,13 @@ impl Cursor {
         }
     }
 
-    /// Whether so many octal digits stand at a place.
+    /// Checks whether `count` octal digits begin at `at`.
     pub(super) fn is_octal(&self, at: usize, count: usize) -> bool {
         let digits = self.chars.iter().skip(at).take(count);
         digits.clone().count() == count && digits.clone().all(|c| c.is_digit(8))
     }
 
-    /// An escape that stands for characters, at its backslash.
+    /// Reads an escape that denotes characters, at its backslash.
     pub(super) fn python_escape(&mut self, in_class: bool) -> Result<Atom, RegexError> {
         let start = self.at;
         self.at += 1;
@@ -173,13 +174,14 @@ impl Cursor {
         let point = self.hex_escape(digits, start)?;
         match char::from_u32(point) {
             Some(c) => Ok(Atom::One(c)),
-            // Python's texts may hold half of a surrogate pair, which no UTF-8 text does.
+            // Python strings may contain half of a surrogate pair, which no UTF-8 text does.
             None if (0xd800..0xe000).contains(&point) => Ok(Atom::Set(ClassUnicode::empty())),
             None => Err(RegexError::syntax(start + 1, "there is no such character")),
         }
     }
 
-    /// `\0` with up to two more octal digits, or three octal digits up to 377; in a class fewer will do.
+    /// Reads `\0` with up to two more octal digits, or three octal digits up to 377; fewer are enough in a
+    /// class.
     fn octal(&mut self, start: usize, in_class: bool) -> Result<Atom, RegexError> {
         self.at = start + 1;
         let most = self.chars[start + 1..].iter().take(3);

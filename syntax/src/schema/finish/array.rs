@@ -1,7 +1,7 @@
-//! Arrays of a shape: the ways of each place, and what tells their items apart.
+//! Converts shapes of arrays to sets of arrays: the ways of each place, and whether items must differ.
 //!
-//! A demand on some items may be met at any place from which it holds, so every such place has ways that meet
-//! it and ways that do not.
+//! A demand on some items may be met at any place from which it applies, so every such place has ways that
+//! meet it and ways that do not.
 
 use crate::schema::forms::{Array, GoalId, MOST_WISHES, Way};
 use crate::schema::normal::Algebra;
@@ -10,7 +10,7 @@ use crate::schema::shape::{ArrayShape, SomeItems};
 use super::ways::Wish;
 
 impl Algebra<'_> {
-    /// The arrays of a shape, which is one of the ways of a goal.
+    /// Returns the arrays of a shape, which is one of the ways of a goal.
     pub(crate) fn finish_array(&mut self, shape: &ArrayShape, goal: GoalId) -> Vec<Array> {
         if let Some(node) = shape.not_unique {
             return match shape.unique {

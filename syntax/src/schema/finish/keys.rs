@@ -1,4 +1,4 @@
-//! The keys of an object: which have a name, into which classes the others fall, and what is said of each.
+//! The keys of an object: those with a name, the classes of the others, and the demands on each.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::schema::shape::{KeyClass, MapRef, ObjectShape, SomeKey, Step, StringS
 use crate::schema::text::TextSet;
 use lexiform_automata::grammar::Meets;
 
-/// The keys of an object with what is demanded of each, demands for some key apart.
+/// The keys of an object with the demands on each, without demands for some key.
 pub(crate) struct Keys {
     pub(crate) named: Vec<NamedKey>,
     pub(crate) classes: Vec<Class>,
@@ -21,7 +21,7 @@ pub(crate) struct NamedKey {
     pub(crate) name: Rc<str>,
     pub(crate) literals: Vec<Literal>,
     pub(crate) allowed: bool,
-    /// The demands for some key that this key could meet, a bit for each.
+    /// The demands for some key that this key could meet, one bit for each.
     pub(crate) wanted: Meets,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Class {
     pub(crate) key: StringShape,
     pub(crate) literals: Vec<Literal>,
     pub(crate) wanted: Meets,
-    /// Whether a pattern of a map matches the keys.
+    /// `true` if a pattern of a map matches the keys.
     pub(crate) matched: bool,
 }
 
@@ -40,7 +40,8 @@ struct Split {
 }
 
 impl Split {
-    /// Cuts each class in two; the keys that satisfy the schema are candidates for the demand of this number.
+    /// Splits each class in two; the keys that satisfy the schema are candidates for the demand with the
+    /// number `bit`.
     fn apply(&self, classes: Vec<Class>, bit: usize) -> Vec<Class> {
         let mut cut = Vec::new();
         for class in &classes {
@@ -62,18 +63,19 @@ impl Split {
     }
 }
 
-/// How many names are looked up in a map for one unit of fuel, and how many are compared with a pattern.
+/// The names that can be looked up in a map for one unit of fuel, and the names that can be compared with a
+/// pattern.
 const NAMES_OF_FUEL: usize = 256;
 const MATCHES_OF_FUEL: usize = 8;
 
-/// About the bytes of a named key while the demands on it are collected, without these.
+/// The approximate number of bytes of a named key while the demands on it are collected, without the demands.
 const NAMED_BYTES: usize = 96;
 
-/// The most patterns whose keys are split into classes without a proof that they share none.
+/// The most patterns whose keys are split into classes without a proof that they are disjoint.
 const MOST_PATTERNS: usize = 5;
 
 impl Algebra<'_> {
-    /// The keys of a shape; none of its demands for some key is met yet.
+    /// Returns the keys of a shape, before any of its demands for some key is met.
     pub(crate) fn keys(&mut self, shape: &ObjectShape) -> Keys {
         let mut names = shape.names();
         let nothing = Keys {
@@ -99,8 +101,8 @@ impl Algebra<'_> {
         Keys { named, classes }
     }
 
-    /// Pays for what is said of this number of names: each is looked up in all maps, and compared with all
-    /// patterns.
+    /// Pays for the demands on this number of names: each name is looked up in all maps, and compared with
+    /// all patterns.
     fn may_look_at(&mut self, shape: &ObjectShape, names: usize) -> bool {
         let node = shape.maps.iter().find_map(|map| map.any_node());
         let patterns: usize = shape.maps.iter().map(|map| map.patterns.len()).sum();
@@ -110,13 +112,14 @@ impl Algebra<'_> {
         self.burn_at(literals / NAMES_OF_FUEL + matches / MATCHES_OF_FUEL, node)
             && self.reserve(bytes, node)
             && {
-                // It is given back when the goals are known; what is kept of it is reserved with them.
+                // The memory is released when the goals are known; the part that is kept is reserved with
+                // them.
                 self.release(bytes);
                 true
             }
     }
 
-    /// The two sides of a demand for some key whose name satisfies a schema.
+    /// Returns the two sides of a demand for some key whose name satisfies a schema.
     fn split_of(&mut self, some: &SomeKey) -> Option<Split> {
         let KeyClass::Names(literal) = some.class else {
             return None;
@@ -163,8 +166,8 @@ impl Algebra<'_> {
         })
     }
 
-    /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is
-    /// silent.
+    /// Returns the keys that `propertyNames` allows, as a union of string shapes; without `propertyNames`,
+    /// one shape that allows everything.
     fn key_shapes(&mut self, shape: &ObjectShape) -> Vec<StringShape> {
         if shape.names.is_empty() {
             return vec![StringShape::default()];
@@ -183,7 +186,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Adds the keys of finite sets to the names; true where there are further keys.
+    /// Adds the keys of finite sets to the names, and returns `true` if there are further keys.
     fn open_keys(&mut self, key_shapes: &[StringShape], names: &mut Vec<Rc<str>>) -> bool {
         let mut finite = key_shapes.iter().filter_map(|key| key.only.as_ref()).peekable();
         if finite.peek().is_some() {
@@ -237,7 +240,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// Collects what a map says of one key; false where it forbids the key outright.
+    /// Collects the literals that a map has for one key; returns `false` if it forbids the key outright.
     fn key_literals(&mut self, map: &KeyMap, name: &str, literals: &mut Vec<Literal>) -> bool {
         let mut known = false;
         if let Some(&node) = map.index.get(name) {
@@ -264,7 +267,7 @@ impl Algebra<'_> {
         !literals.iter().any(|literal| self.is_never(*literal))
     }
 
-    /// The classes of keys that have no name.
+    /// Returns the classes of keys that have no name.
     fn rest_classes(
         &mut self,
         shape: &ObjectShape,
@@ -319,7 +322,8 @@ impl Algebra<'_> {
         classes
     }
 
-    /// Which patterns can match one key. With few patterns all are taken to; with many it is computed.
+    /// Determines which patterns can match the same key. With few patterns all are assumed to; with many it
+    /// is computed.
     fn patterns_together(
         &mut self,
         patterns: &[TextSet],
@@ -333,10 +337,11 @@ impl Algebra<'_> {
         Ok(move |left, right| shared.as_ref().is_none_or(|pairs| pairs.contains(&(left, right))))
     }
 
-    /// The pairs of patterns that are not known to be apart; an error where they are many. Asked for by each
-    /// of the thousand shapes that a goal may have, which mostly have the same patterns.
+    /// Returns the pairs of patterns that are not known to be disjoint, or an error if there are many. It is
+    /// called for each of up to a thousand shapes of a goal, which mostly have the same patterns, so the
+    /// result is cached.
     fn pairs_together(&mut self, patterns: &[TextSet]) -> Result<Rc<Pairs>, ()> {
-        // Each of the patterns makes a class of keys, which is compared with all of them.
+        // Each of the patterns creates a class of keys, which is compared with all of them.
         if !self.texts.may_compare(patterns.len() * patterns.len() / 16) {
             return Err(());
         }
@@ -358,7 +363,7 @@ impl Algebra<'_> {
         found.ok_or(())
     }
 
-    /// Adds the class of the keys that exactly the chosen patterns match, unless it allows no value.
+    /// Adds the class of the keys that match exactly the chosen patterns, unless it allows no value.
     fn add_classes(
         &mut self,
         shape: &ObjectShape,
@@ -394,7 +399,7 @@ impl Algebra<'_> {
             let within = match &some.class {
                 KeyClass::Text(set) => matches(set),
                 KeyClass::Other(MapRef(map)) => !map.patterns.iter().any(|(set, _)| matches(set)),
-                // Decided by splitting the classes once more.
+                // Decided later, by splitting the classes once more.
                 KeyClass::Names(_) => false,
             };
             wanted |= u32::from(within) << bit;
@@ -413,7 +418,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The keys of each shape that match a pattern, or that do not.
+    /// Returns the keys of each shape that match a pattern (if `on`), or that do not match it.
     fn split_keys(&mut self, shapes: Vec<StringShape>, pattern: &TextSet, on: bool) -> Vec<StringShape> {
         let ways: Vec<Vec<Step>> = if on {
             vec![

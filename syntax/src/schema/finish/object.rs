@@ -1,4 +1,5 @@
-//! Objects of a shape: the ways of each key that has a name, and of each class of the others.
+//! Converts shapes of objects to sets of objects: the ways of each named key, and of each class of the
+//! others.
 
 use std::rc::Rc;
 
@@ -12,14 +13,14 @@ use lexiform_automata::grammar::Meets;
 use super::keys::Keys;
 use super::ways::Wish;
 
-/// Whether a demand for some key was met by a key that has a name.
+/// The result of looking for a demand for some key that only a named key can meet.
 enum Placed {
     Nothing,
     One,
 }
 
 impl Algebra<'_> {
-    /// The objects of a shape; `None` where there are none.
+    /// Returns the objects of a shape, or `None` if there are none.
     pub(crate) fn finish_object(&mut self, shape: &ObjectShape) -> Option<Object> {
         if shape.some.is_empty() {
             let keys = self.keys(shape);
@@ -40,8 +41,8 @@ impl Algebra<'_> {
         self.with_ways(&shape, keys)
     }
 
-    /// Meets a demand for some key of which only one key is a candidate, and it has a name. `None` where a
-    /// demand has no candidate.
+    /// Meets a demand for some key that has only one candidate, a named key. Returns `None` if a demand has
+    /// no candidate.
     fn place_key(&mut self, shape: &mut ObjectShape, keys: &Keys) -> Option<Placed> {
         for at in 0..shape.some.len() {
             let wanted = |meets: Meets| meets >> at & 1 == 1;
@@ -116,7 +117,8 @@ impl Algebra<'_> {
         })
     }
 
-    /// The schemas whose `properties` close an object, if all that is said of its keys is which there are.
+    /// Returns the schemas whose `properties` close an object, if they are the only constraints on its set of
+    /// keys.
     fn closing_lists(&self, shape: &ObjectShape) -> Option<Rc<[NodeId]>> {
         let says_more = !shape.names.is_empty() || shape.maps.iter().any(|map| map.additional.is_some());
         if self.additional_properties == AdditionalProperties::Specified || says_more {

@@ -1,14 +1,14 @@
-//! Arrays that have some two equal items: the denial of `uniqueItems`.
+//! Arrays with two equal items: the denial of `uniqueItems`.
 //!
-//! There is one alternative for each value that may come twice, which demands two items of that value, like
-//! `contains` with `minContains: 2`. The items may be anywhere, in any spelling, and of any kind. Where items
-//! have too many values to list them, a few plain ones are tried, and a note says at the keyword that others
-//! are left out.
+//! There is one alternative for each value that may be repeated. It demands two items of that value, like
+//! `contains` with `minContains: 2`. The items may be anywhere, in any spelling, and of any kind. If items
+//! have too many values to list, a few plain ones are tried, and a note at the keyword says that others are
+//! left out.
 //!
 //! # Why values are listed
 //!
-//! A machine that remembers the items written so far can see any scalar come again. It took a kind of frame
-//! of its own and branches in 24 files; no schema of the collections that were looked at denies
+//! A machine that remembers the items written so far could recognise the repetition of any scalar. It took a
+//! separate kind of frame and branches in 24 files, but no schema of the examined collections denies
 //! `uniqueItems`.
 
 use std::rc::Rc;
@@ -19,25 +19,25 @@ use crate::schema::node::{Keyword, Kind, Node, NodeId, Types, Values, Whole};
 use crate::schema::normal::{Algebra, NODE_BYTES};
 use crate::schema::shape::{ArrayShape, SomeItems};
 
-/// The most values that are wanted one by one.
+/// The most values that are repeated one by one.
 const MOST_VALUES: usize = 48;
 
-/// Why some arrays with equal items are left out.
+/// The reasons why some arrays with equal items are left out.
 const TOO_MANY: &str = "only the first 48 values that may be repeated are tried";
 const MANY_VALUES: &str =
     "of items with many values, only a few plain ones (`null`, `0`, `\"a\"`, `{}`) are repeated";
 
-/// What is collected of an array with equal items.
+/// The plan for arrays with equal items.
 #[derive(Default)]
 struct RepeatedValues {
-    /// The values that are wanted twice, one by one.
+    /// The values that are repeated one by one.
     values: Vec<Literal>,
-    /// Why there may be other arrays with equal items, if there may.
+    /// The reason why other arrays with equal items may be left out, if there is one.
     left_out: Option<&'static str>,
 }
 
 impl Algebra<'_> {
-    /// The arrays of a shape of which two items are equal; see the module.
+    /// Returns the arrays of a shape that have two equal items; see the module docs.
     pub(crate) fn finish_repeated(&mut self, shape: &ArrayShape, node: NodeId, goal: GoalId) -> Vec<Array> {
         let mut plan = self.plan_repeated(shape);
         if plan.values.len() > MOST_VALUES {
@@ -77,7 +77,7 @@ impl Algebra<'_> {
         if most > shape.prefix.len() && !shape.rest.iter().any(|literal| self.is_never(*literal)) {
             match self.listed_values(&shape.rest) {
                 Some(values) => plan.values.extend(values),
-                // Two of these items may be equal without one of `prefixItems`.
+                // Two of these items may be equal to each other, without an item of `prefixItems`.
                 None => endless += 2,
             }
         }
@@ -88,8 +88,8 @@ impl Algebra<'_> {
         plan
     }
 
-    /// Values among which are all that satisfy the literals, each as a schema; `None` where they are not
-    /// listed.
+    /// Returns a list of values, each as a schema, that includes all values that satisfy the literals, or
+    /// `None` if they cannot be listed.
     fn listed_values(&mut self, literals: &[Literal]) -> Option<Vec<Literal>> {
         let goal = self.goals.intern(literals.to_vec());
         let values = match self.finite_scalars(goal) {
@@ -99,12 +99,12 @@ impl Algebra<'_> {
         Some(values.into_iter().map(|value| self.constant(value)).collect())
     }
 
-    /// What a schema lists, if it is a list of values or leads to one.
+    /// Returns the values that a schema lists, if it is a list of values or leads to one.
     fn values_of(&self, literal: Literal) -> Option<Vec<Values>> {
         self.list_of(literal).map(|values| one_by_one(&values))
     }
 
-    /// Some value of each kind, and of the multiples that the items may be.
+    /// Returns one value of each kind, and one of the multiples that the items may be.
     fn plain_values(&mut self, shape: &ArrayShape) -> Vec<Literal> {
         let rest = self.goals.intern(shape.rest.clone());
         let normal = self.nested_normal(rest).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Algebra<'_> {
         values.into_iter().map(|value| self.constant(value)).collect()
     }
 
-    /// A schema of the value of a kind that has no parts.
+    /// Returns a schema for the value of a kind that has no parts.
     fn empty(&mut self, kind: Kind, no_parts: Keyword) -> NodeId {
         let only = Keyword::Type {
             types: Types::only(kind),
@@ -151,7 +151,7 @@ impl Algebra<'_> {
     }
 }
 
-/// Each value of a list alone.
+/// Splits a list of values into single values.
 fn one_by_one(values: &Values) -> Vec<Values> {
     let none = Values::default;
     let constants = [

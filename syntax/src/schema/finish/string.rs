@@ -1,4 +1,4 @@
-//! Strings of a finite set, tested against everything else that is demanded of them.
+//! Filters finite sets of strings by all other demands on them.
 
 use std::rc::Rc;
 
@@ -9,8 +9,8 @@ use crate::schema::normal::Algebra;
 use lexiform_automata::error::ProblemKind;
 
 impl Algebra<'_> {
-    /// Brings the demands into one form: of a finite set, those are kept that meet all of them. False where
-    /// none is left.
+    /// Combines the demands: of a finite set, only the strings that meet all of them are kept. Returns
+    /// `false` if none are left.
     pub(crate) fn finish_string(&mut self, shape: &mut StringShape, goal: GoalId) -> bool {
         let Some(only) = shape.only.take() else {
             shape.texts.sort_unstable();
@@ -27,7 +27,7 @@ impl Algebra<'_> {
         for value in only.iter().filter(|value| !except.contains(*value)) {
             match self.string_fits(shape, value) {
                 Some(true) => kept.push(value.clone()),
-                // A format of which only a part is known may have it nevertheless.
+                // The string may belong to a format of which only a part is known.
                 Some(false) if self.may_fit(shape, value) => {
                     self.uncertain.insert(goal);
                 }
@@ -53,7 +53,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// Whether a string might satisfy a shape if formats of which only a part is known had it.
+    /// Checks whether a string could satisfy a shape if it belonged to all formats of which only a part is
+    /// known.
     fn may_fit(&self, shape: &StringShape, value: &str) -> bool {
         let texts = self.texts.without_parts(&shape.texts);
         let is_less = texts.len() < shape.texts.len();
@@ -66,7 +67,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Whether a string satisfies a shape; `None` where a pattern is too large to tell.
+    /// Checks whether a string satisfies a shape; returns `None` if a pattern is too large to decide.
     pub(crate) fn string_fits(&self, shape: &StringShape, value: &str) -> Option<bool> {
         let length = || value.chars().count() as u64;
         if (shape.min > 0 || shape.max.is_some())

@@ -1,8 +1,8 @@
 //! Arrays whose items differ.
 //!
-//! Out of a finite set of scalars each is used once. Where items have their own places, the values of the
-//! places are tried one by one, and what follows them must differ from them. Everything else is left to the
-//! spelling of the items.
+//! Each scalar of a finite set is used at most once. If leading items have their own places, the values of
+//! the places are tried one by one, and the items after them must differ from them. Everything else is
+//! decided by the spelling of the items.
 
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use crate::schema::node::{NodeId, Values};
 use crate::schema::normal::Algebra;
 use crate::schema::shape::ArrayShape;
 
-/// The most ways to give the leading places values that differ.
+/// The most ways to assign distinct values to the leading places.
 const MOST_CHOICES: usize = 256;
 
-/// A scalar as a goal, and the text that it has among unique items.
+/// A scalar as a goal, and its text among unique items.
 type Scalar = (GoalId, Box<[u8]>);
 
 impl Algebra<'_> {
-    /// The arrays of a shape whose items differ; see the module.
+    /// Returns the arrays of a shape whose items differ; see the module docs.
     pub(crate) fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         if !shape.prefix.is_empty() {
             return self.finish_unique_places(shape, node);
@@ -41,10 +41,11 @@ impl Algebra<'_> {
             .collect()
     }
 
-    /// Notes how arrays and objects are told apart, if there are some among the items. That numbers and
-    /// strings have one spelling leaves no value out.
+    /// Adds a note on how arrays and objects are distinguished, if some items are arrays or objects.
+    /// Restricting numbers and strings to one spelling leaves out no value.
     fn note_spellings(&mut self, items: GoalId, node: NodeId) {
-        // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
+        // If the items are such arrays themselves, their form is not known yet, but it is known that they are
+        // arrays.
         let normal = self.nested_normal(items);
         if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
             let message = "some arrays of unique items are left out: of two or more items, arrays and objects have one spelling each, \
@@ -64,7 +65,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// The same where the first items have places of their own.
+    /// Handles shapes whose first items have their own places.
     fn finish_unique_places(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         let most = usize::try_from(shape.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let ends = most <= shape.prefix.len() || shape.rest.iter().any(|literal| self.is_never(*literal));
@@ -98,7 +99,7 @@ impl Algebra<'_> {
         arrays
     }
 
-    /// Whether no value fits in two places, because their kinds differ.
+    /// Returns `true` if no value fits in two places, because their kinds differ.
     fn places_differ(&mut self, shape: &ArrayShape) -> bool {
         let mut seen = 0u8;
         for literals in &shape.prefix {
@@ -115,7 +116,7 @@ impl Algebra<'_> {
         true
     }
 
-    /// The arrays of two items or more, one for each choice of values of the leading places.
+    /// Returns the arrays of two or more items, one for each choice of values for the leading places.
     fn places_by_value(&mut self, shape: &ArrayShape, node: NodeId, most: usize) -> Option<Vec<Array>> {
         if !shape.some.is_empty() {
             return None;
@@ -151,7 +152,7 @@ impl Algebra<'_> {
         Some(arrays)
     }
 
-    /// The arrays that begin with these values, which fill all places.
+    /// Returns the arrays that begin with these values, which fill all leading places.
     fn behind_values(&mut self, shape: &ArrayShape, list: &[Scalar], node: NodeId) -> Option<Array> {
         let mut behind = shape.clone();
         behind.prefix.clear();
@@ -174,7 +175,7 @@ impl Algebra<'_> {
         (self.goals.intern(vec![literal]), text)
     }
 
-    /// Each value of a goal, where there are finitely many and all are scalars.
+    /// Returns each value of a goal, if there are finitely many and all are scalars.
     pub(crate) fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
         let normal = self.nested_normal(goal)?;
         if !normal.arrays.is_empty() || !normal.objects.is_empty() {
@@ -228,7 +229,7 @@ impl Algebra<'_> {
     }
 }
 
-/// An array of just these values.
+/// Returns an array of exactly these values.
 fn just_values(list: &[Scalar]) -> Array {
     let way = |&(goal, _): &Scalar| vec![Way { goal, meets: 0 }];
     Array {
@@ -239,7 +240,7 @@ fn just_values(list: &[Scalar]) -> Array {
     }
 }
 
-/// The spelling of a single scalar among items that must differ.
+/// Returns the spelling of a single scalar among items that must differ.
 fn text_of(values: &Values) -> String {
     let constant = [(values.null, "null"), (values.no, "false"), (values.yes, "true")];
     if let Some((_, text)) = constant.iter().find(|(there, _)| *there) {

@@ -1,7 +1,8 @@
 //! The ways in which a part may meet demands on how many parts satisfy something.
 //!
-//! "Some item is a string" is no demand on any one item. Each item then has two ways: to be what it must be
-//! anyway, or to be that and a string, which meets the demand. Which way an item goes is left to the text.
+//! "Some item is a string" is not a demand on any one item. Each item then has two ways: to satisfy its other
+//! constraints, or to satisfy them and be a string, which meets the demand. The text determines which way an
+//! item takes.
 //!
 //! ```text
 //!   items: A    contains: B           way 1: A          meets nothing
@@ -16,14 +17,15 @@ use crate::schema::normal::Algebra;
 /// A demand that a part may meet.
 pub(super) struct Wish {
     pub(super) bit: usize,
-    /// What the part must satisfy to meet it; `None` where being that part is enough.
+    /// The schema that the part must satisfy to meet the demand; `None` if every such part meets it.
     pub(super) literal: Option<Literal>,
-    /// Whether each part must be known to meet the demand or not to, because there is an upper bound.
+    /// `true` if each part must be known either to meet the demand or not to, because there is an upper
+    /// bound.
     pub(super) exact: bool,
 }
 
 impl Algebra<'_> {
-    /// The ways of a part that has to satisfy `base`.
+    /// Returns the ways of a part that has to satisfy `base`.
     pub(super) fn ways(&mut self, base: &[Literal], wishes: &[Wish]) -> Vec<Way> {
         if base.iter().any(|literal| self.is_never(*literal)) {
             return Vec::new();
@@ -31,7 +33,7 @@ impl Algebra<'_> {
         if let ([only], []) = (base, wishes)
             && only.sign
         {
-            // Nearly every part is one schema, and asks for nothing else.
+            // Nearly every part has a single schema and no wishes.
             let goal = self.goals.alone(only.node);
             return vec![Way { goal, meets: 0 }];
         }
@@ -65,7 +67,7 @@ impl Algebra<'_> {
         ways
     }
 
-    /// Whether a literal is the schema `false`, or the denial of the schema `true`.
+    /// Returns `true` if a literal is the schema `false`, or the denial of the schema `true`.
     pub(crate) fn is_never(&self, literal: Literal) -> bool {
         let keywords = &self.tree.node(literal.node).keywords[..];
         if literal.sign {

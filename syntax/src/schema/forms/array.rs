@@ -1,5 +1,4 @@
-//! Sets of arrays: goals by place, a goal for the rest, counts, and demands that *some* items satisfy
-//! something.
+//! Sets of arrays: goals by place, a goal for the rest, counts, and demands on *some* items.
 
 use crate::schema::node::NodeId;
 use lexiform_automata::grammar::Demand as Count;
@@ -14,20 +13,20 @@ pub(crate) struct Array {
     pub(crate) prefix: Vec<Vec<Way>>,
     /// The ways of the items after them.
     pub(crate) rest: Vec<Way>,
-    /// Items of which each may be used once, in any place after the prefix.
+    /// Items that may be used at most once each, at any place after the prefix.
     pub(crate) distinct: Vec<GoalId>,
-    /// The schema that demands that no two items after the prefix be equal, if one does.
+    /// The schema that demands that no two items after the prefix be equal, if there is one.
     pub(crate) unique: Option<NodeId>,
-    /// The texts of the values in the prefix, in order, where the items after it must differ from them.
+    /// The texts of the values in the prefix, in order, if the items after it must differ from them.
     pub(crate) taken: Vec<Box<[u8]>>,
-    /// How many items must meet something.
+    /// The demands on how many items satisfy something.
     pub(crate) demands: Vec<Count>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
 }
 
 impl Array {
-    /// About the bytes that it takes.
+    /// Returns the approximate number of bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         let places = self.prefix.iter().chain([&self.rest]);
         let taken = self.taken.iter().map(|text| size_of::<Box<[u8]>>() + text.len());
@@ -38,7 +37,7 @@ impl Array {
     }
 
     pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
-        // Places that are never reached have no parts.
+        // Unreachable places have no parts.
         let places = self.prefix.iter().chain([&self.rest]);
         let reached = self
             .max

@@ -1,11 +1,11 @@
-//! Closing objects: those that list their keys lose the classes of keys of which nothing is said.
+//! Closes objects: removes the classes of keys that the schema does not mention from objects that list their
+//! keys.
 //!
-//! The last step before the forms are written, because only finished forms know all that is said of one
-//! object. The algebra before it compares and denies schemas as they are: two objects that share no value
+//! This is the last step before the forms are written, because only finished forms contain all constraints on
+//! one object. The algebra before it compares and denies schemas as they are: two objects that share no value
 //! when both are closed may share one that a `oneOf` forbids.
 //!
-//! An object that has a value keeps one: where it would have none without the keys that nothing lists, it
-//! stays open.
+//! An object that has a value keeps one: it stays open if it would have none without the unlisted keys.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use super::goal::GoalId;
 use super::object::{Closing, Object, RestClass};
 use super::productive::{object_has_value, settle};
 
-/// How often the objects are looked through for those that have to stay open. After that, all that have no
-/// value do.
+/// The number of rounds in which objects that have to stay open are searched for. After that, all objects
+/// without a value stay open.
 const MOST_ROUNDS: usize = 64;
 
-/// What was taken from an object to close it.
+/// The classes that were removed from an object to close it.
 struct CutObject {
     goal: GoalId,
-    /// The object's place in the form of the goal.
+    /// The index of the object in the form of the goal.
     at: usize,
     closing: Closing,
     classes: Vec<RestClass>,
@@ -34,7 +34,7 @@ impl CutObject {
         &normals[self.goal.index()].objects[self.at]
     }
 
-    /// Whether the object has a value only if it stays open.
+    /// Returns `true` if the object has a value only if it stays open.
     fn is_needed(&self, normals: &[Rc<Normal>], found: &[bool], round: usize) -> bool {
         let object = self.object(normals);
         if object_has_value(object, found) {
@@ -51,15 +51,15 @@ impl CutObject {
     }
 }
 
-/// The forms after closing.
+/// The result of closing the objects.
 pub(crate) struct Closed {
-    /// For each goal, whether it has a value as far as can be told here.
+    /// For each goal, `true` if it has a value, as far as this module can tell.
     pub(crate) productive: Vec<bool>,
-    /// What closed the objects, in the order of the goals.
+    /// The reasons why objects were closed, in the order of the goals.
     pub(crate) by: Vec<Closing>,
 }
 
-/// Closes the objects that are to be closed, and finds out which goals have a value.
+/// Closes the objects that have a [`Closing`], and determines which goals have a value.
 pub(crate) fn close(normals: &mut [Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Closed {
     let mut cuts = cut(normals, reached);
     let mut found = vec![false; normals.len()];
@@ -80,7 +80,7 @@ pub(crate) fn close(normals: &mut [Rc<Normal>], reached: &[GoalId], cancel: &Can
     }
 }
 
-/// Takes from all objects that are to be closed the classes of keys of which nothing is said.
+/// Removes the classes of unmentioned keys from all objects that have a [`Closing`].
 fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<CutObject> {
     let mut cuts = Vec::new();
     for &goal in reached {

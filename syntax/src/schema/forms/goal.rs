@@ -1,7 +1,8 @@
-//! Goals: what a value has to satisfy, as a set of schemas of the source, each affirmed or denied.
+//! Goals: the constraints on a value, as a set of schemas of the source, each affirmed or denied.
 //!
-//! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many
-//! sets, so a recursive schema has finitely many goals and every later stage is a loop over a list.
+//! A goal is the unit of the algebra. The intersection of two goals is the union of their sets, and there are
+//! finitely many sets, so a recursive schema has finitely many goals and every later stage is a loop over a
+//! list.
 
 use std::rc::Rc;
 
@@ -26,16 +27,16 @@ impl Literal {
         Literal { node, sign }
     }
 
-    /// The opposite.
+    /// Returns the opposite literal.
     pub(crate) fn denied(self) -> Literal {
         Literal::new(self.node, !self.sign)
     }
 }
 
-/// A set of literals, sorted and without repetition: all of them hold.
+/// A conjunction of literals, sorted and without repetition.
 pub(crate) type Literals = Vec<Literal>;
 
-/// A set of literals by number.
+/// The number of an interned set of literals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct GoalId(pub(crate) u32);
 
@@ -45,19 +46,18 @@ impl GoalId {
     }
 }
 
-/// All goals that were met.
+/// All goals that have been interned.
 #[derive(Debug)]
 pub(crate) struct Goals {
     goals: Vec<Rc<[Literal]>>,
     known: HashMap<Rc<[Literal]>, GoalId>,
-    /// The goals of one schema that is affirmed, by its number, as far as they were met. Most goals are of
-    /// that kind.
+    /// The interned goals of a single affirmed schema, by its number. Most goals are of this kind.
     alone: Vec<Option<GoalId>>,
-    /// The bytes of these.
+    /// The account of the memory of these.
     held: Account,
 }
 
-/// About the bytes of a goal and of its places in the tables, without its literals.
+/// The approximate number of bytes of a goal and of its entries in the tables, without its literals.
 const GOAL_BYTES: usize = 96;
 
 impl Goals {
@@ -72,7 +72,7 @@ impl Goals {
         goals
     }
 
-    /// The goal of a set of literals, in any order.
+    /// Returns the goal of a set of literals, given in any order.
     pub(crate) fn intern(&mut self, mut literals: Literals) -> GoalId {
         literals.sort_unstable();
         literals.dedup();
@@ -92,7 +92,7 @@ impl Goals {
         }
     }
 
-    /// The goal of one schema, which is looked up by its number.
+    /// Returns the goal of one affirmed schema, which is looked up by its number.
     pub(crate) fn alone(&mut self, node: NodeId) -> GoalId {
         if let Some(&Some(known)) = self.alone.get(node.index()) {
             return known;

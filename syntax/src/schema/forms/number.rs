@@ -1,4 +1,4 @@
-//! Sets of numbers: an interval, a step, and finite sets within or without.
+//! Sets of numbers: an interval, a step, and finite sets that are allowed or excluded.
 
 use crate::schema::decimal::Decimal;
 
@@ -20,14 +20,14 @@ pub(crate) struct NumberShape {
     /// The value is one of these.
     pub(crate) only: Option<Vec<Decimal>>,
     pub(crate) except: Vec<Decimal>,
-    /// Whether it is written without point and exponent.
+    /// `Some(true)` if it must be written without a point and an exponent, `Some(false)` if it must not.
     pub(crate) plain: Option<bool>,
-    /// Two steps have a common multiple too long to compute with.
+    /// `true` if two steps have a common multiple that is too long to compute with.
     pub(crate) too_fine: bool,
 }
 
 impl NumberShape {
-    /// Whether its values are multiples that take counting to tell: of other steps than 1.
+    /// Returns `true` if membership depends on multiples of steps other than 1, which takes an automaton.
     pub(crate) fn is_counted(&self) -> bool {
         let one = Decimal::one();
         let step = self.step.as_ref().is_some_and(|step| *step != one);
@@ -35,13 +35,13 @@ impl NumberShape {
         self.only.is_none() && (step || not_steps || (self.step.is_some() && !self.not_steps.is_empty()))
     }
 
-    /// Whether all values are whole numbers that digits alone can spell.
+    /// Returns `true` if all values are whole numbers that can be written in digits alone.
     pub(crate) fn is_in_digits(&self) -> bool {
         let whole = self.step.as_ref().is_some_and(Decimal::is_integer);
         self.plain == Some(true) || self.plain.is_none() && whole
     }
 
-    /// Whether a value meets all demands.
+    /// Returns `true` if a value meets all demands.
     pub(crate) fn contains(&self, value: &Decimal) -> bool {
         let above = self
             .lower

@@ -1,11 +1,11 @@
 //! Sets of objects: named keys with goals, and disjoint classes of the other keys with goals.
 //!
-//! Several schemas may speak about one key: by its name, through patterns, or because it is "additional" to
-//! what they name. A finished object has, for every key, exactly one goal that is the conjunction of all they
-//! say:
+//! Several schemas may constrain one key: by its name, through patterns, or because it is "additional" to the
+//! keys that they name. A finished object has, for every key, exactly one goal that is the conjunction of all
+//! these constraints:
 //!
 //! ```text
-//!   named keys        each by itself: what every map says of it
+//!   named keys        each by itself: the constraints of every map on it
 //!   all other keys    split by which patterns match: {p, not q}, {p, q}, {not p, q}, {neither}
 //! ```
 
@@ -24,36 +24,36 @@ use super::way::{Way, bytes_of_ways};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) members: Vec<Member>,
-    /// Disjoint classes of the keys that no member has.
+    /// Disjoint classes of the keys that are not members.
     pub(crate) rest: Vec<RestClass>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// How many demands there are that some key be there; ways say which of them they meet.
+    /// The number of demands for some key; ways record which of them they meet.
     pub(crate) demands: usize,
-    /// What closes it, where the options ask for that.
+    /// The reason for closing it, if the options say so.
     pub(crate) closing: Option<Closing>,
 }
 
-/// What closes a set of objects that lists its keys and says nothing of others.
+/// The reason for closing a set of objects that lists its keys and does not mention others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Closing {
     /// The schemas whose `properties` list the keys.
     pub(crate) lists: Rc<[NodeId]>,
-    /// How many classes of the other keys, from the first on, match a pattern of the schema. Nothing is said
-    /// of the keys of the classes behind them.
+    /// The number of classes of the other keys, from the first one, that match a pattern of the schema. The
+    /// schema does not mention the keys of the classes after them.
     pub(crate) matched: usize,
 }
 
-/// A key with goals of its own.
+/// A key with its own goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: Rc<str>,
-    /// What its value may be; none where the key cannot be there.
+    /// The ways of its value; empty if the key cannot be present.
     pub(crate) ways: Vec<Way>,
     pub(crate) required: bool,
 }
 
-/// A class of keys. The names of members are not in it, although the shape does not say so.
+/// A class of keys. It excludes the names of members, although the shape does not say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RestClass {
     pub(crate) key: StringShape,
@@ -70,7 +70,7 @@ impl Object {
         self.ways().map(|way| way.goal)
     }
 
-    /// About the bytes that it takes.
+    /// Returns the approximate number of bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         let members = self.members.iter().map(|member| bytes_of_ways(&member.ways));
         let rest = self.rest.iter().map(|class| {
@@ -83,7 +83,7 @@ impl Object {
             + members.chain(rest).sum::<usize>()
     }
 
-    /// A number that equal objects share, and others mostly not. No name is read for it.
+    /// Returns a hash that equal objects share, and different ones mostly do not. It does not read the names.
     pub(crate) fn sketch(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (self.members.len(), self.min, self.max).hash(&mut hasher);

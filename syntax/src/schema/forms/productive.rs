@@ -1,7 +1,7 @@
-//! Which goals have a value: a least fixed point over the goals of the parts.
+//! Determines which goals have a value: a least fixed point over the goals of the parts.
 //!
-//! A recursive schema such as "an object that must hold another like itself" has no finite value; its goal
-//! never becomes productive. Whether a regular set of strings is empty is left to the automata.
+//! A recursive schema such as "an object that must contain another like itself" has no finite value; its goal
+//! never becomes productive. The automata decide whether a regular set of strings is empty.
 
 use std::rc::Rc;
 
@@ -13,18 +13,19 @@ use super::object::Object;
 use super::way::Way;
 use super::{Normal, NormalForms};
 
-/// For each goal, whether it has a value as far as can be told here.
+/// Returns, for each goal, whether it has a value, as far as this module can tell.
 pub(crate) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
     let mut found = vec![false; normals.len()];
     settle(normals, reached, &mut found, cancel);
     found
 }
 
-/// Adds the goals that have a value to those of which that is known.
+/// Extends `found` by all further goals that have a value.
 pub(super) fn settle(normals: &[Rc<Normal>], reached: &[GoalId], found: &mut [bool], cancel: &Cancel) {
     loop {
         let mut changed = false;
-        // Parts are reached after their wholes, so going backwards settles most goals in one round.
+        // Parts are reached after the values that contain them, so going backwards settles most goals in one
+        // round.
         for &goal in reached.iter().rev() {
             if !found[goal.index()] && has_value(&normals[goal.index()], found) {
                 found[goal.index()] = true;
@@ -46,8 +47,8 @@ fn has_value(normal: &Normal, found: &[bool]) -> bool {
             .any(|object| object_has_value(object, found))
 }
 
-/// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the
-/// machine.
+/// Checks whether an array has a value, given which goals have one. The numbers of parts that meet demands
+/// are left to the machine.
 fn array_has_value(array: &Array, found: &[bool]) -> bool {
     let live = |ways: &Vec<Way>| ways.iter().any(|way| found[way.goal.index()]);
     let leading = array
@@ -66,8 +67,8 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
         )
 }
 
-/// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the
-/// machine.
+/// Checks whether an object has a value, given which goals have one. The numbers of parts that meet demands
+/// are left to the machine.
 pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
     let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
     let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
@@ -81,7 +82,7 @@ pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
         && meets_all((0..object.demands).map(|_| true), object.ways(), found)
 }
 
-/// Whether each demand that must be met is met by some way that has a value.
+/// Checks whether each demand that must be met is met by some way that has a value.
 fn meets_all<'a>(
     demands: impl Iterator<Item = bool>,
     ways: impl Iterator<Item = &'a Way>,
@@ -95,18 +96,19 @@ fn meets_all<'a>(
 }
 
 impl NormalForms {
-    /// Whether a goal has a value, as far as the algebra can tell.
+    /// Returns `true` if a goal has a value, as far as the algebra can tell.
     pub(crate) fn is_live(&self, goal: GoalId) -> bool {
         self.productive[goal.index()]
     }
 
-    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
+    /// Returns a part that every value of a goal needs but that has no value, if that is why the goal has
+    /// none.
     pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
         needed_and_empty(&self.normals[goal.index()], &self.productive)
     }
 }
 
-/// A part that every value of a form needs and that has no value, if that is why the form has none.
+/// Returns a part that every value of a form needs but that has no value, if that is why the form has none.
 pub(crate) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId> {
     let empty = |ways: &[Way]| {
         let first = ways.first().map(|way| way.goal)?;

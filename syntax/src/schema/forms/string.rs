@@ -1,4 +1,4 @@
-//! Sets of strings: a length, texts with signs, and finite sets within or without.
+//! Sets of strings: a length, texts with signs, and finite sets that are allowed or excluded.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(crate) struct StringShape {
 }
 
 impl StringShape {
-    /// Whether every string is allowed.
+    /// Returns `true` if every string is allowed.
     pub(crate) fn is_any(&self) -> bool {
         *self == StringShape::default()
     }

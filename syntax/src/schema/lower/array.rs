@@ -1,4 +1,4 @@
-//! Arrays.
+//! Lowers arrays.
 
 use std::rc::Rc;
 
@@ -11,14 +11,14 @@ use super::number;
 use super::writer::Writer;
 
 impl Writer<'_> {
-    /// The texts of a set of arrays.
+    /// Returns the expression for the texts of a set of arrays.
     pub(super) fn array(&mut self, array: &Array) -> ExprId {
         let open = self.builder.bytes("[");
         let tail = self.array_tail(array);
         self.builder.seq([open, tail])
     }
 
-    /// The text of an array after its opening bracket.
+    /// Returns the text of an array after its opening bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
         match array.unique {
             Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
@@ -28,20 +28,21 @@ impl Writer<'_> {
         }
     }
 
-    /// The texts of all arrays of a goal, after the opening bracket.
+    /// Returns the texts of all arrays of a goal, after the opening bracket.
     pub(super) fn array_tails(&mut self, goal: GoalId) -> ExprId {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let tails: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
         self.builder.choice(tails)
     }
 
-    /// Whether a way has arrays or objects.
+    /// Returns `true` if a way has arrays or objects.
     pub(super) fn has_structure(&self, way: &forms::Way) -> bool {
         let normal = &self.forms.normals[way.goal.index()];
         self.forms.is_live(way.goal) && !(normal.arrays.is_empty() && normal.objects.is_empty())
     }
 
-    /// What follows the bracket, where no two items that are arrays or objects have to differ.
+    /// Returns the text after the bracket, for arrays in which no two items that are arrays or objects have
+    /// to differ.
     pub(super) fn array_body(&mut self, array: &Array) -> ExprId {
         let close = self.builder.bytes("]");
         let mut ways = Vec::new();
@@ -54,7 +55,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// One item or more; `None` where there can be none.
+    /// Returns one or more items, or `None` if there can be none.
     fn items(&mut self, array: &Array) -> Option<ExprId> {
         let mut members = Vec::new();
         for place in &array.prefix {
@@ -98,7 +99,7 @@ impl Writer<'_> {
         }))
     }
 
-    /// Items of which no two are equal: the whole text of a scalar is its key.
+    /// Returns the items of an array in which no two are equal: the whole text of a scalar is its key.
     fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
         let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
         let live: Vec<forms::Way> = live.copied().collect();
@@ -107,7 +108,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Scalars that are told apart by their text; multiples are not.
+    /// Returns the scalars of a way that their text identifies; multiples are not among them.
     pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Rest> {
         let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
         let mut keys = Vec::new();

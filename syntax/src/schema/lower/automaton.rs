@@ -1,9 +1,9 @@
 //! Multiples: an automaton over the digits of a plain decimal number, written as rules.
 //!
-//! A state holds what the digits so far say: the residue of the number (scaled so that every step is whole),
-//! how many fractional digits were read, and how the number compares with each bound. The states that can
-//! still lead to a number of the set become rules, one digit each: `r5: [27] r0 | [38] r1 | …`. The last rule
-//! is a tail call, so the machine keeps no stack for them.
+//! A state contains what matters of the digits so far: the residue of the number (scaled so that every step
+//! is whole), the number of fractional digits that were read, and how the number compares with each bound.
+//! The states that can still lead to a number of the set become rules, one digit each: `r5: [27] r0 | [38] r1
+//! | …`. The last rule is a tail call, so the machine keeps no stack for them.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ use lexiform_automata::grammar::{CfgBuilder, ExprId, RuleId};
 /// The most states of an automaton for numbers.
 const MOST_STATES: usize = 20_000;
 
-/// By state, the transitions: a byte class and the state that it leads to.
+/// The transitions of each state: a byte and the state that it leads to.
 type Edges = Vec<Vec<(u8, usize)>>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,20 +38,20 @@ struct State {
     phase: ReadPhase,
     negative: bool,
     residue: u64,
-    /// Fractional digits read, up to the finest step.
+    /// The number of fractional digits read, up to the finest step.
     places: u32,
-    /// A digit that is not zero was read after the finest step.
+    /// `true` if a nonzero digit was read after the finest step.
     beyond: bool,
-    /// Whether any digit was not zero.
+    /// `true` if any digit was not zero.
     nonzero: bool,
-    /// With each value; mostly there are no more than two bounds.
+    /// The comparison with each value; mostly there are no more than two bounds.
     compared: SmallVec<[Compared; 2]>,
 }
 
-/// How the magnitude so far compares with that of a value.
+/// How the magnitude so far compares with the magnitude of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Compared {
-    /// Digits read before the point, up to one more than the value has; then those after it.
+    /// The number of digits read before the point, up to one more than the value has; then after it.
     read: u32,
     order: Ordering,
 }
@@ -68,7 +68,7 @@ struct Table<'s> {
     values: Vec<Plain>,
 }
 
-/// Writes a set of numbers as rules, and adds how many states were found to `found`.
+/// Writes a set of numbers as rules, and adds the number of states to `found`.
 pub(super) fn write(
     shape: &NumberShape,
     numbers: Numbers,
@@ -88,7 +88,7 @@ pub(super) fn write(
         .iter()
         .map(|&live| live.then(|| builder.declare("a digit of a multiple")))
         .collect();
-    // The same few sets of digits stand everywhere.
+    // The same few sets of digits occur everywhere.
     let mut digits: FxHashMap<Vec<(u8, u8)>, ExprId> = FxHashMap::default();
     for (at, edges) in edges.iter().enumerate() {
         let Some(rule) = rules[at] else { continue };
@@ -119,7 +119,7 @@ pub(super) fn write(
     Ok(builder.rule(rules[0].expect("the first state is live")))
 }
 
-/// The states from which a number of the set can be reached.
+/// Returns, for each state, whether a number of the set can be reached from it.
 fn live_states(table: &Table<'_>, states: &[State], edges: &[Vec<(u8, usize)>]) -> Vec<bool> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
     for (from, edges) in edges.iter().enumerate() {
@@ -219,8 +219,8 @@ impl<'s> Table<'s> {
         Ok((states, edges))
     }
 
-    /// Whether nothing is written behind the last digit that the steps need, and no sign before a zero that
-    /// is whole.
+    /// Returns `true` if no digits are written after the last one that the steps need, and no sign before a
+    /// zero that is whole.
     fn is_short(&self) -> bool {
         self.numbers == Numbers::Double && self.step.is_some() && self.shape.plain != Some(false)
     }
@@ -269,7 +269,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// The number of digits before the point decides before the digits do.
+    /// The number of digits before the point takes precedence over the digits themselves.
     fn reach_point(&self, state: &mut State) {
         for (compared, value) in state.compared.iter_mut().zip(&self.values) {
             compared.order = whole_order(*compared, value);
@@ -280,8 +280,9 @@ impl<'s> Table<'s> {
         }
     }
 
-    /// A residue that the same steps divide: once the finest of them is read nothing else of it matters. It
-    /// is their least common multiple, because a step that divides it divides what they all divide.
+    /// Returns a residue that the same steps divide: once the digits of the finest step have been read,
+    /// nothing else matters. It is the least common multiple of these steps, because a step that divides it
+    /// divides everything that they all divide.
     fn alike(&self, residue: u64) -> u64 {
         let steps = self.step.iter().chain(&self.not_steps);
         let dividing = steps.filter(|&&step| residue.is_multiple_of(step));
@@ -378,7 +379,7 @@ impl<'s> Table<'s> {
             };
             return whole_order(compared, value).then(rest);
         }
-        // What was not written is zeros, and the fraction of the value does not end in one.
+        // The digits that were not written are zeros, and the fraction of the value does not end in a zero.
         let rest = if (compared.read as usize) < value.fraction.len() {
             Ordering::Less
         } else {

@@ -1,4 +1,4 @@
-//! Finitely many numbers, and single ones: the spellings of their values.
+//! The spellings of finitely many numbers, and of single ones.
 
 use regex_syntax::hir::Hir;
 
@@ -9,9 +9,9 @@ use crate::schema::text::hir::{any, concat, nothing, optional, plus, repeat, sta
 use super::digits::{sign, signed_exponent_equal, zeros};
 use super::numeral::{e, exponent, zero};
 
-/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton
-/// of many bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were
-/// refused.
+/// Returns the usual spellings of finitely many values. The part after the digits is written once, because an
+/// automaton of many bare literals is built in linear time: 120,000 integers with a tail each took 9 s before
+/// they were refused.
 pub(super) fn constants(values: &[Decimal], plain: Option<bool>, numbers: Numbers) -> Hir {
     let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
@@ -36,7 +36,7 @@ pub(super) fn constants(values: &[Decimal], plain: Option<bool>, numbers: Number
         .chain(others))
 }
 
-/// The zeros that may follow a whole number, in a spelling with or without a point.
+/// Returns the zeros that may follow a whole number, in a spelling with or without a point.
 fn zeros_behind(plain: Option<bool>) -> Hir {
     match plain {
         Some(true) => nothing(),
@@ -45,7 +45,7 @@ fn zeros_behind(plain: Option<bool>) -> Hir {
     }
 }
 
-/// The usual spellings of one value.
+/// Returns the usual spellings of one value.
 fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
     let sign = if value.is_negative() { text("-") } else { nothing() };
     if value.is_zero() {
@@ -71,8 +71,8 @@ fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
     concat([sign, any([magnitude, scientific_spellings(value)])])
 }
 
-/// The spellings of one value that a program needs: all digits without needless zeros, and an exponent where
-/// the value is very large or small.
+/// Returns the spellings of one value that a program needs: all digits without unnecessary zeros, and an
+/// exponent if the value is very large or small.
 fn needed(value: &Decimal, plain: Option<bool>) -> Hir {
     if value.is_zero() {
         return text("0");
@@ -89,7 +89,8 @@ fn needed(value: &Decimal, plain: Option<bool>) -> Hir {
     }
 }
 
-/// The digits of a value with a point behind the first, and an exponent with at most two leading zeros.
+/// Returns the digits of a value with a point after the first, and an exponent with at most two leading
+/// zeros.
 fn short_scientific(value: &Decimal) -> Hir {
     let (first, rest) = value.digits().split_at(1);
     let fraction = match rest.is_empty() {
@@ -113,7 +114,7 @@ fn short_scientific(value: &Decimal) -> Hir {
     ])
 }
 
-/// Every spelling of a value, plain or scientific.
+/// Returns every spelling of a value, plain or scientific.
 pub(super) fn all_spellings(value: &Decimal) -> Hir {
     if value.is_zero() {
         return concat([optional(text("-")), zero()]);

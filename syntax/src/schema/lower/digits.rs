@@ -1,5 +1,5 @@
-//! Fractions, signs, and digits compared with a limit, as regular expressions: the parts that languages of
-//! numbers are made of.
+//! Fractions, signs, and digits compared with a limit, as regular expressions: the building blocks of
+//! languages of numbers.
 
 use regex_syntax::hir::Hir;
 
@@ -7,22 +7,22 @@ use crate::schema::text::hir::{
     any, any_digit, class, concat, digit, digits, never, nothing, optional, plus, repeat, star, text,
 };
 
-/// A point with some digits.
+/// Returns a point followed by one or more digits.
 pub(super) fn fraction() -> Hir {
     concat([text("."), plus(any_digit())])
 }
 
-/// A sign, whichever.
+/// Returns either sign.
 pub(super) fn sign() -> Hir {
     class(&[(b'+', b'+'), (b'-', b'-')])
 }
 
-/// A point and nothing but zeros, or nothing.
+/// Returns a point followed only by zeros, or nothing.
 pub(super) fn zeros() -> Hir {
     optional(concat([text("."), plus(text("0"))]))
 }
 
-/// Digits without a leading zero that make a smaller number.
+/// Returns the digits, without a leading zero, of a smaller number.
 pub(super) fn whole_below(limit: &[u8]) -> Hir {
     let mut ways = Vec::new();
     if limit.len() > 1 {
@@ -45,7 +45,7 @@ pub(super) fn whole_below(limit: &[u8]) -> Hir {
     any(ways)
 }
 
-/// Digits without a leading zero that make a larger number.
+/// Returns the digits, without a leading zero, of a larger number.
 pub(super) fn whole_above(limit: &[u8]) -> Hir {
     let length = limit.len() as u32;
     let mut ways = vec![concat([digit(b'1', b'9'), repeat(any_digit(), length, None)])];
@@ -61,7 +61,7 @@ pub(super) fn whole_above(limit: &[u8]) -> Hir {
     any(ways)
 }
 
-/// A point with digits that are not above these, or nothing.
+/// Returns a point and digits that are not above the limit, or nothing.
 pub(super) fn fraction_at_most(limit: &[u8], strictly: bool) -> Hir {
     if limit.is_empty() {
         return if strictly { never() } else { zeros() };
@@ -69,7 +69,7 @@ pub(super) fn fraction_at_most(limit: &[u8], strictly: bool) -> Hir {
     let mut ways = Vec::new();
     for (at, &here) in limit.iter().enumerate() {
         if at > 0 {
-            // A beginning of the limit is less, for the limit does not end in a zero.
+            // A proper prefix of the limit is less, because the limit does not end in a zero.
             ways.push(text(&limit[..at]));
         }
         if here > b'0' {
@@ -86,7 +86,7 @@ pub(super) fn fraction_at_most(limit: &[u8], strictly: bool) -> Hir {
     optional(concat([text("."), any(ways)]))
 }
 
-/// A point with digits that are not below these; also nothing, where the limit has none.
+/// Returns a point and digits that are not below the limit; also nothing, if the limit has no digits.
 pub(super) fn fraction_at_least(limit: &[u8], strictly: bool) -> Hir {
     let more = concat([star(any_digit()), digit(b'1', b'9'), star(any_digit())]);
     if limit.is_empty() {
@@ -113,14 +113,14 @@ pub(super) fn fraction_at_least(limit: &[u8], strictly: bool) -> Hir {
     concat([text("."), any(ways)])
 }
 
-/// Digits, with leading zeros, of a number up to this.
+/// Returns the digits, with leading zeros, of a number up to the limit.
 pub(super) fn padded_at_most(limit: i64) -> Hir {
     let limit = limit.to_string();
     let below = whole_below(limit.as_bytes());
     concat([star(text("0")), any([below, text(&limit)])])
 }
 
-/// Digits, with leading zeros, of a number from this up.
+/// Returns the digits, with leading zeros, of a number from the limit on.
 pub(super) fn padded_at_least(limit: i64) -> Hir {
     if limit <= 0 {
         return plus(any_digit());
@@ -132,7 +132,8 @@ pub(super) fn padded_at_least(limit: i64) -> Hir {
     ])
 }
 
-/// Digits, with leading zeros, of a number from `least` to `most`, which is not less.
+/// Returns the digits, with leading zeros, of a number from `least` to `most`, which is not less than
+/// `least`.
 pub(super) fn padded_between(least: i64, most: i64) -> Hir {
     let tens = |number: i64| (number / 10, (number % 10) as u8 + b'0');
     let ((first, from), (last, to)) = (tens(least), tens(most));

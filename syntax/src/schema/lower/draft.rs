@@ -1,8 +1,8 @@
-//! Expressions that are put together before they are written down.
+//! Expressions that are assembled before they are written.
 //!
-//! What tells unique items apart is tried in many ways, of which most turn out too large. A draft shares its
-//! parts with those it is made of, so that trying costs nothing; only what is used is written as an
-//! expression.
+//! Many ways to distinguish unique items are tried, most of which turn out too large. A draft shares its
+//! parts with the drafts it is made of, so that trying costs nothing; only the one that is used is written as
+//! an expression.
 
 use std::rc::Rc;
 
@@ -24,27 +24,27 @@ enum DraftForm {
 }
 
 impl Draft {
-    /// All parts, one after the other.
+    /// Returns all parts, one after the other.
     pub(super) fn concat(parts: impl IntoIterator<Item = Draft>) -> Draft {
         Draft(Rc::new(DraftForm::Concat(parts.into_iter().collect())))
     }
 
-    /// Any one of the ways.
+    /// Returns a choice between the ways.
     pub(super) fn any(ways: impl IntoIterator<Item = Draft>) -> Draft {
         Draft(Rc::new(DraftForm::Any(ways.into_iter().collect())))
     }
 
-    /// The body between `min` and `max` times.
+    /// Returns the body repeated between `min` and `max` times.
     pub(super) fn repeat(body: Draft, min: u32, max: Option<u32>) -> Draft {
         Draft(Rc::new(DraftForm::Repeat { body, min, max }))
     }
 
-    /// Whether it is just this expression.
+    /// Returns `true` if the draft consists of exactly this expression.
     pub(super) fn is(&self, expression: &Expression) -> bool {
         matches!(&*self.0, DraftForm::Whole(whole) if whole == expression)
     }
 
-    /// The expression. A draft nests as deep as the values it stands for, which is bounded.
+    /// Returns the expression. A draft nests as deep as the values that it describes, which is bounded.
     pub(super) fn written(&self) -> Expression {
         match &*self.0 {
             DraftForm::Whole(expression) => expression.clone(),

@@ -1,16 +1,16 @@
-//! A regular language of whole values, in one spelling each, and how such languages are put together.
+//! Regular languages of whole values with one spelling each, and how they are combined.
 //!
-//! Items that must differ are told apart by their text, so the text has to be the same wherever the value is:
-//! no choice of white space, keys in the order of the schema, numbers without exponent, no escape that is not
-//! needed. A [`Flat`] is such a language for a whole object or array: an expression, and further expressions
-//! over the same text that must match, too, or must not.
+//! Items that must differ are distinguished by their text, so the text has to be the same wherever the value
+//! occurs: no choice of white space, keys in the order of the schema, numbers without an exponent, no
+//! unnecessary escapes. A [`Flat`] is such a language for a whole object or array: an expression, and further
+//! expressions over the same text that must, or must not, match too.
 //!
 //! ```text
 //!   {"id": integer ≥ 10, "tag": string}      expect   \{"id": INTEGER, "tag": STRING\}
 //!                                            and      \{"id": AT_LEAST_10, "tag": STRING\}
 //! ```
 //!
-//! That is exact because a JSON text falls into its parts in one way only.
+//! This is exact because there is only one way to split a JSON text into its parts.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -20,7 +20,7 @@ use lexiform_automata::grammar::{Expression, Part, Regular};
 
 use super::draft::Draft;
 
-/// How the parts of unique items are spaced.
+/// The spacing between the parts of unique items.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Style {
     pub(super) comma: &'static str,
@@ -36,19 +36,19 @@ pub(super) const COMPACT: Style = Style {
     colon: ":",
 };
 
-/// A regular language of whole values; see the module.
+/// A regular language of whole values; see the module docs.
 #[derive(Clone, Debug)]
 pub(super) struct Flat {
     pub(super) main: Draft,
-    /// What the whole text must match as well (`true`) or must not match.
+    /// Expressions that the whole text must match as well (`true`) or must not match (`false`).
     pub(super) parts: Vec<(Draft, bool)>,
-    /// About how many states the expression becomes.
+    /// The approximate number of states of the main expression.
     pub(super) states: u64,
 }
 
 /// The most expressions that are intersected.
 const PARTS: usize = 12;
-/// The greatest size of an expression.
+/// The greatest size of an expression, in states.
 const WEIGHT: u64 = 6_000;
 impl Flat {
     pub(super) fn text(text: impl AsRef<[u8]>) -> Flat {
@@ -64,7 +64,7 @@ impl Flat {
         }
     }
 
-    /// One of many texts, which begin alike: a list of 2,500 names is still affordable.
+    /// Returns a choice between many texts with common prefixes: a list of 2,500 names is still affordable.
     pub(super) fn listed(main: &Expression) -> Flat {
         Flat {
             states: weight(main) / 16 + 1,
@@ -73,7 +73,7 @@ impl Flat {
         }
     }
 
-    /// All parts, one after the other.
+    /// Returns all parts, one after the other.
     pub(super) fn seq(list: &[Flat]) -> Flat {
         let main = Draft::concat(list.iter().map(|flat| flat.main.clone()));
         let mut parts = Vec::new();
@@ -93,7 +93,7 @@ impl Flat {
         Flat { main, parts, states }
     }
 
-    /// Any one of languages that share no text.
+    /// Returns the union of languages that share no text.
     pub(super) fn any(list: &[Flat]) -> Flat {
         let main = Draft::any(list.iter().map(|flat| flat.main.clone()));
         let mut parts = Vec::new();
@@ -108,7 +108,7 @@ impl Flat {
         Flat { main, parts, states }
     }
 
-    /// A list of one or more, with a separator.
+    /// Returns a list of one or more items with a separator.
     pub(super) fn list(&self, comma: &str, min: u32, max: Option<u32>) -> Flat {
         let comma = Draft::from(hir::text(comma));
         let list = |item: &Draft| {
@@ -138,8 +138,8 @@ impl Flat {
         }
     }
 
-    /// Whether the members of an object can be written out; each is written once for every member that may
-    /// come first.
+    /// Returns `true` if the members of an object can be written out; each is written once for every member
+    /// that may come first.
     pub(super) fn is_affordable(entries: &[(Flat, bool)]) -> bool {
         let first = entries.iter().take_while(|(_, required)| !required).count() as u64 + 1;
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();
@@ -150,7 +150,7 @@ impl Flat {
         parts as u64 * first <= PARTS as u64 && size.saturating_mul(first) <= WEIGHT
     }
 
-    /// The keys of a class that are in a language of keys as well.
+    /// Restricts the keys of a class to those in a language of keys.
     pub(super) fn in_bucket(mut self, keys: Hir) -> Flat {
         self.states += weight(&keys);
         let class = std::mem::replace(&mut self.main, keys.into());
@@ -160,7 +160,7 @@ impl Flat {
         self
     }
 
-    /// The keys of objects.
+    /// Returns the language of all keys of objects.
     pub(super) fn any_key() -> Flat {
         let key = any_key(Escapes::Canonical);
         Flat {
@@ -170,7 +170,7 @@ impl Flat {
         }
     }
 
-    /// About how many states its expressions become.
+    /// Returns the approximate number of states of its expressions.
     pub(super) fn size(&self) -> u64 {
         self.states.saturating_mul(self.parts.len() as u64 + 1)
     }
@@ -179,7 +179,7 @@ impl Flat {
         (self.parts.len() <= PARTS && self.size() <= WEIGHT).then_some(self)
     }
 
-    /// The language as an intersection.
+    /// Returns the language as an intersection.
     pub(super) fn regular(self) -> Regular {
         let mut parts = vec![Part::Match(self.main.written())];
         parts.extend(self.parts.into_iter().map(|(part, sign)| match sign {
@@ -194,8 +194,8 @@ fn together(list: &[Flat]) -> u64 {
     list.iter().map(|flat| flat.states).fold(0, u64::saturating_add)
 }
 
-/// About how many states an expression becomes. An expression nests as deep as patterns and values do, which
-/// is bounded.
+/// Returns the approximate number of states of an expression. An expression nests as deep as patterns and
+/// values do, which is bounded.
 fn weight(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
@@ -212,7 +212,7 @@ fn weight(hir: &Hir) -> u64 {
     }
 }
 
-/// One member or more of a list, in order, separated; `None` where the list is empty.
+/// Returns one or more members of a list, in order and separated, or `None` if the list is empty.
 pub(super) fn some_of(entries: &[(Flat, bool)], style: Style) -> Option<Flat> {
     let mut behind = Flat::text("");
     let mut ways: Vec<Flat> = Vec::new();
@@ -232,7 +232,8 @@ pub(super) fn some_of(entries: &[(Flat, bool)], style: Style) -> Option<Flat> {
     (!ways.is_empty()).then(|| Flat::any(&ways))
 }
 
-/// Languages of one kind of value: `None` where they may overlap although more is said of one of them.
+/// Returns the union of languages of one kind of value, or `None` if they may overlap although one of them
+/// has further parts.
 pub(super) fn one_kind(list: Vec<Flat>) -> Option<Option<Flat>> {
     match &list[..] {
         [] => Some(None),

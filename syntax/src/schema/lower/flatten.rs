@@ -1,4 +1,4 @@
-//! Normal forms as one regular language each, where they are small ones; see [`flat`](super::flat).
+//! Converts small normal forms to one regular language each; see [`flat`](super::flat).
 
 use std::rc::Rc;
 
@@ -14,17 +14,17 @@ use super::flat::{COMPACT, Flat, SPACED, Style, one_kind, some_of};
 use super::writer::Writer;
 use super::{number, numeral};
 
-/// The most objects and arrays inside each other in one language.
+/// The deepest nesting of objects and arrays in one language.
 const FLAT_DEPTH: u32 = 4;
 /// The most members and items that are written out.
 const MEMBERS: usize = 16;
 /// The greatest length of a string that is written out.
 const LENGTH: u64 = 300;
-/// The sizes of the languages that are remembered, together.
+/// The total size of the languages that are cached.
 const REMEMBERED_SIZES: u64 = 200_000;
 
 impl Writer<'_> {
-    /// The ways to space unique items that the options allow.
+    /// Returns the spacings of unique items that the options allow.
     pub(super) fn styles(&self) -> &'static [Style] {
         match self.options.whitespace {
             Whitespace::Flexible | Whitespace::Indented => &[SPACED, COMPACT],
@@ -34,7 +34,7 @@ impl Writer<'_> {
         }
     }
 
-    /// All values of a goal, if they are a small regular language.
+    /// Returns all values of a goal, if they are a small regular language.
     pub(super) fn flat(&mut self, goal: GoalId, style: Style) -> Option<Flat> {
         self.flat_within(goal, style, FLAT_DEPTH)
     }
@@ -75,7 +75,8 @@ impl Writer<'_> {
         (!kinds.is_empty()).then(|| Flat::any(&kinds))?.small()
     }
 
-    /// The scalars of a goal, if there are any; `None` where they are no small regular language.
+    /// Returns the scalars of a goal, if there are any. The outer `None` means that they are not a small
+    /// regular language.
     pub(super) fn flat_scalars(&mut self, goal: GoalId) -> Option<Option<Flat>> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut kinds = Vec::new();
@@ -126,7 +127,7 @@ impl Writer<'_> {
         flat.small()
     }
 
-    /// The keys of a class, as whole literals.
+    /// Returns the keys of a class, as whole literals.
     pub(super) fn flat_key(&mut self, shape: &StringShape, goal: GoalId) -> Option<Flat> {
         match shape.is_any() {
             true => Some(Flat::any_key()),
@@ -141,7 +142,7 @@ impl Writer<'_> {
         .small()
     }
 
-    /// The same with items that the caller writes.
+    /// Returns an array whose items the caller writes, if it is a small regular language.
     pub(super) fn flat_array_of(
         &mut self,
         array: &Array,
@@ -173,7 +174,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Whether every key that an object needs has a value.
+    /// Returns `true` if every required key of an object has a value.
     pub(super) fn is_possible(&self, object: &Object) -> bool {
         let mut needed = object.members.iter().filter(|member| member.required);
         needed.all(|member| self.is_any_live(&member.ways))
@@ -210,13 +211,14 @@ impl Writer<'_> {
         Flat::any(&ways).small()
     }
 
-    /// A key with its value.
+    /// Returns a key with its value.
     pub(super) fn entry(&self, name: &str, value: Flat, style: Style) -> Flat {
         let key = format!("{}{}", serde_json::Value::from(name), style.colon);
         Flat::seq(&[Flat::text(key), value])
     }
 
-    /// Whether an object asks for nothing but its members: no counts that matter, no demand for some key.
+    /// Returns `true` if the only constraints of an object are its members: no counts that matter, no demand
+    /// for some key.
     pub(super) fn is_plain(&self, object: &Object) -> bool {
         let required = object.members.iter().filter(|member| member.required).count() as u64;
         let most = |max: u64| object.rest.is_empty() && object.members.len() as u64 <= max;
@@ -233,7 +235,7 @@ fn flat_number(shape: &NumberShape) -> Option<Flat> {
     if shape.step.is_some() {
         main = hir::any([hir::text("0"), numeral::signed(numeral::positive_integer())]);
     }
-    // What comes first is the set of all spellings, of which the unique ones are some.
+    // The first part is the set of all spellings, which includes the unique ones.
     let implied = shape.only.is_none() && shape.plain != Some(false) && shape.not_steps.is_empty();
     if implied {
         parts.remove(0);

@@ -1,15 +1,16 @@
-//! Numbers: intervals, steps and finite sets as languages of decimal digits.
+//! Lowers numbers: intervals, steps and finite sets as languages of decimal digits.
 //!
-//! A number whose value does not matter beyond its sign may have any spelling of JSON. Where values are
-//! compared, the spellings are those that are in order digit by digit, which every JSON writer uses:
+//! If only the sign of a number matters, it may have any spelling of JSON. Where values are compared, the
+//! allowed spellings are those that can be ordered digit by digit, which every JSON writer uses:
 //!
 //! ```text
 //!   plain        12.50   0.001   -7       digits with at most one point
 //!   scientific   1.25e1  1e-05   -7E+0    one digit before the point, not 0
 //! ```
 //!
-//! No regular language has all spellings of such numbers: in `1000…e-3` the exponent counts the digits before
-//! it. So every value can be written, and [`leaves_spellings_out`] tells the report where not in every way.
+//! No regular language contains all spellings of such numbers: in `1000…e-3` the exponent depends on the
+//! number of digits before it. So every value can be written, and [`leaves_spellings_out`] says for the
+//! report where some spellings cannot.
 //!
 //! Everything is computed on digits, so bounds may have thousands of them.
 
@@ -34,7 +35,7 @@ use super::numeral::{
 use super::writer::Writer;
 
 impl Writer<'_> {
-    /// The texts of a set of numbers.
+    /// Returns the expression for the texts of a set of numbers.
     pub(super) fn number(&mut self, shape: &NumberShape, goal: GoalId) -> ExprId {
         if let Some(&known) = self.numbers.get(shape) {
             return known;
@@ -77,7 +78,7 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Those multiples that are nearest to a bound, or to zero, where there are too many to count all.
+    /// Returns the multiples that are nearest to a bound, or to zero, if there are too many to list.
     fn nearest_multiples(&mut self, shape: &NumberShape, goal: GoalId, message: &str) -> ExprId {
         let one = Decimal::one();
         let step = shape.step.as_ref().unwrap_or(&one);
@@ -113,13 +114,14 @@ impl Writer<'_> {
     }
 }
 
-/// The most states of the automata of all multiples together, with those that were too large.
+/// The most states of the automata of all multiples together, including those that were too large.
 const MOST_STATES_TOGETHER: usize = 100_000;
 
-/// How many multiples are written where there are too many to count all.
+/// The number of multiples that are written if there are too many to list.
 const NEAREST: i128 = 1_000;
 
-/// Numbers in a spelling that each value has only one of; `None` where the shape is no regular language here.
+/// Returns the numbers in a unique spelling for each value, or `None` if the shape is not a regular language
+/// here.
 pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
     if shape.too_fine || shape.is_counted() {
         return None;
@@ -130,21 +132,21 @@ pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
         concat([text("0"), fraction()]),
         concat([positive_integer(), optional(fraction())]),
     ]);
-    // Among items that differ, a value has one spelling however long it is.
+    // Among items that differ, a value has one spelling, however long it is.
     let mut parts = parts(shape, Numbers::Any);
     parts.push(Part::Match(any([text("0"), signed(magnitude)]).into()));
     Some(parts)
 }
 
-/// Whether values are told apart by more than their sign and whether they are zero, which no exponent
+/// Returns `true` if values are distinguished by more than their sign and by being zero, which no exponent
 /// changes.
 fn is_compared(shape: &NumberShape) -> bool {
     let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
     bounds.chain(&shape.except).any(|value| !value.is_zero())
 }
 
-/// Whether some spellings of the numbers of a shape are left out. Those without point and exponent, which
-/// draft 4 asks integers for, are all there.
+/// Returns `true` if some spellings of the numbers of a shape are left out. The spellings without a point and
+/// an exponent, which draft 4 requires for integers, are never left out.
 pub(crate) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     if shape.plain == Some(true) {
         return false;
@@ -177,7 +179,7 @@ fn parts(shape: &NumberShape, numbers: Numbers) -> Vec<Part> {
         None => Spelling::Any,
     };
     let mut parts = vec![Part::Match(spelled.expression())];
-    // The spelling that draft 4 asks for says nothing of the value.
+    // The spelling that draft 4 requires does not constrain the value.
     if shape.plain == Some(false) && whole {
         parts.push(Part::Match(whole_number.expression()));
     }
@@ -204,7 +206,7 @@ fn parts(shape: &NumberShape, numbers: Numbers) -> Vec<Part> {
     parts
 }
 
-/// The numbers from a bound up.
+/// Returns the numbers from a bound up.
 fn at_least(bound: &Bound) -> Hir {
     let magnitude = bound.value.magnitude();
     if bound.value.is_negative() {
@@ -221,7 +223,7 @@ fn at_least(bound: &Bound) -> Hir {
     any([minus_zero, magnitude_at_least(&magnitude, bound.exclusive)])
 }
 
-/// The numbers from a bound down.
+/// Returns the numbers from a bound down.
 fn at_most(bound: &Bound) -> Hir {
     let magnitude = bound.value.magnitude();
     let negative = |magnitude: Hir| concat([text("-"), magnitude]);
@@ -446,7 +448,8 @@ mod tests {
         }
     }
 
-    /// Exponents as they may be written, and those of which a double of so many digits is infinite.
+    /// Checks the exponents that may be written, and those for which a double with that many digits is
+    /// infinite.
     #[test]
     fn exponents_stay_within_doubles() {
         let bound = |text: &str| {

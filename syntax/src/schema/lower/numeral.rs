@@ -1,32 +1,31 @@
-//! How the numbers of JSON are written, as regular expressions: the spellings that sets of numbers are taken
-//! out of.
+//! The notation of JSON numbers as regular expressions: the spellings from which sets of numbers are
+//! selected.
 //!
-//! Exponents are kept within what a binary number of 64 bits holds, because most parsers read what is larger
-//! as infinity:
+//! Exponents are kept within the range of a 64-bit floating-point number, because most parsers read anything
+//! larger as infinity:
 //!
 //! ```text
 //!   one digit before the point     up to e307, and of e308 up to 1.69…e308 and 1.7976931348623157e308
 //!   any others                     up to e99: finite with up to 209 digits before the point
 //! ```
 //!
-//! Exponents of zero and exponents with a minus are never too large, and a constant has the exponent that it
-//! has.
+//! Exponents of zero and exponents with a minus are never too large, and a constant keeps its exponent.
 //!
-//! Where numbers are written as doubles, at most 17 significant digits are left of that, and an exponent of
-//! at most three:
+//! If numbers are written as doubles, these are further limited to 17 significant digits and an exponent of
+//! at most three digits:
 //!
 //! ```text
-//!   digits      0   12   12.5   12345678901234567     17, wherever the point stands
+//!   digits      0   12   12.5   12345678901234567     17, wherever the point is
 //!   small       0.000001234…                          and up to 6 zeros before them, as JavaScript writes
 //!   exponent    1.25e-07   5E+300                     three digits after any of these
 //! ```
 //!
-//! Integers are written in at most 20 digits, which every integer of 64 bits is.
+//! Integers are written in at most 20 digits, which are enough for every 64-bit integer.
 //!
-//! What is asked of a number may need more. Between two different bounds of `n` digits lies a number of
-//! `n + 1`, and ten times as many with each further digit, so that as many digits are allowed as surely
-//! suffice. Bounds of which that is a great many, or which lie beyond the range of doubles, leave all
-//! spellings.
+//! The constraints on a number may need more. Between two different bounds of `n` digits there is a number of
+//! `n + 1` digits, and ten times as many with each further digit, so as many digits are allowed as certainly
+//! suffice. If the bounds need a great many digits, or are beyond the range of doubles, all spellings are
+//! kept.
 
 use std::sync::OnceLock;
 
@@ -40,14 +39,14 @@ use super::digits::{
     fraction, padded_at_most, padded_between, sign, signed_exponent_at_most, signed_exponent_equal, zeros,
 };
 
-/// The spellings that the bounds of a number, and its exceptions, are taken out of.
+/// The spellings from which the bounds and exceptions of a number select.
 #[derive(Clone, Copy)]
 pub(super) enum Spelling {
-    /// Digits, as draft 4 has integers.
+    /// Digits, which are the integers of draft 4.
     Integer,
-    /// The same without `-0`.
+    /// Digits, without `-0`.
     Digits,
-    /// What draft 4 does not take for an integer.
+    /// The numbers that are not integers in draft 4.
     Point,
     ComparablePoint,
     Whole,
@@ -58,7 +57,8 @@ pub(super) enum Spelling {
 }
 
 impl Spelling {
-    /// The expression, which nearly every schema has several of: made and hashed once.
+    /// Returns the expression. It is built and hashed only once, because nearly every schema contains several
+    /// of them.
     pub(super) fn expression(self) -> Expression {
         static KNOWN: [OnceLock<Expression>; 9] = [const { OnceLock::new() }; 9];
         let known = KNOWN[self as usize].get_or_init(|| match self {
@@ -90,7 +90,7 @@ pub(super) fn signed(magnitude: Hir) -> Hir {
     concat([optional(text("-")), magnitude])
 }
 
-/// Digits without a leading zero.
+/// Returns digits without a leading zero.
 pub(super) fn integer() -> Hir {
     any([text("0"), concat([digit(b'1', b'9'), star(any_digit())])])
 }
@@ -103,11 +103,11 @@ pub(super) fn exponent() -> Hir {
     concat([e(), optional(sign()), plus(any_digit())])
 }
 
-/// The greatest exponent after any digits, and after a single one that is not zero.
+/// The greatest exponents after any digits, and after a single nonzero one.
 const EXPONENT: i64 = 99;
 const EXPONENT_OF_ONE: i64 = 307;
 
-/// Digits, with a point or without, and an exponent that leaves them finite.
+/// Returns digits, with or without a point, and an exponent that keeps the number finite.
 fn with_exponent() -> Hir {
     let any_digits = concat([
         integer(),
@@ -118,7 +118,7 @@ fn with_exponent() -> Hir {
     any([any_digits, scientific()])
 }
 
-/// `d.ddd e±ddd` with a first digit that is not zero.
+/// Returns `d.ddd e±ddd` with a nonzero first digit.
 fn scientific() -> Hir {
     let usual = concat([
         digit(b'1', b'9'),
@@ -129,8 +129,8 @@ fn scientific() -> Hir {
     any([usual, largest(star(any_digit()))])
 }
 
-/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may
-/// stand after the first digit after the point.
+/// Returns `1.ddd e308` up to the largest 64-bit floating-point number, without those between 1.7e308 and it.
+/// `tail` is what may follow the first digit after the point.
 fn largest(tail: Hir) -> Hir {
     let decimals = any([concat([digit(b'0', b'6'), tail]), text("7976931348623157")]);
     concat([
@@ -145,14 +145,14 @@ pub(super) fn zero() -> Hir {
     concat([text("0"), zeros(), optional(exponent())])
 }
 
-/// Plain or scientific.
+/// Returns plain or scientific spellings.
 fn comparable() -> Hir {
     any([concat([integer(), optional(fraction())]), scientific(), zero()])
 }
 
-/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of
-/// [`scaled`] after any digits, or after one where values are told apart: `12e1` would get around an
-/// exception of 120.
+/// Returns spellings of numbers without a fractional part: digits, optionally with a point and zeros, and
+/// those of [`scaled`] after any digits, or after a single digit if values are distinguished: `12e1` would
+/// bypass an exception of 120.
 fn whole_number(told_apart: bool) -> Hir {
     let one_digit = concat([digit(b'1', b'9'), scaled(EXPONENT_OF_ONE)]);
     let mut ways = vec![
@@ -166,12 +166,12 @@ fn whole_number(told_apart: bool) -> Hir {
     any(ways)
 }
 
-/// As many digits after the point as a binary number of 64 bits has.
+/// The number of digits after the point of a 64-bit floating-point number.
 const DECIMALS: u32 = 16;
 
-/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without
-/// minus after zeros, or one that reaches beyond the last digit. Of the last kind those with few digits after
-/// the point are known.
+/// Returns the part of a whole number after the digits before its point, with an exponent of at most `most`:
+/// either a non-negative exponent after zeros, or an exponent that reaches beyond the last digit. Of the
+/// second kind, only those with few digits after the point are included.
 fn scaled(most: i64) -> Hir {
     let exponent = concat([zeros(), e(), optional(text("+")), padded_at_most(most)]);
     let digits = repeat(any_digit(), 1, Some(DECIMALS));
@@ -187,7 +187,7 @@ fn scaled(most: i64) -> Hir {
     ])
 }
 
-/// Spellings of numbers with a fractional part.
+/// Returns spellings of numbers with a fractional part.
 fn not_whole_number() -> Hir {
     let some = concat([text("."), star(any_digit()), digit(b'1', b'9'), star(any_digit())]);
     let small = concat([
@@ -199,23 +199,23 @@ fn not_whole_number() -> Hir {
     any([concat([integer(), some]), small])
 }
 
-/// The digits that tell any two doubles apart.
+/// The number of digits that distinguish any two doubles.
 const DIGITS: usize = 17;
 
-/// The digits of the exponent of a double, which is at most 308.
+/// The number of digits in the exponent of a double, which is at most 308.
 const EXPONENT_DIGITS: u32 = 3;
 
 /// The most digits that are counted.
 const MOST_DIGITS: usize = 40;
 
-/// The zeros that may stand between the point and the first other digit.
+/// The most zeros between the point and the first nonzero digit.
 const ZEROS: u32 = 6;
 
-/// The exponents of values with which numbers are compared, where three digits suffice to write those beside
-/// them.
+/// The exponents of bounds and exceptions for which three digits of exponent are enough to write the numbers
+/// next to them.
 const RANGE: std::ops::RangeInclusive<i64> = -900..=300;
 
-/// The spellings that the numbers of a shape are taken out of; `None` where all are needed.
+/// Returns the spellings from which the numbers of a shape are selected, or `None` if all are needed.
 pub(super) fn as_doubles(shape: &NumberShape) -> Option<Expression> {
     static USUAL: OnceLock<Expression> = OnceLock::new();
     match digits_needed(shape)? {
@@ -224,10 +224,10 @@ pub(super) fn as_doubles(shape: &NumberShape) -> Option<Expression> {
     }
 }
 
-/// The digits of the largest integer of 64 bits, 18446744073709551615.
+/// The number of digits of the largest 64-bit integer, 18446744073709551615.
 const INTEGER_DIGITS: usize = 20;
 
-/// The digits in which the integers of a shape are written; `None` where all are needed.
+/// Returns the digits in which the integers of a shape are written, or `None` if all are needed.
 pub(super) fn as_integers(shape: &NumberShape) -> Option<Expression> {
     static USUAL: OnceLock<Expression> = OnceLock::new();
     match integer_digits_needed(shape)? {
@@ -241,7 +241,8 @@ fn digits(most: u32) -> Expression {
     any([text("0"), signed(concat([digit(b'1', b'9'), rest]))]).into()
 }
 
-/// How many digits integers beyond the bounds and the exceptions of a shape surely need.
+/// Returns the number of digits that certainly suffice for integers beyond the bounds and exceptions of a
+/// shape.
 fn integer_digits_needed(shape: &NumberShape) -> Option<usize> {
     let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
     let largest = bounds
@@ -256,7 +257,7 @@ fn integer_digits_needed(shape: &NumberShape) -> Option<usize> {
     (most <= MOST_DIGITS).then_some(most)
 }
 
-/// How many digits the numbers of a shape surely need.
+/// Returns the number of digits that certainly suffice for the numbers of a shape.
 fn digits_needed(shape: &NumberShape) -> Option<usize> {
     let bounds = shape.lower.iter().chain(&shape.upper).map(|bound| &bound.value);
     let told_apart = 1 + shape.except.len().to_string().len();
@@ -267,7 +268,7 @@ fn digits_needed(shape: &NumberShape) -> Option<usize> {
         }
         most = most.max(value.digits().len() + 1 + told_apart);
         if !shape.not_steps.is_empty() {
-            // A large number that is not whole has all digits before the point.
+            // A large number that is not whole has all its digits before the point.
             most = most.max(usize::try_from(value.exponent()).unwrap_or(0) + 2 + told_apart);
         }
     }
@@ -291,7 +292,7 @@ fn double(digits: u32) -> Hir {
     concat([signed(mantissa), optional(exponent)])
 }
 
-/// At most this many further digits, with a point among them or not.
+/// Returns at most `digits` further digits, optionally with a point among them.
 fn further(digits: u32) -> Hir {
     let mut rest = Hir::empty();
     for left in 1..=digits {

@@ -1,4 +1,4 @@
-//! Objects.
+//! Lowers objects.
 
 use std::rc::Rc;
 
@@ -9,18 +9,18 @@ use lexiform_automata::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder
 
 use super::writer::Writer;
 
-/// The most names that are kept out of the other keys at run time rather than by an automaton.
+/// The most names that are excluded from the other keys at run time rather than by an automaton.
 const MOST_TAKEN: usize = 300;
 
 impl Writer<'_> {
-    /// The texts of a set of objects.
+    /// Returns the expression for the texts of a set of objects.
     pub(super) fn object(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let open = self.builder.bytes("{");
         let body = self.object_body(object, goal);
         self.builder.seq([open, body])
     }
 
-    /// The text of an object after its opening bracket.
+    /// Returns the text of an object after its opening bracket.
     pub(super) fn object_body(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let close = self.builder.bytes("}");
         let mut ways = Vec::new();
@@ -36,8 +36,8 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// What follows the keys that are written already, of which there are some or none; the object is the
-    /// others.
+    /// Returns the text of an object after some of its keys, or none of them, have been written; `object` is
+    /// the rest of it.
     pub(super) fn object_tail(&mut self, object: &Object, goal: GoalId, some: bool) -> ExprId {
         if !some {
             return self.object_body(object, goal);
@@ -54,8 +54,8 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be
-    /// there.
+    /// Returns one or more keys with their values, or `None` if there can be no key, or if a required key
+    /// cannot be present.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
         let mut members = Vec::new();
         for member in &object.members {
@@ -102,7 +102,7 @@ impl Writer<'_> {
         ways
     }
 
-    /// What stands before the value of a member. Schemas speak of the same names again and again.
+    /// Returns the text before the value of a member. It is cached, because schemas repeat the same names.
     fn name_of(&mut self, member: &Member) -> ExprId {
         if let Some(&known) = self.names.get(&member.name) {
             return known;
@@ -113,10 +113,10 @@ impl Writer<'_> {
         name
     }
 
-    /// The keys that have no name of their own, and names that are kept out of them at run time.
+    /// Returns the keys that are not members, and the names that are excluded from them at run time.
     pub(super) fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
         let (forms, colon) = (self.forms, self.space.colon);
-        // Most objects have no key but those that are named, and nothing to keep those out of.
+        // Most objects have only named keys, so there is nothing to exclude.
         let any = object.rest.iter().any(|class| class.key.is_any());
         let taken = any.then(|| self.taken(object)).flatten();
         let mut rest = Vec::new();
@@ -149,7 +149,8 @@ impl Writer<'_> {
         (rest, taken.unwrap_or_default())
     }
 
-    /// The literals of all members' names; `None` where they are too many, or one has several.
+    /// Returns the literals of all member names, or `None` if there are too many, or if one has several
+    /// spellings.
     fn taken(&self, object: &Object) -> Option<Vec<Box<[u8]>>> {
         if object.members.len() > MOST_TAKEN {
             return None;
@@ -158,7 +159,7 @@ impl Writer<'_> {
         names.map(|name| self.only_spelling(name)).collect()
     }
 
-    /// The literal of a name, if there is one only.
+    /// Returns the literal of a name, if there is only one.
     fn only_spelling(&self, name: &str) -> Option<Box<[u8]>> {
         let minimal = self.escapes != Escapes::Any && !name.bytes().any(|byte| byte < 0x20);
         if !minimal {
@@ -172,7 +173,7 @@ impl Writer<'_> {
         Some(text.into_bytes().into())
     }
 
-    /// Whether a name could belong to a class of keys and must be taken out of it.
+    /// Checks whether a name could belong to a class of keys and must be excluded from it.
     fn may_be_in(&self, key: &crate::schema::forms::StringShape, name: &str) -> bool {
         key.texts.iter().all(|&(text, sign)| {
             self.forms

@@ -1,4 +1,4 @@
-//! White space between the tokens of JSON.
+//! Lowers the white space between the tokens of JSON.
 
 use crate::regex;
 use crate::schema::forms::{GoalId, NormalForms};
@@ -8,35 +8,35 @@ use lexiform_automata::error::{CompileError, Place, Problem};
 use lexiform_automata::grammar::{CfgBuilder, ExprId, Part};
 use lexiform_automata::limits::Limits;
 
-/// What may stand at each place.
+/// The white space at each place.
 #[derive(Clone, Copy)]
 pub(super) struct Space {
     /// After an opening and before a closing bracket.
     pub(super) edge: ExprId,
-    /// `,` and what may follow it.
+    /// `,` and the white space after it.
     pub(super) comma: ExprId,
-    /// `:` and what may follow it.
+    /// `:` and the white space after it.
     pub(super) colon: ExprId,
-    /// Whether there may be none, in each place.
+    /// `true` if the white space may be empty at each place.
     pub(super) may_be_empty: bool,
 }
 
 /// The deepest indentation, in spaces or tabs.
 const INDENT: u32 = 64;
 
-/// The most spaces or tabs for each depth, where the depth bounds the indentation.
+/// The most spaces or tabs for each level of depth, if the depth bounds the indentation.
 const COLUMNS: u32 = 8;
 
 /// The white space of each rule.
 pub(super) struct Spaces {
-    /// By depth, from 1 on. Where there is only one, it is that of all depths.
+    /// The white space by depth, from 1 on. If there is only one entry, it applies to all depths.
     by_depth: Vec<Space>,
-    /// How many brackets may be open inside of a goal's arrays and objects, its own among them.
+    /// For each goal, how many brackets may be open inside its arrays and objects, including their own.
     depths: Vec<u32>,
 }
 
 impl Spaces {
-    /// The white space of all goals.
+    /// Returns the white space of all goals.
     pub(super) fn new(
         form: &Whitespace,
         forms: &NormalForms,
@@ -53,15 +53,15 @@ impl Spaces {
         Ok(Spaces { by_depth, depths })
     }
 
-    /// The white space in the arrays and objects of a goal.
+    /// Returns the white space in the arrays and objects of a goal.
     pub(super) fn of(&self, goal: GoalId) -> Space {
         let depth = self.depths.get(goal.index()).map_or(1, |&depth| depth.max(1));
         self.by_depth[depth as usize - 1]
     }
 }
 
-/// The greatest depth at which each goal may stand, as far as the indentation grows with it; 0 where it never
-/// stands.
+/// Returns the greatest depth at which each goal may occur, as far as the indentation grows with it, or 0 if
+/// it never occurs.
 fn depths(forms: &NormalForms) -> Vec<u32> {
     let mut depths = vec![0; forms.normals.len()];
     let mut open = vec![(forms.root, 1)];
@@ -77,7 +77,8 @@ fn depths(forms: &NormalForms) -> Vec<u32> {
 }
 
 impl Space {
-    /// The white space of a form, with an indentation of at most `indent` where the form leaves that open.
+    /// Returns the white space of a form, with an indentation of at most `indent` where the form does not
+    /// specify it.
     fn new(
         form: &Whitespace,
         indent: u32,

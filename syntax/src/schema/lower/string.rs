@@ -1,4 +1,4 @@
-//! Strings, and the keys of objects.
+//! Lowers strings, and the keys of objects.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use lexiform_automata::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use super::writer::Writer;
 
 impl Writer<'_> {
-    /// The texts of a set of strings.
+    /// Returns the expression for the texts of a set of strings.
     pub(super) fn string(&mut self, shape: &StringShape, goal: GoalId) -> ExprId {
         if let Some(only) = &shape.only {
             let literals: Vec<ExprId> = only.iter().map(|value| self.literal(value)).collect();
@@ -38,8 +38,8 @@ impl Writer<'_> {
         string
     }
 
-    /// Whether names in Punycode belong to a shape: the judge that tells them can be asked of a whole format
-    /// alone.
+    /// Returns `true` if a shape includes names in Punycode: the validator that decides them applies only to
+    /// a whole format.
     fn is_with_punycode(&self, shape: &StringShape) -> bool {
         let only_texts = StringShape {
             texts: shape.texts.clone(),
@@ -48,7 +48,7 @@ impl Writer<'_> {
         *shape == only_texts && self.forms.texts.have_punycode(&shape.texts)
     }
 
-    /// Whole literals in a spelling that each string has only one of.
+    /// Returns whole literals in a unique spelling for each string.
     pub(super) fn unique_string(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
         let escapes = std::mem::replace(&mut self.escapes, Escapes::Canonical);
         let parts = match &shape.only {
@@ -68,8 +68,8 @@ impl Writer<'_> {
         whole.collect()
     }
 
-    /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude
-    /// one another.
+    /// Returns the languages whose intersection is the shape, between the quotes, or `None` if its lengths
+    /// exclude one another.
     fn parts(&mut self, shape: &StringShape, goal: GoalId) -> Option<Vec<Part>> {
         let escapes = self.escapes;
         let (mut min, mut max) = (shape.min, shape.max);
@@ -89,7 +89,7 @@ impl Writer<'_> {
             });
             runs.clear();
         }
-        // A unit of a text is one character, so several counts are one: the length of the string.
+        // A unit of a text is one character, so several counts combine into one: the length of the string.
         for (unit, from, to) in runs {
             parts.push(Part::Match(hir::star(Hir::clone(&unit)).into()));
             min = min.max(from);
@@ -113,7 +113,7 @@ impl Writer<'_> {
         max.is_none_or(|max| min <= max).then_some(parts)
     }
 
-    /// A text with its sign, as it is spelled between quotes.
+    /// Returns a text with its sign, as it is spelled between quotes.
     fn part(&mut self, text: TextId, sign: bool, goal: GoalId) -> Option<Part> {
         let forms = self.forms;
         let encoded = forms.texts.encoded(text, self.escapes).clone();
@@ -152,7 +152,7 @@ impl Writer<'_> {
         )
     }
 
-    /// A string constant with its quotes.
+    /// Returns a string constant with its quotes.
     pub(super) fn literal(&mut self, value: &str) -> ExprId {
         let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
         if self.escapes != Escapes::Any && value.bytes().all(plain) {
@@ -164,7 +164,8 @@ impl Writer<'_> {
         self.builder.seq([quote, body, quote])
     }
 
-    /// A text with quotes. Hundreds of classes of keys may speak of the same hundred texts.
+    /// Returns a text with quotes. It is cached, because hundreds of classes of keys may use the same hundred
+    /// texts.
     fn quoted_text(&mut self, text: TextId, encoded: &Hir) -> Expression {
         if let Some(known) = self.quoted.get(&text) {
             return known.clone();
@@ -175,7 +176,7 @@ impl Writer<'_> {
         whole
     }
 
-    /// The whole literals of a class of keys, without those that have a name of their own.
+    /// Returns the whole literals of a class of keys, without those of named keys.
     pub(super) fn key(&mut self, shape: &StringShape, names: &[Rc<str>], goal: GoalId) -> RegularId {
         let plain = shape.is_any() && names.is_empty();
         if let (true, Some(known)) = (plain, self.any_key) {
@@ -192,7 +193,7 @@ impl Writer<'_> {
                 None => None,
             });
         }
-        // Keys that are not to come twice are told apart by their spelling, so that each needs to have one.
+        // Keys that must not be repeated are distinguished by their spelling, so each needs exactly one.
         let escapes = match self.escapes {
             Escapes::Minimal => Escapes::Canonical,
             escapes => escapes,
@@ -205,7 +206,7 @@ impl Writer<'_> {
             }
         };
         if let Some(length) = length {
-            // Every key is a string literal, whatever the texts say.
+            // Every key is a string literal, whatever the texts contain.
             parts.insert(0, Part::Match(length));
         }
         let except: Vec<Rc<str>> = shape.except.iter().chain(names).cloned().collect();

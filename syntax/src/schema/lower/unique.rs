@@ -1,27 +1,26 @@
-//! Arrays whose items differ.
+//! Lowers arrays whose items differ.
 //!
-//! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in
-//! one spelling, of everything up to the first part that is no small regular language. What follows the lead
-//! is free.
+//! A scalar is identified by its text. An object or array is identified by the beginning of its text: a
+//! *lead*, which spells, in a unique way, everything up to the first part that is not a small regular
+//! language. The text after the lead is free.
 //!
 //! ```text
-//!   properties: name (a string), size (an integer), children (a list of the same)
+//!   properties: name (a string), size (an integer), children (a list of such objects)
 //!
 //!   {"name": "a", "size": 3, "children": [ … ]}
 //!   ╰──────── lead ───────╯ ╰──── item ───────╯      two items with the same lead are never written
 //! ```
 //!
-//! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted,
-//! is
+//! So no array with equal items is written, compared as JSON compares them. Left out, and noted, are
 //!
-//! * arrays and objects that differ after their leads only;
-//! * objects whose keys are not in the order of the schema, where an array has two items or more.
+//! * arrays and objects that differ only after their leads;
+//! * objects whose keys are not in the order of the schema, where an array has two or more items.
 //!
-//! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not
-//! needed: that leaves spellings out and no value.
+//! Numbers are in their shortest plain spelling (`1` for `1.0`), and strings have no unnecessary escapes:
+//! this leaves out spellings but no values.
 //!
-//! Finite sets of scalars are exact and do not come here. Finite sets of arrays or objects could be used once
-//! each in the same way, but none of the schemas that were measured has any.
+//! Finite sets of scalars are exact and are not handled here. Finite sets of arrays or objects could be used
+//! once each in the same way, but none of the schemas that were measured has any.
 
 use std::rc::Rc;
 
@@ -38,28 +37,28 @@ use super::flat::{Flat, Style, some_of};
 use super::number;
 use super::writer::{Piece, Writer};
 
-/// How the texts of some items begin, and how they go on.
+/// The beginning of the texts of some items, and their continuation.
 struct Lead {
     key: Flat,
     item: ExprId,
-    /// Whether infinitely or at least several values begin so.
+    /// `true` if several, possibly infinitely many, values begin this way.
     varies: bool,
 }
 
-/// The most objects inside each other that one lead runs through.
+/// The deepest nesting of objects that one lead extends through.
 const LEAD_DEPTH: u32 = 3;
 /// The most leads of one goal.
 const LEADS: usize = 24;
 /// The greatest number of members in one lead.
 const RUN: usize = 12;
-/// The size of all leads beyond which further ones are short.
+/// The total size of leads beyond which further ones are short.
 const SIZES: u64 = 6_000;
-/// How keys that no schema names are divided: by the first character. They are written in this order.
+/// The division of keys that no schema names: by the first character. They are written in this order.
 const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
 
 impl Writer<'_> {
-    /// The texts of an array after its opening bracket where no two items are equal and some are arrays or
-    /// objects.
+    /// Returns the texts of an array after its opening bracket, where no two items are equal and some are
+    /// arrays or objects.
     pub(super) fn unique_array(&mut self, array: &Array, node: NodeId) -> ExprId {
         let mut ways = Vec::new();
         if array.min <= 1 && array.prefix.is_empty() {
@@ -70,7 +69,7 @@ impl Writer<'_> {
             };
             ways.push(self.array_body(&alone));
         }
-        // Ways may overlap, and then their leads would tell one item apart from itself.
+        // Ways may overlap, and then their leads would distinguish an item from itself.
         let alike = array.rest.iter().filter(|way| self.has_structure(way)).count() == 1;
         let close = self.builder.bytes("]");
         let (mut several, mut open) = (false, false);
@@ -126,7 +125,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// Scalars that are told apart by their text where all items must differ.
+    /// Returns the scalars that their text identifies, where all items must differ.
     pub(super) fn different_scalars(&mut self, way: &Way, node: NodeId) -> Vec<Rest> {
         let normal = &self.forms.normals[way.goal.index()];
         if normal
@@ -145,7 +144,8 @@ impl Writer<'_> {
         self.problems.add(problem);
     }
 
-    /// The leads of the arrays and objects of a goal, and of its scalars unless they have keys already.
+    /// Returns the leads of the arrays and objects of a goal, and of its scalars unless they have keys
+    /// already.
     fn leads(&mut self, goal: GoalId, style: Style, depth: u32, scalars_have_keys: bool) -> Vec<Lead> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut leads = Vec::new();
@@ -171,7 +171,7 @@ impl Writer<'_> {
         if let [object] = objects[..] {
             return self.object_leads(object, goal, style, depth);
         }
-        // Two sets of objects may share one, which would then have two leads, unless a lead is all of it.
+        // Two sets may share an object, which would then have two leads, unless a lead is the whole object.
         let apart = (1..objects.len()).all(|at| {
             objects[..at]
                 .iter()
@@ -182,7 +182,7 @@ impl Writer<'_> {
                 .iter()
                 .flat_map(|object| self.object_leads(object, goal, style, depth));
             let leads: Vec<Lead> = leads.collect();
-            // At most one of them may be an object of which nothing is known.
+            // At most one of the items may be an object about which nothing is known.
             if leads.iter().all(|lead| lead.varies) {
                 return leads;
             }
@@ -198,8 +198,8 @@ impl Writer<'_> {
             .unwrap_or_else(|| vec![self.opaque_objects(normal, goal)])
     }
 
-    /// Whether no object is in both: one needs a key that the other cannot have, or both need a key and have
-    /// no value of it in common, as far as those are listed strings.
+    /// Returns `true` if no object is in both sets: one requires a key that the other cannot have, or both
+    /// require a key and have no value of it in common, as far as its values are listed strings.
     fn exclude_each_other(&self, left: &Object, right: &Object) -> bool {
         self.needs_what_is_not_in(left, right)
             || self.needs_what_is_not_in(right, left)
@@ -220,7 +220,7 @@ impl Writer<'_> {
         needed.any(|member| named(right, &member.name).is_some_and(|other| !self.is_any_live(&other.ways)))
     }
 
-    /// The values of a part, if they are strings and listed.
+    /// Returns the values of a part, if they are strings and listed.
     fn few_strings(&self, ways: &[Way]) -> Option<Vec<Rc<str>>> {
         let [way] = ways else { return None };
         let normal = &self.forms.normals[way.goal.index()];
@@ -231,7 +231,7 @@ impl Writer<'_> {
         (normal.kinds() == Normal::STRINGS).then_some(values)
     }
 
-    /// Leads that say of an item only whether it is an array or an object.
+    /// Returns leads that only say whether an item is an array or an object.
     fn opaque_leads(&mut self, goal: GoalId) -> Vec<Lead> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut leads = Vec::new();
@@ -252,7 +252,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A lead that says nothing but that it is an object, so that there is at most one.
+    /// Returns a lead that only says that an item is an object, so that there is at most one such item.
     fn opaque_objects(&mut self, normal: &Normal, goal: GoalId) -> Lead {
         let bodies: Vec<ExprId> = normal
             .objects
@@ -344,11 +344,11 @@ impl Writer<'_> {
         live.cloned().collect()
     }
 
-    /// The values of the first members, as many as a lead can run through in each of these lists, which
-    /// differ only in which members are required.
+    /// Returns the values of the first members, as many as a lead can extend through in each of these lists,
+    /// which differ only in which members are required.
     fn run_of(&mut self, lists: &[&[forms::Member]], style: Style) -> Vec<Flat> {
         let mut values: Vec<Flat> = Vec::new();
-        // The leads of a schema cost no more than a bound together, but for the first member.
+        // The leads of a schema share a budget, except for the first member.
         let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
         for member in lists[0].iter().take(longest) {
             let [way] = member.ways[..] else { break };
@@ -373,7 +373,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Leads that end after a run of members.
+    /// Returns the leads that end after a run of members.
     fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
         let closed = !self.is_any_live_object(behind);
         let mut leads = Vec::new();
@@ -391,9 +391,9 @@ impl Writer<'_> {
         leads
     }
 
-    /// Leads of sets of objects that differ only in which of their members are required, as branches that
-    /// each need another one do. An object that is in several of them has the same lead in all, since all
-    /// leads end after the same members.
+    /// Returns the leads of sets of objects that differ only in which of their members are required, such as
+    /// branches that each require another member. An object that is in several sets has the same lead in all
+    /// of them, since all leads end after the same members.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
         let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
         let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
@@ -421,8 +421,8 @@ impl Writer<'_> {
         (!leads.is_empty()).then_some(leads)
     }
 
-    /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first
-    /// bucket with its value, and the keys after it are of later buckets.
+    /// Returns the leads of objects whose keys no schema names. The keys are divided into buckets; each lead
+    /// is the only key of the first bucket with its value, and the keys after it belong to later buckets.
     fn bucket_leads(
         &mut self,
         object: &Object,
@@ -450,7 +450,7 @@ impl Writer<'_> {
         Some(leads)
     }
 
-    /// The end of an object, or further keys that match an expression.
+    /// Returns the end of an object, or further keys that match an expression.
     fn bucket_tail(&mut self, object: &Object, goal: GoalId, keys: Hir) -> ExprId {
         let close = self.builder.bytes("}");
         let (rest, _) = self.rest(object, goal);
@@ -479,7 +479,7 @@ impl Writer<'_> {
         Rest { key, ..rest }
     }
 
-    /// Values of any kind, with few structures inside each other and one key in each object.
+    /// Returns values of any kind, with shallow nesting and one key in each object.
     fn some_json(&mut self, style: Style, depth: u32) -> Option<Flat> {
         let scalars = self.flat_scalars(GoalId(0))??;
         if depth == 0 {
@@ -517,7 +517,7 @@ fn named<'o>(object: &'o Object, name: &str) -> Option<&'o forms::Member> {
     object.members.iter().find(|member| &*member.name == name)
 }
 
-/// Arrays of any length.
+/// Returns arrays of any length.
 fn some_array(item: &Flat, style: Style) -> Flat {
     let items = item.list(style.comma, 1, None);
     Flat::any(&[
@@ -526,7 +526,7 @@ fn some_array(item: &Flat, style: Style) -> Flat {
     ])
 }
 
-/// The object without what its first members say, whose names stay taken.
+/// Returns the object without the constraints of its first members, whose names stay taken.
 fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Object {
     let names: Vec<&str> = names.into_iter().collect();
     let mut object = object.clone();
@@ -542,7 +542,8 @@ fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Obj
     object
 }
 
-/// The object without its members, none of which can be written: their names are taken out of the other keys.
+/// Returns the object without its members, none of which can be written: their names are excluded from the
+/// other keys.
 fn without_members(object: &Object) -> Object {
     let mut object = object.clone();
     let names: Vec<Rc<str>> = object.members.drain(..).map(|member| member.name).collect();
@@ -555,7 +556,8 @@ fn without_members(object: &Object) -> Object {
     object
 }
 
-/// An object's text up to the end of a run of members: with some of them, and with none where that may be.
+/// Returns the texts of an object up to the end of a run of members: with some of them, and with none if that
+/// is allowed.
 fn beginnings(run: &[(Flat, bool)], style: Style) -> Vec<(Flat, bool)> {
     let mut beginnings = Vec::new();
     if let Some(some) = some_of(run, style) {
@@ -567,7 +569,8 @@ fn beginnings(run: &[(Flat, bool)], style: Style) -> Vec<(Flat, bool)> {
     beginnings
 }
 
-/// Whole keys that begin with a character of one of these buckets. The empty key belongs to the first.
+/// Returns whole keys that begin with a character of one of these buckets. The empty key belongs to the first
+/// bucket.
 fn in_buckets(buckets: &[&str]) -> Hir {
     let Some(&first) = buckets.first() else {
         return hir::never();

@@ -1,7 +1,7 @@
-//! The state of writing a grammar: what was written for which goal, and which rules have no body yet.
+//! The state of writing a grammar: the expressions written for goals, and the rules that have no body yet.
 //!
-//! The files beside this one write the kinds of value with it. They ask each other for the parts of arrays
-//! and objects, which are values again, through the methods of [`Writer`].
+//! The other files of this module use it to write the kinds of value. They call each other for the parts of
+//! arrays and objects, which are values again, through the methods of [`Writer`].
 
 use std::rc::Rc;
 
@@ -20,57 +20,58 @@ use lexiform_automata::limits::{Account, Limits};
 use super::flat::{Flat, Style};
 use super::space::Space;
 
-/// What a rule says of a goal.
+/// The part of a goal that a rule describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Piece {
-    /// All its texts.
+    /// All texts of the goal.
     Whole,
-    /// Its arrays, after the opening bracket.
+    /// The arrays of the goal, after the opening bracket.
     ArrayTails,
 }
 
-/// A grammar that is being written, with what was written already.
+/// A grammar that is being written.
 pub(super) struct Writer<'a> {
     pub(super) forms: &'a NormalForms,
     pub(super) options: &'a Options,
     pub(super) limits: &'a Limits,
-    /// How characters of strings may be spelled.
+    /// The allowed spellings of the characters of strings.
     pub(super) escapes: Escapes,
     pub(super) builder: CfgBuilder,
-    /// What each goal is written as, once asked for.
+    /// The expression of each goal, once it has been requested.
     pub(super) exprs: Vec<Option<ExprId>>,
-    /// What forms without arrays and objects are written as.
+    /// The expressions of forms without arrays and objects.
     pub(super) scalars: FxHashMap<*const Normal, ExprId>,
-    /// The rules of parts of goals, once asked for.
+    /// The rules of parts of goals, once they have been requested.
     pub(super) pieces: HashMap<(GoalId, Piece), ExprId>,
-    /// Rules without a body yet.
+    /// The rules that have no body yet.
     pub(super) open: Vec<(RuleId, GoalId, Piece)>,
     /// The white space of the rule that is being written.
     pub(super) space: Space,
     pub(super) numbers: HashMap<NumberShape, ExprId>,
-    /// What stands before the values of named keys.
+    /// The texts before the values of named keys.
     pub(super) names: HashMap<Rc<str>, ExprId>,
     /// The texts of keys with their quotes.
     pub(super) quoted: HashMap<TextId, Expression>,
-    /// The bytes of these.
+    /// The account of the memory of these.
     pub(super) held: Account,
     pub(super) any_string: Option<ExprId>,
     pub(super) any_key: Option<RegularId>,
     pub(super) problems: Findings,
-    /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
+    /// Goals as one regular language each, once they have been requested: many arrays of unique items share
+    /// their parts.
     pub(super) flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
-    /// The sizes of these languages together.
+    /// The total size of these languages.
     pub(super) flat_sizes: u64,
-    /// The sizes of what tells unique items apart, so far.
+    /// The total size of the leads of unique items so far.
     pub(super) lead_sizes: u64,
-    /// The states of automata for multiples, so far.
+    /// The number of states of the automata of multiples so far.
     pub(super) multiple_states: usize,
-    /// What is allowed less than the schema asks for.
+    /// Findings that fewer values are allowed than the schema says.
     pub(super) notes: Findings,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of the grammar of these forms, which has written nothing but the white space.
+    /// Returns a writer for the grammar of these forms, in which only the white space has been written.
     pub(super) fn new(
         forms: &'a NormalForms,
         options: &'a Options,
@@ -106,7 +107,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A rule for all texts of a goal, whose body is still to be written.
+    /// Declares a rule for all texts of a goal, whose body is still to be written.
     pub(super) fn declare(&mut self, goal: GoalId) -> RuleId {
         let rule = self.builder.declare(self.name(goal));
         self.exprs[goal.index()] = Some(self.builder.rule(rule));
@@ -114,8 +115,8 @@ impl Writer<'_> {
         rule
     }
 
-    /// The rule of a part of a goal. Arrays that compare their items are written one inside the other, and
-    /// may be so without end, so that each part is a rule.
+    /// Returns the rule of a part of a goal. Arrays that compare their items are written inside each other,
+    /// and may nest without end, so each part is a rule.
     pub(super) fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
         if let Some(&known) = self.pieces.get(&(goal, piece)) {
             return known;
@@ -127,40 +128,40 @@ impl Writer<'_> {
         expr
     }
 
-    /// Whether there are more expressions than there may be.
+    /// Returns `true` if there are more expressions than the limit allows.
     pub(super) fn is_full(&self) -> bool {
         self.builder.len() > self.limits.exprs
     }
 
-    /// Whether the compile ends in an error whatever else is written.
+    /// Returns `true` if the compilation ends in an error whatever else is written.
     pub(super) fn is_over(&self) -> bool {
         self.is_full() || self.limits.cancel.is_asked()
     }
 
-    /// The JSON pointers of a goal's schemas.
+    /// Returns the JSON pointers of a goal's schemas.
     pub(super) fn name(&self, goal: GoalId) -> String {
         self.forms.goal_name(goal)
     }
 
-    /// The place of the first of its schemas.
+    /// Returns the place of the first schema of a goal.
     pub(super) fn place(&self, goal: GoalId) -> Place {
         let first = self.forms.goals.literals(goal).first();
         Place::Pointer(first.map_or(String::new(), |literal| self.forms.tree.pointer(literal.node)))
     }
 
-    /// Reports what stops the compile, once.
+    /// Reports a problem that stops the compilation, once.
     pub(super) fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
         let problem = Problem::new(kind, self.place(goal), message);
         self.problems.add(problem);
     }
 
-    /// Notes that less is allowed than a goal asks for.
+    /// Adds the finding that fewer values are allowed than a goal says.
     pub(super) fn narrowed(&mut self, goal: GoalId, message: &str) {
         let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
         self.notes.add(note);
     }
 
-    /// A regular language as an expression of the grammar.
+    /// Returns a regular language as an expression of the grammar.
     pub(super) fn regular(&mut self, regular: Regular) -> ExprId {
         let id = self.builder.add_regular(regular);
         self.builder.regular(id)

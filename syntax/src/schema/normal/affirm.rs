@@ -1,4 +1,4 @@
-//! Demands: what a keyword asks of values of a kind where it holds.
+//! Demands: what an affirmed keyword requires of values of one kind.
 
 use crate::schema::forms::Literal;
 use crate::schema::node::{Keyword, Kind, NodeId};
@@ -6,11 +6,11 @@ use crate::schema::shape::{Demand, Step, array, constant, number, object, string
 
 use super::algebra::Algebra;
 
-/// About the bytes of a way of a choice, of one step, while it is put together.
+/// The approximate number of bytes of a one-step way of a choice, while the choice is assembled.
 const WAY_BYTES: usize = 512;
 
 impl Algebra<'_> {
-    /// What a keyword asks of values of a kind, where it holds.
+    /// Returns the demand of an affirmed keyword on values of a kind.
     pub(super) fn affirm(
         &mut self,
         node: NodeId,
@@ -61,13 +61,15 @@ impl Algebra<'_> {
             | Keyword::MaxItems(_)
             | Keyword::Contains { .. }
             | Keyword::UniqueItems => only(kind, Kind::Array, || array::affirm(node, name, keyword)),
-            // Asked of the node as a whole, because it speaks about what the other keywords do not.
+            // These are handled for the node as a whole, because they apply to what the other keywords do not
+            // evaluate.
             Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => Demand::nothing(),
             _ => only(kind, Kind::Object, || object::affirm(keyword)),
         }
     }
 
-    /// Exactly one schema of a list holds. Those that exclude one another anyway need not be denied.
+    /// Demands that exactly one schema of a list holds. Those that exclude one another anyway need not be
+    /// denied.
     fn exactly_one(&mut self, list: &[NodeId], kind: Kind) -> Demand {
         let able = list.iter().copied().filter(|&node| self.may_be(node, kind));
         let list: Vec<NodeId> = able.collect();
@@ -83,7 +85,7 @@ impl Algebra<'_> {
     }
 }
 
-/// Demands of keywords for one kind say nothing about the others.
+/// Returns the demand of a keyword for one kind, which is nothing for other kinds.
 fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) -> Demand {
     if kind == wanted {
         demand()

@@ -1,10 +1,10 @@
-//! The state of the algebra: the schemas, goals and normal forms so far, what was found out on the way, and
-//! what it may cost.
+//! The state of the algebra: the schemas, goals and normal forms so far, cached answers, and the remaining
+//! budget.
 //!
 //! The passes are methods of [`Algebra`], one file each, and they need one another: expansion asks which
-//! alternatives exclude one another, which is seen in a normal form a few levels down, which is an expansion
-//! again. Each such answer is kept here, one that is asked for again from within itself is the cautious one,
-//! and `depth` bounds how far that goes.
+//! alternatives exclude one another, which depends on a normal form a few levels down, which is an expansion
+//! again. Each such answer is cached here. A question that recurs during its own computation gets the
+//! cautious answer, and `depth` bounds the recursion.
 
 use std::fmt;
 use std::rc::Rc;
@@ -22,12 +22,12 @@ use crate::schema::text::{TextSet, Texts};
 use lexiform_automata::error::{Place, Problem, ProblemKind};
 use lexiform_automata::limits::{Account, Limits};
 
-/// What is left out of a goal that is too large a union.
+/// The part that is left out of a goal whose union is too large.
 #[derive(Clone, Copy)]
 pub(super) enum LeftOut {
-    /// Ways of denying a part, but for one of each.
+    /// All but one of the ways of denying each part.
     Denials,
-    /// Alternatives, but for the first of them.
+    /// The alternatives after the first `kept`.
     Alternatives { kept: usize },
     /// Objects that must have too many keys that are not named.
     Wishes,
@@ -52,56 +52,56 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// About the bytes of a schema that the algebra makes, with a keyword.
+/// The approximate number of bytes of a schema that the algebra creates, with a keyword.
 pub(crate) const NODE_BYTES: usize = 512;
 
-/// How deep normal forms may be asked for while another is being made.
+/// The deepest nesting of normal forms that are computed while another one is computed.
 pub(super) const NESTED: u32 = 24;
 
-/// Pairs of patterns, by their places in a list.
+/// Pairs of patterns, by their indices in a list.
 pub(crate) type Pairs = HashSet<(usize, usize)>;
 
-/// The ways to tell the cases of a key apart, shared by the branches in which the same implications are open.
+/// The ways that distinguish the cases of a key, shared by the branches with the same open implications.
 pub(super) type Cases = Rc<[Vec<Step>]>;
 
 /// The state of the algebra.
 pub(crate) struct Algebra<'l> {
     pub(crate) limits: &'l Limits,
-    /// What an object may hold that lists its properties and says nothing of others.
+    /// The further keys allowed in an object whose schema lists properties and does not mention others.
     pub(crate) additional_properties: AdditionalProperties,
     pub(crate) tree: Tree,
     pub(crate) texts: Texts,
     pub(crate) goals: Goals,
     pub(crate) normals: FxHashMap<GoalId, Rc<Normal>>,
-    /// The normal forms of schemas that say nothing but a type: most of a schema is made of such.
+    /// The normal forms of schemas that consist of a type only, which most schemas are.
     pub(crate) of_type: FxHashMap<(Types, Whole), Rc<Normal>>,
-    /// The kinds of value that each schema may allow, where that was asked.
+    /// The kinds of value that each schema may allow, as far as they have been computed.
     pub(crate) kinds: Vec<Option<Kinds>>,
-    /// Pairs of schemas of which it is known whether they can share a value.
+    /// `true` if a pair of schemas is disjoint, as far as this has been computed.
     pub(crate) disjoint: FxHashMap<(NodeId, NodeId), bool>,
-    /// Whether schemas, where they hold, may speak of keys or items, as far as it was asked.
+    /// `true` if a schema, where it holds, may evaluate keys or items, as far as this has been computed.
     pub(crate) speaking: FxHashMap<(NodeId, Kind), bool>,
-    /// Whether goals have surely no value, as far as it is seen this number of levels down, where that was
-    /// asked.
+    /// `true` if a goal certainly has no value, judged by this number of levels, as far as this has been
+    /// computed.
     pub(crate) empty: FxHashMap<(GoalId, u32), bool>,
-    /// A schema that allows everything, made when one is first needed.
+    /// A schema that allows everything, created when it is first needed.
     pub(crate) anything: Option<NodeId>,
-    /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
+    /// For lists of patterns for keys, the pairs that may match the same key; `None` if there are too many.
     pub(crate) together: FxHashMap<Vec<TextSet>, Option<Rc<Pairs>>>,
-    /// The cases of keys that were told apart, by the key and the lists of its values.
+    /// The cases of keys that have been distinguished, by the key and the lists of its values.
     pub(crate) cases: FxHashMap<(Rc<str>, Vec<NodeId>), Cases>,
-    /// Unions that were made of schemas of the source.
+    /// The unions that were created from schemas of the source.
     pub(crate) unions: FxHashMap<Vec<NodeId>, NodeId>,
-    /// How deep tests for emptiness are nested at the moment.
+    /// The current nesting depth of tests for emptiness.
     pub(crate) depth: u32,
-    /// Goals of which only some conjunctions were made, because all would have been too many.
+    /// Goals for which only some conjunctions were computed, because all of them would have been too many.
     pub(crate) truncated: HashSet<GoalId>,
-    /// Goals that may have values beyond their normal forms, because a format is known in part.
+    /// Goals that may have values beyond their normal forms, because only a part of a format is known.
     pub(crate) uncertain: HashSet<GoalId>,
-    /// Whether a conjunction of the goal at hand was left out.
+    /// `true` if a conjunction of the current goal was left out.
     pub(crate) dropped: bool,
     pub(crate) fuel: usize,
-    /// The bytes of what is made here.
+    /// The account of the memory of everything created here.
     pub(crate) held: Account,
     pub(crate) reported: HashSet<(NodeId, &'static str)>,
     pub(crate) problems: Findings,
@@ -109,7 +109,7 @@ pub(crate) struct Algebra<'l> {
 }
 
 impl<'l> Algebra<'l> {
-    /// The algebra of the schemas of a source, of which none was looked at yet.
+    /// Returns the algebra of the schemas of a source, before any of them has been examined.
     pub(super) fn new(parsed: Parsed, limits: &'l Limits) -> Algebra<'l> {
         Algebra {
             limits,
@@ -141,7 +141,7 @@ impl<'l> Algebra<'l> {
 }
 
 impl Algebra<'_> {
-    /// A new node that allows exactly the given values.
+    /// Returns a literal of a new node that allows exactly the given values.
     pub(crate) fn constant(&mut self, values: Values) -> Literal {
         self.reserve(NODE_BYTES, None);
         let id = NodeId(self.tree.nodes.len() as u32);
@@ -154,7 +154,7 @@ impl Algebra<'_> {
         Literal::yes(id)
     }
 
-    /// Notes that a goal has conjunctions that are left out, and which.
+    /// Adds a note that some conjunctions of a goal are left out, and which.
     pub(super) fn truncate(&mut self, goal: GoalId, left_out: LeftOut) {
         self.truncated.insert(goal);
         let literals = self.goals.literals(goal);
@@ -166,7 +166,7 @@ impl Algebra<'_> {
         self.notes.add(note);
     }
 
-    /// Notes that less is allowed than a keyword asks for, once.
+    /// Adds a note that fewer values are allowed than a keyword says, once.
     pub(crate) fn note(&mut self, node: NodeId, name: &'static str, message: &str) {
         let pointer = self.tree.keyword_pointer(node, name);
         let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
@@ -194,8 +194,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// Reserves bytes for what is about to be made of a schema; false where there is no room, and then no
-    /// fuel is left either.
+    /// Reserves bytes for something that is about to be created from a schema. Returns `false` if there is no
+    /// room, in which case there is no fuel left either.
     pub(crate) fn reserve(&mut self, bytes: usize, node: Option<NodeId>) -> bool {
         if self.held.grow(bytes) {
             return true;
@@ -207,30 +207,30 @@ impl Algebra<'_> {
         false
     }
 
-    /// Whether there is room for bytes that are held only for now.
+    /// Returns `true` if there is room for bytes that are needed only temporarily.
     pub(crate) fn fits(&mut self, bytes: usize, node: NodeId) -> bool {
         let fits = self.reserve(bytes, Some(node));
         self.release(bytes);
         fits
     }
 
-    /// The bytes that are reserved.
+    /// Returns the number of bytes that are reserved.
     pub(crate) fn reserved(&self) -> usize {
         self.held.bytes()
     }
 
-    /// Gives bytes back that were reserved.
+    /// Releases bytes that were reserved.
     pub(crate) fn release(&mut self, bytes: usize) {
         self.held.set(self.held.bytes().saturating_sub(bytes));
     }
 
-    /// The schema that stands for a goal in messages.
+    /// Returns the schema that represents a goal in messages.
     pub(crate) fn first_node(&self, goal: GoalId) -> Option<NodeId> {
         self.goals.literals(goal).first().map(|literal| literal.node)
     }
 
-    /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile
-    /// that was called off has none left either.
+    /// Consumes fuel. Returns `false` if there is not enough left, and reports this at the schema of the
+    /// goal. A cancelled compilation has no fuel left either.
     pub(crate) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
         if self.fuel >= amount && !self.limits.cancel.is_asked() {
             self.fuel -= amount;
@@ -239,7 +239,7 @@ impl Algebra<'_> {
         self.burn_at(amount, self.first_node(goal))
     }
 
-    /// The same where it is a schema that asks for it.
+    /// Consumes fuel for a schema; see [`burn`](Self::burn).
     pub(crate) fn burn_at(&mut self, amount: usize, node: Option<NodeId>) -> bool {
         if self.fuel >= amount && !self.limits.cancel.is_asked() {
             self.fuel -= amount;

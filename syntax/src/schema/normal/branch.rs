@@ -1,8 +1,8 @@
-//! A branch of an expansion: the shape so far, demands still to be met, and choices still to be made.
+//! A branch of an expansion: the shape so far, the open demands, and the open choices.
 //!
-//! Whichever choice is made first, what it brings is put where the choice stands: the maps of an object's
-//! keys are kept in the order in which they are met when the schema is read from the top, references and the
-//! chosen branches in place.
+//! Whichever choice is made first, its results are inserted at the position of the choice: the maps of an
+//! object's keys are kept in the order in which they occur when the schema is read from the top, with
+//! references and the chosen branches read in place.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,48 +13,48 @@ use crate::schema::shape::{Demand, Listed, ObjectStep, Shape, Step};
 
 use super::discriminate::Decision;
 
-/// What is known of the values of a goal on one way through its choices, and what is still to be met and
-/// chosen.
+/// The known constraints on the values of a goal after one sequence of choices, with the demands and choices
+/// that are still open.
 #[derive(Clone)]
 pub(super) struct Branch {
     pub(super) shape: Shape,
     pub(super) todo: VecDeque<Todo>,
-    /// In the order of the source.
+    /// The open choices, in the order of the source.
     pub(super) choices: Vec<Choice>,
     pub(super) seen: Listed<Literal>,
-    /// The keys of which the cases were told apart.
+    /// The keys whose cases have been distinguished.
     pub(super) decided: Vec<Rc<str>>,
-    /// How many decisions were open when they were looked at last, and no key was found that decides more of
+    /// The number of open decisions when they were last examined and no key was found that decides more of
     /// them.
     pub(super) looked_at: usize,
     pub(super) here: Place,
 }
 
-/// Where the source is read: among the maps that an object has so far, and among the choices.
+/// A position in the source: among the maps of an object so far, and among the choices.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) map: usize,
     pub(super) choice: usize,
 }
 
-/// What is still to be met.
+/// An open demand.
 #[derive(Clone)]
 pub(super) enum Todo {
     Step(Step),
     Choice(Choice),
 }
 
-/// Ways of which one must be gone.
+/// A choice between ways, one of which must be taken.
 #[derive(Clone)]
 pub(super) struct Choice {
     /// Shared by the branches that have not made the choice yet, of which there may be thousands.
     pub(super) ways: Rc<[Vec<Step>]>,
-    /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to
-    /// choose.
+    /// The schema of which this choice is the denial. If the branch already rules that schema out, there is
+    /// nothing to choose.
     pub(super) denied: Option<NodeId>,
-    /// Whether it is read last of all.
+    /// `true` if it is read after everything else.
     pub(super) last: bool,
-    /// How many maps come before those of the choice.
+    /// The number of maps before the maps of the choice.
     pub(super) map: usize,
 }
 
@@ -70,7 +70,7 @@ impl Choice {
 }
 
 impl Branch {
-    /// A branch of which nothing is known but that these steps are to be met.
+    /// Returns a branch of which nothing is known except that these steps must be met.
     pub(super) fn new(kind: Kind, steps: impl IntoIterator<Item = Step>) -> Branch {
         let mut branch = Branch {
             shape: Shape::new(kind),
@@ -85,8 +85,8 @@ impl Branch {
         branch
     }
 
-    /// Appends what was open to what is. There may be a hundred thousand of them, so the longer list stays
-    /// where it is.
+    /// Appends `open` to the open demands. There may be a hundred thousand of them, so the longer list is not
+    /// moved.
     pub(super) fn put_before(&mut self, mut open: VecDeque<Todo>) {
         if self.todo.len() >= open.len() {
             return self.todo.extend(open);
@@ -97,12 +97,12 @@ impl Branch {
         self.todo = open;
     }
 
-    /// Leaves steps to be met.
+    /// Adds steps to the open demands.
     pub(super) fn go(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.todo.extend(steps.into_iter().map(Todo::Step));
     }
 
-    /// Whether all demands of a way are met already.
+    /// Returns `true` if all demands of a way are already met.
     fn meets(&self, way: &[Step]) -> bool {
         way.iter().all(|step| match step {
             Step::Literal(literal) => self.seen.contains(literal),
@@ -112,12 +112,12 @@ impl Branch {
         })
     }
 
-    /// Leaves a demand to be met; false where nothing meets it.
+    /// Adds an open demand; returns `false` if nothing can meet it.
     pub(super) fn demand(&mut self, demand: Demand) -> bool {
         self.demand_of(demand, None)
     }
 
-    /// The same of a demand that is the denial of a schema.
+    /// Adds an open demand that may be the denial of a schema; returns `false` if nothing can meet it.
     pub(super) fn demand_of(&mut self, demand: Demand, denied: Option<NodeId>) -> bool {
         match demand {
             Demand::Never => return false,
@@ -130,7 +130,7 @@ impl Branch {
         true
     }
 
-    /// Puts a choice off, and remembers where it stands.
+    /// Postpones a choice, and records its position.
     pub(super) fn leave_open(&mut self, mut choice: Choice) {
         if choice.last {
             choice.map = self.maps();
@@ -141,7 +141,7 @@ impl Branch {
         self.here.choice += 1;
     }
 
-    /// How many maps there are.
+    /// Returns the number of maps.
     pub(super) fn maps(&self) -> usize {
         match &self.shape {
             Shape::Object(shape) => shape.maps.len(),
@@ -149,7 +149,7 @@ impl Branch {
         }
     }
 
-    /// Adds a demand at the place that is read; false where the shape has no value any more.
+    /// Adds a demand at the current position; returns `false` if the shape has no values left.
     pub(super) fn add(&mut self, step: Step) -> bool {
         let (Shape::Object(shape), Step::Object(ObjectStep::Keys(map))) = (&mut self.shape, &step) else {
             return self.shape.add(step);
@@ -162,15 +162,15 @@ impl Branch {
         true
     }
 
-    /// The implications and conditions among the choices.
+    /// Returns the implications and conditions among the choices.
     pub(super) fn decisions(&self) -> impl Iterator<Item = Decision> {
         self.choices
             .iter()
             .filter_map(|choice| Decision::of(&choice.ways))
     }
 
-    /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is
-    /// met already are none.
+    /// Takes the choice with the fewest ways, and continues reading at its position. Choices of which one way
+    /// is already met are dropped.
     pub(super) fn take_choice(&mut self) -> Option<Choice> {
         let mut choices = std::mem::take(&mut self.choices);
         choices.retain(|choice| !choice.ways.iter().any(|way| self.meets(way)));

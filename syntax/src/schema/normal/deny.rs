@@ -1,7 +1,7 @@
-//! Complements: what a keyword asks of values of a kind where it does *not* hold.
+//! Complements: what the denial of a keyword requires of values of one kind.
 //!
-//! A keyword about one kind of value holds for every other kind, so its denial asks that the value be of that
-//! kind: for other kinds there is no way at all.
+//! A keyword for one kind of value holds for every other kind, so its denial requires a value of that kind:
+//! for other kinds there are no ways at all.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ fn denied(node: NodeId) -> Step {
 }
 
 impl Algebra<'_> {
-    /// What the denial of a keyword asks of values of a kind.
+    /// Returns the demand of the denial of a keyword on values of a kind.
     pub(super) fn deny(&mut self, node: NodeId, name: &'static str, keyword: &Keyword, kind: Kind) -> Demand {
         let affirmed = |node: NodeId| Step::Literal(Literal::yes(node));
         match keyword {
@@ -72,7 +72,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// None of the list holds, or at least two do.
+    /// Demands that none of the list holds, or at least two.
     fn not_exactly_one(&mut self, list: &[NodeId], kind: Kind) -> Demand {
         let mut ways = vec![list.iter().copied().map(denied).collect()];
         for (first, rivals) in self.rivals(list, kind).into_iter().enumerate() {
@@ -163,7 +163,7 @@ impl Algebra<'_> {
         ways
     }
 
-    /// The denial of a set of texts: one of them fails.
+    /// Demands the denial of a set of texts: that one of them fails.
     pub(crate) fn deny_text(&mut self, set: &TextSet) -> Demand {
         let step = |text: TextId, sign: bool| Step::String(StringStep::Text(text, sign));
         let mut ways = Vec::new();
@@ -176,7 +176,8 @@ impl Algebra<'_> {
                 ways.push(vec![step(text, true)]);
                 continue;
             }
-            // Not a run of so many units: no run at all, or a shorter or a longer one.
+            // The denial of a run of a certain number of units: no run at all, a shorter one, or a longer
+            // one.
             let (unit, min, max) = (unit.clone(), *min, *max);
             let run = unrolled(&unit, 0, None);
             let run = run.map(|run| self.texts.add(Text::Match(run.into())));

@@ -1,24 +1,25 @@
-//! Implications and conditions about the values of one key, decided by that key.
+//! Decides implications and conditions about the values of one key by branching on that key.
 //!
 //! "If there is an `analyzer`, the `type` is one of these" is a choice between an object without `analyzer`
-//! and one with it, and twenty of them are a million objects. But where the `type` is known, each is decided:
-//! either all is well whether the key is there or not, or the key is absent. So where several keys depend on
-//! the value of the same one, that value is chosen first, as far as they tell its values apart.
+//! and one with it, and twenty such choices are a million objects. But once the `type` is known, each choice
+//! is decided: either the key may be present or absent, or it must be absent. So if several keys depend on
+//! the value of the same key, that value is chosen first, as far as they distinguish its values.
 //!
 //! ```text
-//!   a ⇒ type ∈ {x, y}      type absent, or x:     a, b as they like
-//!   b ⇒ type ∈ {x}         type = y:              a as it likes, no b
+//!   a ⇒ type ∈ {x, y}      type absent, or x:     a and b are optional
+//!   b ⇒ type ∈ {x}         type = y:              a is optional, no b
 //!                          type anything else:    neither
 //! ```
 //!
-//! So it is with a list of "if the `kind` is this, then …", which is how unions are written where there is no
-//! `oneOf`: where the `kind` is known, all conditions but one are known to fail, and need not be denied. A
-//! condition may ask for the values of other keys, too; if it asks for another `kind`, they do not matter.
+//! The same applies to a list of "if the `kind` is this, then …", which is how unions are written without
+//! `oneOf`: once the `kind` is known, all conditions but one are known to fail, and need not be denied. A
+//! condition may require values of other keys, too; if it requires another `kind`, they do not matter.
 //!
-//! The cases exclude one another and leave nothing out, whatever else is asked of the object.
+//! The cases exclude one another and cover everything, whatever else is required of the object.
 //!
-//! Seventeen dependencies that list values of one `type` were 2,615 alternatives, and are now the twelve
-//! cases of that `type`. Seventy conditions of the form "if `kind` is this, then" used to exceed the fuel.
+//! Seventeen dependencies that list values of one `type` used to be 2,615 alternatives, and are now the
+//! twelve cases of that `type`. Seventy conditions of the form "if `kind` is this, then" used to exceed the
+//! fuel.
 
 use std::rc::Rc;
 
@@ -33,43 +34,43 @@ use super::algebra::{Algebra, Cases};
 /// The most implications about one key that are left to be decided by their own choices.
 const FEW_IMPLICATIONS: usize = 2;
 
-/// A condition that asks for the values of more keys is decided by its own choice. What an implication leads
-/// to is told by a key only if it speaks of no other.
+/// The most keys whose values a condition may require; one that requires more is decided by its own choice. A
+/// key decides the consequence of an implication only if the consequence mentions no other key.
 const FEW_KEYS: usize = 4;
 
-/// The most implications and values that are looked at together.
+/// The most implications and values that are examined together.
 const MOST_LISTS: usize = 1_000;
 const MOST_VALUES: usize = 1_000;
 
 /// A choice that the value of a key may decide.
 #[derive(Clone, Copy)]
 pub(super) enum Decision {
-    /// This schema holds if a key is there.
+    /// This schema holds if a key is present.
     Implication(NodeId),
-    /// This schema holds, and then one thing follows, or it does not, and then another.
+    /// If this schema holds, one thing follows, and otherwise another.
     Condition(NodeId),
 }
 
 impl Decision {
-    /// The decision between these ways, if it is one.
+    /// Returns the decision between these ways, if there is one.
     pub(super) fn of(ways: &[Vec<Step>]) -> Option<Decision> {
         let implied = implication(ways).map(Decision::Implication);
         implied.or_else(|| condition(ways).map(Decision::Condition))
     }
 }
 
-/// What is known in an object of what an implication leads to, or a condition asks.
+/// The outcome of an implication's consequence, or of a condition, for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decided {
     /// The schema holds.
     Holds,
     /// It cannot hold.
     Impossible,
-    /// Nothing yet.
+    /// Neither is known yet.
     Open,
 }
 
-/// The schema that holds if a key is there, where these ways say just that.
+/// Returns the schema that holds if a key is present, if these ways are such an implication.
 fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
     let [absent, present] = ways else { return None };
     let (
@@ -82,7 +83,7 @@ fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
     (key == needed && then.sign).then_some(then.node)
 }
 
-/// The schema of a condition: one way affirms it, the other denies it.
+/// Returns the schema of a condition, if one way affirms it and the other denies it.
 fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
     let [holds, fails] = ways else { return None };
     let (Some(Step::Literal(asked)), Some(Step::Literal(denied))) = (holds.first(), fails.first()) else {
@@ -92,8 +93,8 @@ fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
 }
 
 impl Algebra<'_> {
-    /// The cases of a key on whose value many of these decisions depend, but for the keys that were
-    /// `decided`; `None` where there is no such key.
+    /// Returns the cases of a key whose value decides many of these decisions, excluding the keys in
+    /// `decided`, or `None` if there is no such key.
     pub(super) fn discriminate(
         &mut self,
         decisions: &[Decision],
@@ -130,7 +131,7 @@ impl Algebra<'_> {
         Some((key.0, cases))
     }
 
-    /// The cases of a key whose values these schemas list; `None` if there are too many.
+    /// Returns the cases of a key whose values these schemas list, or `None` if there are too many.
     fn find_cases(&mut self, name: &Rc<str>, lists: &[NodeId]) -> Option<Cases> {
         let lists: Vec<Rc<Values>> = lists.iter().filter_map(|&node| self.scalars(node)).collect();
         let counts = lists
@@ -148,7 +149,7 @@ impl Algebra<'_> {
         Some(ways.into())
     }
 
-    /// What an object decides about a schema.
+    /// Returns the outcome of a schema for an object.
     pub(super) fn decide(&mut self, shape: &ObjectShape, consequence: NodeId) -> Decided {
         let keywords = self.tree.node(consequence).keywords.clone();
         let holds = keywords.iter().all(|(_, keyword)| match keyword {
@@ -166,7 +167,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Whether each key of a map is absent from an object, or has a value that the map allows.
+    /// Returns `true` if each key of a map is absent from an object, or has a value that the map allows.
     fn keys_are_fine(&mut self, shape: &ObjectShape, map: &KeyMap) -> bool {
         let is_fine = |(name, child): &(Rc<str>, NodeId)| {
             let mut said = shape.values.iter().filter(|(key, _)| key == name);
@@ -179,7 +180,8 @@ impl Algebra<'_> {
         map.patterns.is_empty() && map.additional.is_none() && map.named.iter().all(is_fine)
     }
 
-    /// The keys of whose values the schema of a decision speaks, if they are few, and what it says of them.
+    /// Returns the keys whose values the schema of a decision constrains, with their schemas, if they are
+    /// few.
     fn few_values(&self, decision: Decision) -> &[(Rc<str>, NodeId)] {
         let (node, most) = match decision {
             Decision::Implication(then) => (then, 1),
@@ -193,7 +195,7 @@ impl Algebra<'_> {
         named.filter(|named| named.len() <= most).unwrap_or(&[])
     }
 
-    /// The values that a schema lists, where none of them is an array or an object.
+    /// Returns the values that a schema lists, if none of them is an array or an object.
     pub(super) fn scalars(&self, node: NodeId) -> Option<Rc<Values>> {
         let literal = Literal::yes(node);
         let values = self.list_of(literal).filter(|_| self.lists_values(literal))?;
@@ -208,7 +210,7 @@ fn with_value(name: &Rc<str>, value: Literal) -> Vec<Step> {
     ]
 }
 
-/// All values of the lists.
+/// Returns all values of the lists.
 fn together(lists: &[Rc<Values>]) -> Values {
     let mut all = Values::default();
     for values in lists {
@@ -217,7 +219,7 @@ fn together(lists: &[Rc<Values>]) -> Values {
     all
 }
 
-/// The values of the lists, those together that stand in the same ones.
+/// Groups the values of the lists by the lists that contain them.
 fn classes(lists: &[Rc<Values>]) -> Vec<Values> {
     let mut places: FxHashMap<Vec<usize>, usize> = FxHashMap::default();
     let mut classes: Vec<Values> = Vec::new();
@@ -246,7 +248,7 @@ fn add(values: &mut Values, more: &Values) {
     }
 }
 
-/// Each of the values by itself.
+/// Splits values into single values.
 fn singles(values: &Values) -> Vec<Values> {
     let none = Values::default;
     let constants = [
@@ -275,7 +277,7 @@ fn singles(values: &Values) -> Vec<Values> {
     constants.chain(numbers).chain(strings).collect()
 }
 
-/// Whether all of the others are among the values.
+/// Returns `true` if all of the others are among the values.
 fn covers(values: &Values, others: &Values) -> bool {
     (values.null || !others.null)
         && (values.no || !others.no)

@@ -1,8 +1,8 @@
-//! Whether two schemas can share a value: what lets `oneOf` go without complements.
+//! Tests whether two schemas can share a value; if not, `oneOf` needs no complements.
 //!
-//! The test is sound, not complete: it says "disjoint" only where the intersection is empty for a reason that
-//! is found a few levels down, such as two constants for one required key. Where it does not find one, the
-//! complement is taken, which is exact as well, only larger.
+//! The test is sound but not complete: it reports "disjoint" only if the intersection is empty for a reason
+//! that is found a few levels down, such as two constants for one required key. If it finds no reason, the
+//! complement is taken, which is also exact, only larger.
 
 use crate::schema::forms::{Array, GoalId, Literal, Normal, Object, Way};
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId};
@@ -11,24 +11,24 @@ use crate::schema::shape::{ObjectShape, Shape};
 use super::algebra::{Algebra, NESTED};
 use super::search::TooMany;
 
-/// How deep into arrays and objects a reason is looked for.
+/// How deep into arrays and objects a reason is searched for.
 const REASON_DEPTH: u32 = 3;
 
-/// How many schemas are looked at that apply to the same value.
+/// The most schemas examined that apply to the same value.
 const MOST_PARTS: usize = 16;
 
-/// The steps of a search for a value.
+/// The number of steps of a search for a value.
 const STEPS: usize = 200;
 
-/// What a search for a value came to.
+/// The result of a search for a value.
 enum FoundReason {
     Value,
-    /// It was given up.
+    /// The search was given up.
     Nothing,
 }
 
 impl Algebra<'_> {
-    /// Whether no value satisfies both schemas, as far as can be told quickly.
+    /// Returns `true` if no value satisfies both schemas, as far as this can be decided quickly.
     pub(super) fn are_disjoint(&mut self, left: NodeId, right: NodeId) -> bool {
         let key = (left.min(right), left.max(right));
         if let Some(&known) = self.disjoint.get(&key) {
@@ -37,14 +37,14 @@ impl Algebra<'_> {
         if self.differ_in_kind(left, right) {
             return true;
         }
-        // Asked for again from within itself, the answer is the cautious one.
+        // A recursive query gets the cautious answer.
         self.disjoint.insert(key, false);
         let disjoint = self.have_surely_no_value(vec![Literal::yes(left), Literal::yes(right)], REASON_DEPTH);
         self.disjoint.insert(key, disjoint);
         disjoint
     }
 
-    /// Whether a required key of a shape can have no value, for a reason that is seen at once.
+    /// Returns `true` if a required key of a shape can have no value, for an obvious reason.
     pub(super) fn is_hopeless(&mut self, shape: &Shape, name: &str) -> bool {
         let Shape::Object(shape) = shape else { return false };
         let Some(literals) = shape.required_value(name) else {
@@ -53,8 +53,8 @@ impl Algebra<'_> {
         self.have_surely_no_value(literals, 1)
     }
 
-    /// Whether no object of a shape satisfies a schema, for a reason that is seen at once: a required key
-    /// whose values exclude each other, or one that must be absent.
+    /// Returns `true` if no object of a shape satisfies a schema, for an obvious reason: a required key whose
+    /// values exclude each other, or one that must be absent.
     pub(super) fn rules_out(&mut self, shape: &ObjectShape, node: NodeId) -> bool {
         let mut open = vec![node];
         let mut at = 0;
@@ -101,8 +101,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// The same of literals that are no goal yet, and need not become one where a glance is enough: there are
-    /// as many such lists as pairs of alternatives.
+    /// Returns `true` if a conjunction certainly has no value. The literals need not become a goal if a
+    /// glance is enough: there are as many such lists as pairs of alternatives.
     fn have_surely_no_value(&mut self, literals: Vec<Literal>, depth: u32) -> bool {
         if let Some(empty) = self.seen_to_be_empty(&literals, depth) {
             return empty;
@@ -122,8 +122,9 @@ impl Algebra<'_> {
         }
     }
 
-    /// Whether a goal has no conjunction with a value. Mostly the first has one, of the thousands that two
-    /// unions make, so that the normal form is only made where a short search does not tell.
+    /// Returns `true` if a goal has no conjunction with a value. Of the thousands of conjunctions of two
+    /// unions, mostly the first one has a value, so the normal form is only computed if a short search does
+    /// not decide.
     fn has_empty_form(&mut self, goal: GoalId, depth: u32) -> bool {
         if self.depth >= NESTED {
             return false;
@@ -150,7 +151,7 @@ impl Algebra<'_> {
     }
 
     fn is_form_empty(&mut self, normal: &Normal, goal: GoalId, depth: u32) -> bool {
-        // What was left out of it might be just what is asked for.
+        // The part that was left out might be the one that has a value.
         !self.truncated.contains(&goal)
             && !self.uncertain.contains(&goal)
             && !normal.has_scalars()
@@ -164,7 +165,7 @@ impl Algebra<'_> {
                 .all(|object| self.is_object_empty(object, depth - 1))
     }
 
-    /// Whether a short search finds no value; `None` where it does not come to an end.
+    /// Returns `true` if a short search finds no value, or `None` if the search does not finish.
     fn finds_no_value(&mut self, goal: GoalId, depth: u32) -> Option<bool> {
         let outer = std::mem::take(&mut self.dropped);
         let mut kinds = self.kinds_of_goal(goal);
@@ -177,7 +178,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// What a short search for values of a kind comes to; `None` where it is sure that there are none.
+    /// Returns the result of a short search for values of a kind, or `None` if there certainly are none.
     fn find_of_kind(&mut self, goal: GoalId, kind: Kind, depth: u32) -> Option<FoundReason> {
         let mut search = self.short_search(goal, kind, STEPS);
         let found = loop {
@@ -230,7 +231,7 @@ mod tests {
     use crate::schema::resolve::read;
     use lexiform_automata::limits::Limits;
 
-    /// The algebra of two schemas, and these.
+    /// Returns the algebra of two schemas, and the two.
     fn pair<'l>(left: &str, right: &str, limits: &'l Limits) -> (Algebra<'l>, NodeId, NodeId) {
         let named = r##""named": {"required": ["k"], "properties": {"k": {"const": "named"}}}"##;
         let text = format!(r##"{{"$defs": {{{named}}}, "anyOf": [{left}, {right}]}}"##);
@@ -248,7 +249,7 @@ mod tests {
 
     const A: &str = r#"{"type": "object", "required": ["k"], "properties": {"k": {"const": "a"}, "x": {"type": "string"}}}"#;
 
-    /// Pairs of schemas, and whether it is seen that they share no value.
+    /// Pairs of schemas, and whether they are recognised as disjoint.
     const PAIRS: [(&str, &str, bool); 14] = [
         (A, r#"{"properties": {"k": {"enum": ["b", "c"]}}}"#, true),
         (A, r#"{"properties": {"k": {"enum": ["b", "a"]}}}"#, false),
@@ -295,7 +296,7 @@ mod tests {
             A,
             true,
         ),
-        // Without a type for either, what is no object is in both.
+        // If neither has a type, every value that is not an object is in both.
         (
             r#"{"properties": {"k": {"const": 1}}, "required": ["k"]}"#,
             r#"{"properties": {"k": {"const": 2}}, "required": ["k"]}"#,

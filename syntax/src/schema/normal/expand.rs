@@ -1,8 +1,8 @@
-//! Expansion: a goal and a kind of value to the union of conjunctions that it is.
+//! Expansion: converts a goal and a kind of value to a union of conjunctions.
 //!
-//! A branch holds the shape so far, demands still to be met, and choices still to be made. Demands are met
-//! first; a branch that contradicts itself is dropped at once; then the choice with the fewest ways is made,
-//! and each way is a branch.
+//! A branch contains the shape so far, the open demands, and the open choices. Demands are met first; a
+//! branch that contradicts itself is dropped at once; then the choice with the fewest ways is made, and each
+//! way becomes a branch.
 
 use crate::schema::forms::{GoalId, Literal};
 use crate::schema::node::{Keyword, Keywords, Kind, NodeId};
@@ -13,15 +13,15 @@ use super::branch::{Branch, Choice, Place, Todo};
 use super::discriminate::{Decided, Decision};
 use super::search::Denials;
 
-/// For how many choices one unit of fuel pays, when they are looked at whether they are decided.
+/// The number of choices that are checked for being decided for one unit of fuel.
 const DECISIONS_OF_FUEL: usize = 16;
 
-/// For how many schemas of the items of an array one unit of fuel pays.
+/// The number of schemas of the items of an array for one unit of fuel.
 const SAID_OF_FUEL: usize = 64;
 
 impl Algebra<'_> {
-    /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of
-    /// them: less is allowed then, which is noted with what is left out.
+    /// Returns the conjunctions whose union is the goal, for one kind of value. If there are too many, it
+    /// returns only some of them: fewer values are allowed then, and a note says what is left out.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let mut all = self.search(goal, kind, Denials::All);
@@ -30,7 +30,7 @@ impl Algebra<'_> {
         if complete {
             return shapes;
         }
-        // With one way for each denial they are never too many, because those that are found first are
+        // With one way for each denial there are never too many, because the first ones that are found are
         // enough.
         shapes.clear();
         let mut some = self.search(goal, kind, Denials::One);
@@ -45,7 +45,7 @@ impl Algebra<'_> {
         shapes
     }
 
-    /// The branch in which a denial is met in the way that leaves most of the values that people mean.
+    /// Returns the branch that meets a denial in the way that keeps most of the values that people mean.
     pub(super) fn best_way(
         &mut self,
         branch: &Branch,
@@ -62,8 +62,8 @@ impl Algebra<'_> {
         })
     }
 
-    /// How much a way of a denial costs: it is best if the value of a key that is there anyway differs, as
-    /// that of a discriminator does, or if a key is absent of which nothing is said.
+    /// Returns the cost of a way of a denial. The best ways give a different value to a key that is required
+    /// anyway, as for a discriminator, or leave out a key that no schema mentions.
     fn way_cost(&self, branch: &Branch, way: &[Step]) -> u8 {
         let Shape::Object(shape) = &branch.shape else {
             return 0;
@@ -92,7 +92,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Meets all demands that leave no choice; false where they contradict one another.
+    /// Meets all demands that leave no choice; returns `false` if they contradict one another.
     pub(super) fn settle(&mut self, branch: &mut Branch, goal: GoalId, kind: Kind) -> bool {
         while let Some(step) = branch.todo.pop_front() {
             if !self.burn(1, goal) {
@@ -143,7 +143,7 @@ impl Algebra<'_> {
             }
             return branch.demand_of(Demand::any(ways), Some(literal.node));
         }
-        // What the keywords bring comes before what was open: the order of the source is the order of the
+        // The results of the keywords come before what was open: the order of the source is the order of the
         // keys.
         let open = std::mem::take(&mut branch.todo);
         let fits = self.settle_keywords(branch, literal.node, &keywords, kind);
@@ -151,7 +151,7 @@ impl Algebra<'_> {
         fits
     }
 
-    /// Meets what an affirmed schema asks, and leaves what is to be met then.
+    /// Meets the demands of an affirmed schema, and leaves its choices open.
     fn settle_keywords(
         &mut self,
         branch: &mut Branch,
@@ -160,7 +160,7 @@ impl Algebra<'_> {
         kind: Kind,
     ) -> bool {
         if let Some(child) = self.unevaluated(node, kind) {
-            // The cases say all that the keywords say.
+            // The cases already include all the keywords.
             let demand = self.affirm_unevaluated(node, child, kind);
             return branch.demand(demand);
         }
@@ -189,10 +189,10 @@ impl Algebra<'_> {
         branch.choices = choices;
     }
 
-    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of
-    /// others, and of conditions, that cannot be gone.
+    /// Drops implications that the known cases of keys satisfy, and the ways of other implications and
+    /// conditions that these cases make impossible.
     pub(super) fn drop_decided(&mut self, branch: &mut Branch, goal: GoalId) {
-        // What was open before is open still, until the case of another key is known.
+        // Choices that were open before stay open until the case of another key is known.
         if branch.decided.is_empty() || branch.decisions().count() <= branch.looked_at {
             return;
         }
@@ -205,7 +205,7 @@ impl Algebra<'_> {
         branch.choices.retain_mut(|choice| self.is_open(shape, choice));
     }
 
-    /// Whether a choice is left where it stands, after the ways were dropped that cannot be gone.
+    /// Drops the impossible ways of a choice, and returns `true` if the choice stays open.
     fn is_open(&mut self, shape: &ObjectShape, choice: &mut Choice) -> bool {
         match Decision::of(&choice.ways) {
             None => return true,
@@ -216,7 +216,7 @@ impl Algebra<'_> {
             },
             Some(Decision::Condition(asked)) => match self.decide(shape, asked) {
                 Decided::Open => {}
-                // It says in which order its keys come.
+                // The schema still determines the order of its keys.
                 Decided::Holds => choice.ways = choice.ways[..1].into(),
                 Decided::Impossible => choice.ways = [choice.ways[1][1..].to_vec()].into(),
             },
@@ -224,7 +224,7 @@ impl Algebra<'_> {
         choice.ways.iter().all(|way| !way.is_empty())
     }
 
-    /// A choice between the cases of a key that decides about several implications and conditions.
+    /// Returns a choice between the cases of a key that decides several implications and conditions.
     pub(super) fn take_cases(&mut self, branch: &mut Branch) -> Option<Choice> {
         if branch.decisions().count() <= branch.looked_at {
             return None;
@@ -246,7 +246,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// Evaluates what can be evaluated now; false where nothing is left.
+    /// Evaluates what can be evaluated now; returns `false` if no value is left.
     pub(super) fn finish_shape(&mut self, shape: &mut Shape, goal: GoalId) -> bool {
         match shape {
             Shape::Constant | Shape::Array(_) | Shape::Object(_) => true,

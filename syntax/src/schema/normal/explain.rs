@@ -1,8 +1,8 @@
-//! Why nothing satisfies a schema: the assertions that contradict each other.
+//! Explains why nothing satisfies a schema: finds the assertions that contradict each other.
 //!
-//! Asked only where a compile failed, so it may start anew and try: first the innermost part that is needed
-//! and has no value, then each assertion about it alone, then each two, then each two together with what
-//! `type` says.
+//! This runs only after a compilation has failed, so it may start over and try: first the innermost part that
+//! is required and has no value, then each of its assertions alone, then each pair, then each pair together
+//! with the `type`.
 
 use std::rc::Rc;
 
@@ -22,18 +22,18 @@ const MOST_ASSERTIONS: usize = 60;
 
 /// One assertion about a part: a keyword, or the denial of a schema.
 struct Assertion {
-    /// A schema that says nothing else.
+    /// A schema that consists of this assertion only.
     literal: Literal,
     pointer: String,
     name: &'static str,
 }
 
-/// What to say where only some alternatives were tried and nothing says which keyword is to blame.
+/// The message if only some alternatives were tried and no note says which keyword is to blame.
 pub(crate) const TOO_MANY_WAYS: &str =
     "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
 
-/// The problem of a schema of which nothing is left, at the first keyword of which a note says that less is
-/// tried than it says; `None` without such a note.
+/// Returns the problem of a schema of which nothing is left, at the keyword of the first note that says that
+/// fewer values are tried than the keyword allows, or `None` if there is no such note.
 pub(crate) fn nothing_left<'n>(notes: impl IntoIterator<Item = &'n Problem>) -> Option<Problem> {
     let mut notes = notes.into_iter();
     let note = notes.find(|note| note.kind == ProblemKind::Narrowed)?;
@@ -41,7 +41,7 @@ pub(crate) fn nothing_left<'n>(notes: impl IntoIterator<Item = &'n Problem>) -> 
     Some(Problem::new(ProblemKind::Limit, note.place.clone(), message))
 }
 
-/// What to say of a schema that nothing satisfies; `None` where no reason was found.
+/// Returns the problem of a schema that nothing satisfies, or `None` if no reason was found.
 pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let root = parsed.root;
     let mut algebra = Algebra::new(parsed, limits);
@@ -62,7 +62,7 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     }
     let at = *path.last()?;
     if needed_and_empty(&normals[at.index()], &live).is_some() {
-        // Each part needs another without end; no two assertions are to blame.
+        // Each part requires another without end; no two assertions are to blame.
         return None;
     }
     let assertions = algebra.assertions(at);
@@ -91,7 +91,7 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
 }
 
 impl Algebra<'_> {
-    /// The normal forms that a goal reaches, without strings that no string is among, and which goals have a
+    /// Returns the normal forms that a goal reaches, without empty sets of strings, and which goals have a
     /// value.
     fn outcome(&mut self, goal: GoalId) -> Option<(Vec<Rc<Normal>>, Vec<bool>)> {
         let reached = self.reach(goal);
@@ -119,7 +119,7 @@ impl Algebra<'_> {
         self.outcome(goal).is_some_and(|(_, live)| !live[goal.index()])
     }
 
-    /// Everything that a goal asserts at once, through references and `allOf`.
+    /// Returns the assertions that a goal makes together, through references and `allOf`.
     fn assertions(&mut self, goal: GoalId) -> Vec<Assertion> {
         let mut open: Vec<Literal> = self.goals.literals(goal).iter().rev().copied().collect();
         let mut seen = HashSet::new();
@@ -152,7 +152,7 @@ impl Algebra<'_> {
         found
     }
 
-    /// A keyword of a schema as a schema of its own.
+    /// Returns a keyword of a schema as a separate schema.
     fn single(&mut self, node: NodeId, name: &'static str, keyword: Keyword) -> Assertion {
         let pointer = match name {
             "" => self.tree.pointer(node),
@@ -163,7 +163,8 @@ impl Algebra<'_> {
             Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_)
         );
         let id = match whole {
-            // It speaks about what the keywords beside it do not, and has no meaning without them.
+            // Such a keyword applies to what the keywords beside it do not evaluate, and has no meaning
+            // without them.
             true => node,
             false => {
                 self.tree.nodes.push(Node {
@@ -183,7 +184,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The fewest assertions that contradict each other, by their places in the list.
+    /// Returns the smallest set of assertions that contradict each other, by their indices in the list.
     fn culprits(&mut self, assertions: &[Assertion]) -> Option<Vec<usize>> {
         let count = assertions.len();
         for (at, assertion) in assertions.iter().enumerate() {

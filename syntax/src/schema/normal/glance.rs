@@ -1,13 +1,13 @@
-//! Whether a conjunction has no value, where that takes no normal form to see.
+//! Decides whether a conjunction has no value, where this does not take a normal form.
 //!
-//! The schemas that tell the alternatives of a union apart are mostly a `const`, an `enum` or a `type`, and
-//! there are as many pairs of them as pairs of alternatives. What they have in common is found by comparing
-//! what they list.
+//! The schemas that distinguish the alternatives of a union are mostly a `const`, an `enum` or a `type`, and
+//! there are as many pairs of them as pairs of alternatives. Their intersection is found by comparing the
+//! values that they list.
 //!
 //! ```text
-//!   {"const": "a"}  {"enum": ["b", "c"]}      no value: sure
-//!   {"const": "a"}  {"type": "string"}        "a":      sure
-//!   {"const": "a"}  {"pattern": "^b"}         not seen at a glance
+//!   {"const": "a"}  {"enum": ["b", "c"]}      certainly no value
+//!   {"const": "a"}  {"type": "string"}        certainly "a"
+//!   {"const": "a"}  {"pattern": "^b"}         unknown at a glance
 //! ```
 
 use std::rc::Rc;
@@ -20,28 +20,28 @@ use crate::schema::node::{KeyMap, Keyword, Kind, Kinds, NodeId, Values};
 
 use super::algebra::Algebra;
 
-/// What the schemas of a conjunction list.
+/// The values that the schemas of a conjunction list.
 #[derive(Default)]
 struct Lists<'t> {
     wanted: SmallVec<[&'t Values; 4]>,
     unwanted: SmallVec<[&'t Values; 4]>,
 }
 
-/// What the schemas of a conjunction say of the keys of objects.
+/// The constraints of the schemas of a conjunction on the keys of objects.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) required: SmallVec<[Rc<[Rc<str>]>; 4]>,
     pub(super) maps: SmallVec<[Rc<KeyMap>; 4]>,
 }
 
-/// How many references are followed from one schema.
+/// The most references that are followed from one schema.
 const REFERENCES: usize = 8;
-/// How many schemas are looked at that apply to the same object.
+/// The most schemas examined that apply to the same object.
 const MOST_PARTS: usize = 16;
 
 impl Algebra<'_> {
-    /// Whether the literals have no value in common; `None` where more than `type`, `enum` and `const` has to
-    /// be looked at.
+    /// Returns `true` if the literals have no value in common, or `None` if more than `type`, `enum` and
+    /// `const` has to be examined.
     pub(super) fn is_empty_at_a_glance(&mut self, literals: &[Literal]) -> Option<bool> {
         let kinds = self.common_kinds(literals);
         if kinds.is_empty() {
@@ -54,8 +54,9 @@ impl Algebra<'_> {
         lists.is_empty(kinds)
     }
 
-    /// Whether all values are objects that need a key, and the schemas of that key's value have none in
-    /// common, or one of them forbids the key. So the alternatives of nearly every `oneOf` are told apart.
+    /// Returns `true` if all values are objects that require a key, and either the schemas of that key's
+    /// value have no value in common, or one of them forbids the key. This distinguishes the alternatives of
+    /// nearly every `oneOf`.
     pub(super) fn lack_a_required_value(&mut self, literals: &[Literal]) -> bool {
         if self.common_kinds(literals) != Kinds::from_iter([Kind::Object]) {
             return false;
@@ -75,7 +76,7 @@ impl Algebra<'_> {
         false
     }
 
-    /// What is said of objects by the schemas that are affirmed, and by those that apply in place.
+    /// Returns the constraints on objects of the affirmed schemas, and of those that apply in place.
     pub(super) fn said_of_objects(&self, literals: &[Literal]) -> Said {
         let affirmed = literals.iter().filter(|literal| literal.sign);
         let mut open: SmallVec<[NodeId; MOST_PARTS]> = affirmed.map(|literal| literal.node).collect();
@@ -96,7 +97,7 @@ impl Algebra<'_> {
         said
     }
 
-    /// Whether a map allows no value of a key, for a reason that is seen at once.
+    /// Returns `true` if a map allows no value of a key, for an obvious reason.
     fn forbids(&self, map: &KeyMap, name: &Rc<str>) -> bool {
         let node = match map.index.get(name) {
             Some(&node) => Some(node),
@@ -106,7 +107,8 @@ impl Algebra<'_> {
         node.is_some_and(|node| self.is_never(Literal::yes(node)))
     }
 
-    /// Adds what a literal lists; `None` where it says anything else that is not a matter of kinds.
+    /// Adds the values that a literal lists; returns `None` if it has other constraints that kinds do not
+    /// express.
     fn list<'t>(&'t self, literal: Literal, lists: &mut Lists<'t>) -> Option<()> {
         let mut node = literal.node;
         for _ in 0..REFERENCES {
@@ -125,7 +127,7 @@ impl Algebra<'_> {
             for (_, keyword) in keywords {
                 match keyword {
                     Keyword::Values(values) => lists.wanted.push(values),
-                    // The kinds know of it, unless it divides the numbers.
+                    // The kinds already express it, unless it splits the numbers.
                     Keyword::Type { types, .. } if types.has(Kind::Number) || !types.has_integers() => {}
                     _ => return None,
                 }
@@ -137,7 +139,7 @@ impl Algebra<'_> {
 }
 
 impl Lists<'_> {
-    /// Whether no value of these kinds is wanted by all and unwanted by none.
+    /// Returns `true` if no value of these kinds is wanted by all lists and unwanted by none.
     fn is_empty(&self, kinds: Kinds) -> Option<bool> {
         let Some((first, others)) = self.wanted.split_first() else {
             // Lists are finite, and these kinds of value are not.

@@ -1,40 +1,40 @@
-//! Which kinds of value a schema may have, at a glance.
+//! Determines which kinds of value a schema may have, at a glance.
 //!
-//! Most schemas say their type. An expansion for a kind that is not among theirs ends before it begins, and
-//! an alternative of another kind is no alternative: a union of objects and strings costs a string nothing.
+//! Most schemas have a `type`. An expansion for a kind that is not among theirs ends before it begins, and an
+//! alternative of another kind is skipped: a union of objects and strings costs nothing for strings.
 //!
-//! The answer is an upper bound. It comes from `type`, `enum`, `const` and what applies in place, and each
-//! schema is looked at once; one that is asked for again from within itself may have values of all kinds.
+//! The answer is an upper bound. It is derived from `type`, `enum`, `const` and the schemas that apply in
+//! place, and each schema is examined once; a recursive query gets all kinds.
 
 use crate::schema::forms::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, Kinds, NodeId, Types, Values};
 
 use super::algebra::Algebra;
 
-/// How many schemas that apply in place are followed one from within the other.
+/// The deepest nesting of schemas that apply in place.
 const KIND_DEPTH: u32 = 32;
 
 impl Algebra<'_> {
-    /// The kinds that values of a goal may have, in their order.
+    /// Returns the kinds that values of a goal may have, in their order.
     pub(crate) fn kinds_of_goal(&mut self, goal: GoalId) -> impl Iterator<Item = Kind> + use<> {
         let literals = self.goals.literals(goal).clone();
         let kinds = self.common_kinds(&literals);
         Kind::ALL.into_iter().filter(move |&kind| kinds.has(kind))
     }
 
-    /// The kinds that values of all these literals may have.
+    /// Returns the kinds that values of all these literals may have.
     pub(super) fn common_kinds(&mut self, literals: &[Literal]) -> Kinds {
         literals.iter().fold(Kinds::ALL, |kinds, &literal| {
             kinds.and(self.kinds_of(literal, KIND_DEPTH))
         })
     }
 
-    /// Whether a schema may have values of a kind.
+    /// Returns `true` if a schema may have values of a kind.
     pub(super) fn may_be(&mut self, node: NodeId, kind: Kind) -> bool {
         self.kinds_of_node(node, KIND_DEPTH).has(kind)
     }
 
-    /// Whether two schemas have no kind in common.
+    /// Returns `true` if two schemas have no kind in common.
     pub(super) fn differ_in_kind(&mut self, left: NodeId, right: NodeId) -> bool {
         let left = self.kinds_of_node(left, KIND_DEPTH);
         left.and(self.kinds_of_node(right, KIND_DEPTH)).is_empty()
@@ -44,7 +44,7 @@ impl Algebra<'_> {
         if literal.sign {
             return self.kinds_of_node(literal.node, depth);
         }
-        // A denial rules kinds out where all of their values are allowed.
+        // A denial excludes the kinds of which all values are allowed.
         match self.tree.node(literal.node).keywords[..] {
             [] => Kinds::NONE,
             [(_, Keyword::Type { types, .. })] => all_of(types).others(),
@@ -89,13 +89,13 @@ impl Algebra<'_> {
     }
 }
 
-/// The kinds of which some values are of these types: integers are numbers.
+/// Returns the kinds of which some values have these types: integers are numbers.
 fn some_of(types: Types) -> Kinds {
     let there = |kind: &Kind| types.has(*kind) || *kind == Kind::Number && types.has_integers();
     Kind::ALL.into_iter().filter(there).collect()
 }
 
-/// The kinds of which all values are of these types.
+/// Returns the kinds of which all values have these types.
 fn all_of(types: Types) -> Kinds {
     Kind::ALL.into_iter().filter(|&kind| types.has(kind)).collect()
 }

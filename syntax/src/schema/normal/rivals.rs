@@ -1,19 +1,19 @@
-//! Which alternatives of a `oneOf` may hold at once.
+//! Finds the alternatives of a `oneOf` that may hold at once.
 //!
-//! Each has to be denied where another one is chosen, unless the two exclude one another, and of a thousand
-//! alternatives there are half a million pairs. But mostly all of them list values for the same key, and
-//! nearly all list different ones: so they are sorted by those values first, and only the pairs that are left
-//! are looked at.
+//! Each has to be denied where another one is chosen, unless the two exclude one another, and a thousand
+//! alternatives have half a million pairs. But mostly all of them list values for the same key, and nearly
+//! all list different ones. So they are grouped by those values first, and only the remaining pairs are
+//! compared.
 //!
 //! ```text
-//!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not speak of it:
+//!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not mention it:
 //!   kind = "b"        ─► b: 2
 //!   size > 3          ─► any: 3      pairs left   1–4, 1–3, 2–3, 3–4
 //!   kind = "a", "c"   ─► a, c: 4
 //! ```
 //!
-//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow. An
-//! alternative that is a union itself lists what its own alternatives list.
+//! Otherwise, if each has a different key and allows no other, they are grouped by the keys that they allow.
+//! An alternative that is a union itself lists the values of its own alternatives.
 //!
 //! Five hundred alternatives used to exceed the fuel; now 2,000 compile in 20 ms.
 
@@ -27,26 +27,28 @@ use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 
 use super::algebra::Algebra;
 
-/// The most alternatives that are looked at pair by pair.
+/// The most alternatives that are compared pair by pair.
 const FEW_RIVALS: usize = 4;
 
-/// How many pairs are compared for one unit of fuel, and how many that were compared before are looked up.
+/// The number of pairs that are compared for one unit of fuel, and of already compared pairs that are looked
+/// up.
 const PAIRS_OF_FUEL: usize = 16;
 const KNOWN_PAIRS_OF_FUEL: usize = 256;
 
-/// How deep alternatives of alternatives are looked into, how many of them, and through how many references.
+/// The limits on examining alternatives of alternatives: their depth, their number, and the number of
+/// references.
 const RIVAL_DEPTH: u32 = 3;
 const MOST_LEAVES: usize = 256;
 const REFERENCES: usize = 8;
 
-/// The most keys and values that the alternatives may list together, through references too, to be sorted by
-/// them.
+/// The most keys and values that the alternatives may list together, including through references, to be
+/// grouped by them.
 const MOST_TOLD: usize = 1 << 19;
 
-/// How much of that is looked at for one unit of fuel.
+/// The number of these keys and values that are examined for one unit of fuel.
 const TOLD_OF_FUEL: usize = 64;
 
-/// A scalar by which alternatives are sorted.
+/// A scalar by which alternatives are grouped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Tag {
     Null,
@@ -59,12 +61,12 @@ enum Tag {
 /// Alternatives by the values that they list, for one key or for the value itself.
 #[derive(Default)]
 struct ByValue {
-    /// The values that each lists; `None` where it may have any.
+    /// The values that each alternative lists; `None` if it may have any value.
     listed: Vec<Option<Vec<Tag>>>,
     by_tag: HashMap<Tag, Vec<usize>>,
-    /// Those that may have any value.
+    /// The alternatives that may have any value.
     any: Vec<usize>,
-    /// Those that list values and do not ask for the key: all of them hold where it is missing.
+    /// The alternatives that list values but do not require the key: all of them hold if it is missing.
     optional: Vec<usize>,
     asks: Vec<bool>,
 }
@@ -72,18 +74,18 @@ struct ByValue {
 /// Alternatives by the keys that they allow.
 #[derive(Default)]
 struct ByKey {
-    /// What each asks for.
+    /// The keys that each alternative requires.
     required: Vec<Vec<Rc<str>>>,
-    /// Those that allow keys which they do not name.
+    /// The alternatives that allow keys they do not name.
     open: Vec<usize>,
-    /// Those that allow a key among few.
+    /// For each key, the alternatives that allow it and are closed.
     allows: HashMap<Rc<str>, Vec<usize>>,
 }
 
 impl Algebra<'_> {
-    /// For each alternative the places of those that may hold with it for the same value of a kind, in
-    /// ascending order. O(what the alternatives say of their keys, and the pairs that are left); fuel pays
-    /// for the pairs.
+    /// Returns, for each alternative, the indices of those that may hold together with it for the same value
+    /// of a kind, in ascending order. The time is linear in the keys and values that the alternatives list
+    /// and in the remaining pairs; fuel pays for the pairs.
     pub(super) fn rivals(&mut self, list: &[NodeId], kind: Kind) -> Vec<Vec<usize>> {
         let told = if list.len() > FEW_RIVALS {
             self.told(list)
@@ -122,7 +124,8 @@ impl Algebra<'_> {
         rivals
     }
 
-    /// How many keys and values the alternatives name, up to [`MOST_TOLD`]: what sorting them looks at.
+    /// Returns the number of keys and values that the alternatives list, up to [`MOST_TOLD`]: the work of
+    /// grouping them.
     fn told(&self, list: &[NodeId]) -> usize {
         let listed = |node: NodeId| {
             let values = self.scalars(node);
@@ -150,7 +153,7 @@ impl Algebra<'_> {
         told
     }
 
-    /// The alternatives by what they list, for objects as the value of a key.
+    /// Groups the alternatives by the values that they list; for objects, by the value of a key.
     fn by_value(&self, list: &[NodeId], kind: Kind) -> Option<ByValue> {
         let mut sorted = ByValue::default();
         let key = match kind {
@@ -170,7 +173,7 @@ impl Algebra<'_> {
         (sorted.any.len() < list.len()).then_some(sorted)
     }
 
-    /// The required key for which the alternatives list the most different values.
+    /// Returns the required key for which the alternatives list the most different values.
     fn telling_key(&self, list: &[NodeId]) -> Option<Rc<str>> {
         let mut lists: HashMap<Rc<str>, HashSet<Tag>> = HashMap::new();
         let mut most: Option<(Rc<str>, usize)> = None;
@@ -192,7 +195,7 @@ impl Algebra<'_> {
         most.map(|(name, _)| name)
     }
 
-    /// The alternatives of an alternative and of those; none where it has none, or too many.
+    /// Returns the alternatives of an alternative, recursively; none if it has none, or too many.
     fn leaves(&self, node: NodeId) -> Vec<NodeId> {
         if self.alternatives(node).is_none() {
             return Vec::new();
@@ -211,7 +214,7 @@ impl Algebra<'_> {
         leaves
     }
 
-    /// The alternatives that a schema has, or the one that it refers to.
+    /// Returns the alternatives of a schema, or of the one that it refers to.
     fn alternatives(&self, mut node: NodeId) -> Option<&[NodeId]> {
         for _ in 0..REFERENCES {
             let keywords = self.tree.node(node).keywords.iter();
@@ -228,7 +231,7 @@ impl Algebra<'_> {
         None
     }
 
-    /// The values that an alternative lists for a key, and whether it asks for the key.
+    /// Returns the values that an alternative lists for a key, and whether it requires the key.
     fn listed_for(&self, node: NodeId, key: &Rc<str>) -> (Option<Rc<Values>>, bool) {
         let said = self.said_of_objects(&[Literal::yes(node)]);
         let mut nodes = said.maps.iter().filter_map(|map| map.index.get(key));
@@ -237,7 +240,7 @@ impl Algebra<'_> {
         (values, asks)
     }
 
-    /// The alternatives by the keys that they allow, if some allow only those that they name.
+    /// Groups the alternatives by the keys that they allow, if some allow only keys that they name.
     fn by_key(&self, list: &[NodeId]) -> Option<ByKey> {
         let mut sorted = ByKey::default();
         for (place, &node) in list.iter().enumerate() {
@@ -256,7 +259,7 @@ impl Algebra<'_> {
         (sorted.open.len() < list.len()).then_some(sorted)
     }
 
-    /// Whether a map allows no key that it does not name.
+    /// Returns `true` if a map allows no key that it does not name.
     fn is_closed(&self, map: &KeyMap) -> bool {
         let others = map.additional.filter(|_| map.patterns.is_empty());
         others.is_some_and(|node| self.is_never(Literal::yes(node)))
@@ -264,8 +267,8 @@ impl Algebra<'_> {
 }
 
 impl ByValue {
-    /// One more alternative, with the values that each of its own alternatives lists, and whether it asks for
-    /// the key.
+    /// Adds an alternative, given the values that each of its own alternatives lists, and whether that one
+    /// requires the key.
     fn add(&mut self, told: impl Iterator<Item = (Option<Rc<Values>>, bool)>) {
         let (place, mut all_ask) = (self.listed.len(), true);
         let listed = told.map(|(values, asks)| {
@@ -289,7 +292,7 @@ impl ByValue {
         self.asks.push(all_ask);
     }
 
-    /// The alternatives that may hold with one, in any order; `None` where that may be all.
+    /// Returns the alternatives that may hold together with one, in any order, or `None` if that may be all.
     fn near(&self, one: usize) -> Option<Vec<usize>> {
         let tags = self.listed[one].as_ref()?.iter();
         let shared: Vec<&Vec<usize>> = tags.filter_map(|tag| self.by_tag.get(tag)).collect();
@@ -304,7 +307,7 @@ impl ByValue {
 }
 
 impl ByKey {
-    /// The alternatives that may hold with one, in any order; `None` where that may be all.
+    /// Returns the alternatives that may hold together with one, in any order, or `None` if that may be all.
     fn near(&self, one: usize) -> Option<Vec<usize>> {
         let allows = |name: &Rc<str>| self.allows.get(name).map_or(&[][..], Vec::as_slice);
         let required = self.required[one].iter().map(allows);

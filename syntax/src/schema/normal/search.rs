@@ -1,13 +1,12 @@
-//! The search for the conjunctions of a goal, one after the other: who only asks whether there is a value
-//! stops at the first.
+//! The search for the conjunctions of a goal, one after the other. A caller that only needs to know whether
+//! there is a value stops at the first.
 //!
-//! A branch holds what is known and all choices that are left, which may be thousands, and for each choice
-//! that was made the other ways wait. So branches are weighed: fuel pays for looking at a large one, and if
-//! those that wait become too heavy, the ways that would be followed last are given up. What is left out is
-//! noted like all that is left out.
+//! A branch contains everything that is known and all remaining choices, of which there may be thousands; for
+//! each choice that was made, the other ways wait on the stack. So branches are weighed: fuel pays for
+//! examining a large one, and if the waiting branches become too heavy, the ways that would be followed last
+//! are dropped. A note says so, as for everything that is left out.
 //!
-//! The search is depth first, and a branch holds all remaining choices: with thousands of dependent keys,
-//! unweighed branches took a gigabyte.
+//! The search is depth-first: with thousands of dependent keys, unweighed branches took a gigabyte.
 
 use std::collections::VecDeque;
 
@@ -18,68 +17,68 @@ use crate::schema::shape::{Shape, Step};
 use super::algebra::Algebra;
 use super::branch::Branch;
 
-/// The most conjunctions that one goal may be a union of, and the steps in which they are found.
+/// The most conjunctions in the union of one goal, and the most steps to find them.
 const MOST_SHAPES: usize = 1_000;
 const MOST_STEPS: usize = 30_000;
 
-/// The same where nothing is denied: alternatives that are only listed cost little each.
+/// The most conjunctions if nothing is denied: alternatives that are only listed cost little each.
 const MOST_LISTED: usize = 2_600;
 
-/// The same of an `enum` by itself, whose values are not combined with anything: 1 MB of small objects.
+/// The most values of an `enum` by itself, which are not combined with anything: 1 MB of small objects.
 const MOST_VALUES: usize = 25_000;
 
-/// The weight of a branch that is looked at and copied for one unit of fuel.
+/// The weight of a branch that is examined and copied for one unit of fuel.
 const WEIGHT_OF_FUEL: usize = 256;
 
-/// The most that the branches which wait may weigh together, and those that were found: some 20 MB.
+/// The greatest total weight of the waiting branches, and of the conjunctions that were found: some 20 MB.
 const MOST_WEIGHT: usize = 1 << 19;
 
-/// What an empty branch weighs.
+/// The weight of an empty branch.
 const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
 
-/// About the bytes of what weighs one.
+/// The approximate number of bytes of one unit of weight.
 const WEIGHT_BYTES: usize = 40;
 
-/// The number of maps in which looking a name up costs nothing that counts.
+/// The number of maps up to which looking up a name has no significant cost.
 const FEW_MAPS: usize = 64;
 
-/// How the denials of schemas are expanded.
+/// The way in which denials of schemas are expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Denials {
     /// Into all their ways.
     All,
-    /// Into the one way that fits best, so that less is allowed than the goal asks for.
+    /// Into the one way that fits best, so that fewer values are allowed than the goal says.
     One,
 }
 
-/// The branches of a goal, for one kind of value, that were not followed to their ends yet.
+/// The branches of a goal, for one kind of value, that have not been followed to their ends yet.
 pub(super) struct Search {
     goal: GoalId,
     kind: Kind,
     denials: Denials,
     stack: VecDeque<Branch>,
-    /// How much the branches on the stack weigh together.
+    /// The total weight of the branches on the stack.
     waiting: usize,
-    /// Whether branches were dropped because too much waited.
+    /// `true` if branches were dropped because the stack became too heavy.
     cut: bool,
-    /// How many conjunctions were found, how many may be, and what they weigh.
+    /// The number of conjunctions that were found, the maximum, and their weight.
     found: usize,
     most: usize,
     found_weight: usize,
-    /// The fuel that must be left for all ways to be wanted.
+    /// The fuel that must be left for the search to continue with all ways.
     enough: usize,
-    /// Whether a denial was expanded into less than all its ways.
+    /// `true` if a denial was expanded into fewer than all its ways.
     pub(super) narrowed: bool,
-    /// The bytes that are reserved for the branches that wait and the conjunctions that were found.
+    /// The bytes that are reserved for the waiting branches and the conjunctions that were found.
     reserved: usize,
 }
 
-/// There are more conjunctions than are wanted.
+/// The error that there are more conjunctions than the maximum.
 pub(super) struct TooMany;
 
 impl Algebra<'_> {
-    /// Puts all conjunctions into a list; false where they are more than are wanted, of which the first are
-    /// found.
+    /// Appends all conjunctions to a list; returns `false` if there are too many, in which case the list
+    /// contains the first ones.
     pub(super) fn find_all(&mut self, search: &mut Search, shapes: &mut Vec<Shape>) -> bool {
         loop {
             match self.next_shape(search) {
@@ -90,7 +89,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// A search for the first conjunctions of a goal that gives up after this number of steps.
+    /// Returns a search for the first conjunctions of a goal that gives up after this number of steps.
     pub(super) fn short_search(&self, goal: GoalId, kind: Kind, steps: usize) -> Search {
         Search {
             enough: self.fuel.saturating_sub(steps),
@@ -98,7 +97,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// A search that has not begun.
+    /// Returns a search that has not begun.
     pub(super) fn search(&self, goal: GoalId, kind: Kind, denials: Denials) -> Search {
         let literals = self.goals.literals(goal);
         let todo = literals.iter().map(|&literal| Step::Literal(literal));
@@ -122,14 +121,14 @@ impl Algebra<'_> {
         }
     }
 
-    /// Reserves bytes for what a search holds by now, and for a branch that it looks at.
+    /// Reserves bytes for what a search currently holds, and for a branch that it examines.
     fn make_room(&mut self, search: &mut Search, branch: usize) -> bool {
         let needed = (search.waiting + search.found_weight + 2 * branch) * WEIGHT_BYTES;
         if needed <= search.reserved {
             return true;
         }
         let node = self.first_node(search.goal);
-        // In portions, so that not every branch asks.
+        // In portions, so that not every branch reserves.
         let more = (needed - search.reserved).max(search.reserved / 8).max(1 << 12);
         if !self.reserve(more, node) {
             return false;
@@ -138,12 +137,12 @@ impl Algebra<'_> {
         true
     }
 
-    /// Gives back what a search held.
+    /// Releases what a search holds.
     pub(super) fn end(&mut self, search: Search) {
         self.release(search.reserved);
     }
 
-    /// The next conjunction; `None` where there is no more.
+    /// Returns the next conjunction, or `None` if there are no more.
     pub(super) fn next_shape(&mut self, search: &mut Search) -> Result<Option<Shape>, TooMany> {
         let (goal, kind) = (search.goal, search.kind);
         while let Some(mut branch) = search.pop() {
@@ -164,7 +163,7 @@ impl Algebra<'_> {
             let Some(choice) = self.take_cases(&mut branch).or_else(|| branch.take_choice()) else {
                 if self.finish_shape(&mut branch.shape, goal) {
                     search.found += 1;
-                    // Each name is looked for in all maps of keys then.
+                    // Each name is looked up in all maps of keys later.
                     search.found_weight += branch.weight() * (1 + branch.maps() / FEW_MAPS);
                     return Ok(Some(branch.shape));
                 }
@@ -184,7 +183,7 @@ impl Algebra<'_> {
 }
 
 impl Branch {
-    /// How much there is of it: what a copy of it takes, and a look at all its choices.
+    /// Returns the weight of a branch: the cost of a copy of it, and of examining all its choices.
     fn weight(&self) -> usize {
         let said = match &self.shape {
             Shape::Object(shape) => {
@@ -202,7 +201,7 @@ impl Branch {
         self.choices.len() + self.todo.len() + self.seen.len() + self.maps() + said
     }
 
-    /// What a branch weighs that waits: one about which little is known is something, too.
+    /// Returns the weight of a waiting branch, which is not zero even if little is known about it.
     fn waiting_weight(&self) -> usize {
         self.weight() + BRANCH_WEIGHT
     }
@@ -213,7 +212,7 @@ impl Search {
         self.found >= self.most || self.found_weight > MOST_WEIGHT
     }
 
-    /// A branch for each of the ways, of which the first is followed next.
+    /// Pushes a branch for each of the ways; the first one is followed next.
     fn fork(&mut self, mut branch: Branch, ways: &[Vec<Step>]) {
         let Some((first, others)) = ways.split_first() else {
             return;
@@ -229,8 +228,8 @@ impl Search {
         self.push(branch);
     }
 
-    /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed
-    /// last.
+    /// Pushes a branch on the stack. If the stack becomes too heavy, the lowest branches, which would be
+    /// followed last, are dropped.
     fn push(&mut self, branch: Branch) {
         self.waiting += branch.waiting_weight();
         self.stack.push_back(branch);

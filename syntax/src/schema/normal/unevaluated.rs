@@ -1,10 +1,10 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: what applies to the keys and items of which no schema
-//! beside them spoke.
+//! `unevaluatedProperties` and `unevaluatedItems`: constraints on the keys and items that no adjacent schema
+//! evaluates.
 //!
-//! Which schemas spoke depends on which branches hold, so the branches beside the keyword are told apart: a
-//! *case* says of each of them whether it holds, and in each case it is known what was evaluated. The keyword
-//! is then an ordinary one: `additionalProperties` beside the evaluated names and patterns, or `items` after
-//! the evaluated places.
+//! The evaluated keys and items depend on which branches hold, so the branches beside the keyword are
+//! distinguished: a *case* determines for each of them whether it holds, and in each case the evaluated keys
+//! and items are known. The keyword is then an ordinary one: `additionalProperties` beside the evaluated
+//! names and patterns, or `items` after the evaluated places.
 //!
 //! ```text
 //!   anyOf: [{properties: a}, {properties: b}]       case 1   A and B        evaluated a, b
@@ -22,14 +22,14 @@ use lexiform_automata::error::ProblemKind;
 
 use super::algebra::{Algebra, NODE_BYTES};
 
-/// What one keyword speaks of.
+/// The keys or items that one keyword evaluates.
 #[derive(Debug, Default)]
 struct Spoken {
     all: bool,
     names: Vec<Rc<str>>,
     patterns: Vec<TextSet>,
     places: usize,
-    /// Items that satisfy this.
+    /// The items that satisfy this schema.
     matching: Option<NodeId>,
 }
 
@@ -44,7 +44,7 @@ impl Spoken {
 #[derive(Clone, Debug, Default)]
 struct Case {
     steps: Vec<Step>,
-    /// What was spoken of, shared by all cases in which a keyword was read.
+    /// The evaluated keys or items, shared by all cases that include the keyword.
     evaluated: Vec<Rc<Spoken>>,
 }
 
@@ -65,7 +65,7 @@ impl Case {
         }
     }
 
-    /// About the bytes that it takes.
+    /// Returns the approximate number of bytes it takes.
     fn bytes(&self) -> usize {
         size_of::<Case>()
             + self.steps.len() * size_of::<Step>()
@@ -73,21 +73,21 @@ impl Case {
     }
 }
 
-/// The most cases that one keyword may have.
+/// The most cases of one keyword.
 const MOST_CASES: usize = 1_000;
 
-/// How deep the schemas beside a keyword may nest, whatever `nesting` allows: telling their cases apart
+/// The deepest nesting of schemas beside a keyword, whatever `nesting` allows: distinguishing their cases
 /// recurses. Schemas that only refer to another one do not count.
 const MOST_SCHEMAS_IN_PLACE: usize = 64;
 
-/// How many steps of cases are written for one unit of fuel.
+/// The number of steps of cases that are written for one unit of fuel.
 const STEPS_OF_FUEL: usize = 16;
 
-/// About the bytes that a name takes in a map of keys: in its list, and in the table that finds it.
+/// The approximate number of bytes of a name in a map of keys: in its list, and in the table that finds it.
 const NAME_BYTES: usize = 96;
 
 impl Algebra<'_> {
-    /// Whether a node has a keyword for what is not evaluated, for a kind of value.
+    /// Returns the schema for what is not evaluated, if the node has such a keyword for a kind of value.
     pub(super) fn unevaluated(&self, node: NodeId, kind: Kind) -> Option<NodeId> {
         let keywords = &self.tree.node(node).keywords;
         keywords.iter().find_map(|(_, keyword)| match (keyword, kind) {
@@ -97,7 +97,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// What a node with such a keyword asks.
+    /// Returns the demand of a node with such a keyword.
     pub(super) fn affirm_unevaluated(&mut self, node: NodeId, child: NodeId, kind: Kind) -> Demand {
         let mut ways = Vec::new();
         for case in self.top_cases(node, kind) {
@@ -109,8 +109,8 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
-    /// The denial of such a keyword of a node: all others hold, and something that is not evaluated breaks
-    /// it.
+    /// Returns the demand of the denial of such a keyword: all other keywords hold, and something that is not
+    /// evaluated violates it.
     pub(super) fn deny_unevaluated(&mut self, node: NodeId, child: NodeId, kind: Kind) -> Demand {
         let mut ways = Vec::new();
         for case in self.top_cases(node, kind) {
@@ -133,8 +133,8 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
-    /// The keyword as an ordinary one: nothing where everything is evaluated. `None` where there is no room
-    /// for it, which is reported.
+    /// Returns the keyword as an ordinary one, or nothing if everything is evaluated. The outer `None` means
+    /// that there is no room for it, which is reported.
     fn step_of(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, kind: Kind) -> Option<Option<Step>> {
         if evaluated.iter().any(|spoken| spoken.all) {
             return Some(None);
@@ -161,7 +161,7 @@ impl Algebra<'_> {
         Some(Some(Step::Array(ArrayStep::Items { prefix, rest })))
     }
 
-    /// A map that asks for a schema beside the keys that were spoken of.
+    /// Returns a map that applies a schema to all keys except the evaluated ones.
     fn other_keys(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, anything: NodeId) -> Option<Step> {
         let names: usize = evaluated.iter().map(|spoken| spoken.names.len()).sum();
         if !self.reserve(names * NAME_BYTES, Some(child)) || !self.burn_at(names / STEPS_OF_FUEL, Some(child))
@@ -191,7 +191,7 @@ impl Algebra<'_> {
         Some(Step::Object(ObjectStep::Keys(Rc::new(map))))
     }
 
-    /// A schema that allows everything.
+    /// Returns a schema that allows everything.
     fn anything(&mut self) -> NodeId {
         match self.anything {
             Some(node) => node,
@@ -225,8 +225,8 @@ impl Algebra<'_> {
         id
     }
 
-    /// The cases in which a node with such a keyword holds; none where they are too many. Of what was
-    /// reserved to find them, what they take stays so.
+    /// Returns the cases in which a node with such a keyword holds; none if there are too many. Of the memory
+    /// that was reserved to find them, only the part that they take stays reserved.
     fn top_cases(&mut self, node: NodeId, kind: Kind) -> Vec<Case> {
         let before = self.reserved();
         let cases = self.cases(node, kind, 0).unwrap_or_default();
@@ -238,8 +238,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated. `None`
-    /// where they are too many, which is reported.
+    /// Returns the cases in which a node holds, ignoring its own keyword for what is not evaluated, or `None`
+    /// if there are too many, which is reported.
     fn cases(&mut self, node: NodeId, kind: Kind, depth: usize) -> Option<Vec<Case>> {
         let deepest = self.limits.nesting.min(MOST_SCHEMAS_IN_PLACE);
         if depth > deepest {
@@ -266,9 +266,9 @@ impl Algebra<'_> {
         None
     }
 
-    /// All pairs of cases, looked at before they are made.
+    /// Returns all pairs of cases, after checking that they are not too many.
     fn product(&mut self, left: &[Case], right: &[Case], node: NodeId) -> Option<Vec<Case>> {
-        // What is joined with the case in which nothing is said stays as it is.
+        // Joining with the case that has no constraints changes nothing.
         match (left, right) {
             ([one], _) if one.steps.is_empty() && one.evaluated.is_empty() => return Some(right.to_vec()),
             (_, [one]) if one.steps.is_empty() && one.evaluated.is_empty() => return Some(left.to_vec()),
@@ -337,7 +337,8 @@ impl Algebra<'_> {
                 cases.push(Case::of(vec![Step::Object(ObjectStep::Absent(key.clone()))]));
                 cases
             }
-            // At the top it is what the cases are for; further down it has evaluated all that was left.
+            // At the top, the cases are computed for this keyword; further down, it has evaluated everything
+            // that was left.
             Keyword::UnevaluatedProperties(_) | Keyword::UnevaluatedItems(_) => vec![Case::default()],
             _ => {
                 let demand = self.affirm(node, name, keyword, kind);
@@ -356,7 +357,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// The cases in which another schema holds; one, where it does not matter how.
+    /// Returns the cases in which another schema holds; a single case if it does not matter how.
     fn held(&mut self, node: NodeId, kind: Kind, depth: usize) -> Option<Vec<Case>> {
         let literal = Step::Literal(Literal::yes(node));
         if !self.evaluates(node, kind) {
@@ -375,9 +376,9 @@ impl Algebra<'_> {
         self.cases(node, kind, depth)
     }
 
-    /// The schema that a node stands for, if all it does is refer to it.
+    /// Returns the schema that a node only refers to, or the node itself.
     fn meant(&self, mut node: NodeId) -> NodeId {
-        // References go in no circle without progress.
+        // References do not form a cycle without progress.
         loop {
             node = match &self.tree.node(node).keywords[..] {
                 [(_, Keyword::Ref(reference))] => self.tree.target(*reference),
@@ -391,7 +392,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// At least one holds; of those that evaluate something it must be known of each.
+    /// Returns the cases in which at least one schema holds; for those that evaluate something, each case
+    /// determines whether they hold.
     fn some_of(&mut self, list: &[NodeId], kind: Kind, node: NodeId, depth: usize) -> Option<Vec<Case>> {
         let (speaking, silent): (Vec<NodeId>, Vec<NodeId>) =
             list.iter().partition(|&&child| self.evaluates(child, kind));
@@ -431,8 +433,8 @@ impl Algebra<'_> {
         Some(cases)
     }
 
-    /// Whether a schema, where it holds, may have spoken of keys or items. Fuel pays for what was not looked
-    /// at before.
+    /// Returns `true` if a schema, if it holds, may evaluate keys or items. Fuel pays for what was not
+    /// examined before.
     fn evaluates(&mut self, node: NodeId, kind: Kind) -> bool {
         let mut seen = foldhash::HashSet::from_iter([node]);
         let mut open = vec![node];
@@ -474,7 +476,7 @@ fn is_unevaluated(keyword: &Keyword, kind: Kind) -> bool {
     )
 }
 
-/// Whether a keyword speaks of keys or items by itself.
+/// Returns `true` if a keyword evaluates keys or items by itself.
 fn speaks(keyword: &Keyword, kind: Kind) -> bool {
     match (keyword, kind) {
         (Keyword::Properties(map), Kind::Object) => {
@@ -486,7 +488,7 @@ fn speaks(keyword: &Keyword, kind: Kind) -> bool {
     }
 }
 
-/// What a keyword speaks of by itself.
+/// Returns the keys or items that a keyword evaluates by itself.
 fn spoken_by(keyword: &Keyword, kind: Kind) -> Spoken {
     match (keyword, kind) {
         (Keyword::Properties(map), Kind::Object) => Spoken {

@@ -1,4 +1,4 @@
-//! Schemas that list their values: `enum` and `const`, through references.
+//! Finds schemas that list their values: `enum` and `const`, through references.
 
 use std::rc::Rc;
 
@@ -7,11 +7,11 @@ use crate::schema::node::{Keyword, Values};
 
 use super::algebra::Algebra;
 
-/// How many references are followed to a list of values.
+/// The most references that are followed to a list of values.
 const REFERENCES: usize = 8;
 
 impl Algebra<'_> {
-    /// The list of values that a schema has or leads to.
+    /// Returns the list of values that a schema has or leads to.
     pub(crate) fn list_of(&self, literal: Literal) -> Option<Rc<Values>> {
         let mut node = literal.node;
         for _ in 0..REFERENCES {
@@ -31,7 +31,7 @@ impl Algebra<'_> {
         None
     }
 
-    /// Whether a schema is a list of values, with nothing beside it but their types.
+    /// Returns `true` if a schema is a list of values, with nothing beside it except their types.
     pub(super) fn lists_values(&self, literal: Literal) -> bool {
         let plain = |keyword: &Keyword| {
             matches!(

@@ -1,5 +1,5 @@
-//! Keywords for arrays. Two spellings of tuples become one: `items` with a list and `additionalItems` until
-//! 2019-09, `prefixItems` and `items` since 2020-12.
+//! Reads keywords for arrays. Two spellings of tuples become one: `items` with a list and `additionalItems`
+//! until 2019-09, `prefixItems` and `items` since 2020-12.
 
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ impl<'v> Reader<'v> {
         self.push(site.id, "prefixItems", Keyword::Items { prefix, rest });
     }
 
-    /// `unevaluatedItems` and `unevaluatedProperties`.
+    /// Reads `unevaluatedItems` and `unevaluatedProperties`.
     pub(super) fn unevaluated(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
         let child = self.child(site, ["/", key].concat(), value);
         match key {

@@ -1,4 +1,4 @@
-//! Keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
+//! Reads keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ impl<'v> Reader<'v> {
         let condition = self.child(site, "/if", value);
         let then = site.map.get("then").map(|value| self.child(site, "/then", value));
         let otherwise = site.map.get("else").map(|value| self.child(site, "/else", value));
-        // Alone it asks nothing, but what it speaks of counts as evaluated.
+        // Alone it constrains nothing, but what it evaluates counts as evaluated.
         if then.is_some() || otherwise.is_some() || site.since(Draft::D2019) {
             self.push(
                 site.id,
@@ -60,7 +60,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// The schemas of a list.
+    /// Adds the schemas of a list.
     pub(super) fn schemas(&mut self, site: Site<'v>, key: &str, list: &'v [Value]) -> Vec<NodeId> {
         let children = list.iter().enumerate();
         children

@@ -1,7 +1,7 @@
-//! `enum` and `const`.
+//! Reads `enum` and `const`.
 //!
 //! A scalar constant is kept as a value. An array or object becomes a schema that allows nothing else, so
-//! that the algebra needs no second way to treat it: `[1, 2]` is "an array of two items, the first 1, the
+//! that the algebra needs no second way to handle it: `[1, 2]` is "an array of two items, the first 1, the
 //! second 2".
 
 use std::rc::Rc;
@@ -34,7 +34,7 @@ impl<'v> Reader<'v> {
         self.push(site.id, "enum", Keyword::Values(values));
     }
 
-    /// The values of a list. Their places are only written down for those that need one, which are few.
+    /// Reads the values of a list. Their pointers are created only for the few that need one.
     fn constants(
         &mut self,
         id: NodeId,
@@ -76,7 +76,7 @@ impl<'v> Reader<'v> {
         self.add(Some(parent), segment, value, scope, true)
     }
 
-    /// Fills a node that allows exactly one value.
+    /// Fills a node so that it allows exactly one value.
     pub(super) fn read_constant(&mut self, id: NodeId, value: &'v Value) {
         match value {
             Value::Array(list) => self.read_constant_array(id, list),
@@ -127,7 +127,7 @@ impl<'v> Reader<'v> {
         self.push(id, "", Keyword::Items { prefix, rest: None });
     }
 
-    /// A node that allows nothing.
+    /// Adds a node that allows nothing.
     pub(super) fn never(&mut self, parent: NodeId) -> NodeId {
         let scope = self.scope_of[parent.index()];
         const NEVER: &Value = &Value::Bool(false);

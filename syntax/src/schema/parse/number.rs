@@ -1,4 +1,4 @@
-//! `minimum`, `maximum`, their exclusive forms, and `multipleOf`.
+//! Reads `minimum`, `maximum`, their exclusive forms, and `multipleOf`.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::schema::node::Keyword;
 
 use super::{Reader, Site, decimal, describe};
 
-/// How far from the point the digits of a number in a schema may lie. Numbers are compared by automata whose
-/// size grows with this distance.
+/// The greatest distance of a digit from the point of a number in a schema. Numbers are compared by automata
+/// whose size grows with this distance.
 const PLACES: i64 = 2_000;
 
 impl<'v> Reader<'v> {
@@ -18,7 +18,7 @@ impl<'v> Reader<'v> {
             && key.starts_with("exclusive")
             && site.until(Draft::D4)
         {
-            // Draft 4: a switch on the keyword beside it, which reads it there.
+            // In draft 4 this modifies the keyword beside it, where it is read.
             return;
         }
         let Some(number) = self.number(site, key, value) else {

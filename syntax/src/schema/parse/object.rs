@@ -1,4 +1,4 @@
-//! Keywords for objects.
+//! Reads keywords for objects.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ impl<'v> Reader<'v> {
                 let names = self.child(site, "/propertyNames", value);
                 self.push(site.id, "propertyNames", Keyword::PropertyNames(names));
             }
-            // 2019-09 split it in two, and asks implementations to go on understanding it.
+            // 2019-09 split this keyword in two, and asks implementations to keep supporting it.
             "dependencies" => self.dependencies(site, "dependencies", value),
             "dependentRequired" if site.since(Draft::D2019) => {
                 self.dependencies(site, "dependentRequired", value)
@@ -46,7 +46,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Reads the three keywords that share the keys among them, when the first of them is met.
+    /// Reads the three keywords that divide the keys among them, when the first of them is encountered.
     fn key_map_once(&mut self, site: Site<'v>, key: &str) {
         const GROUP: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
         let first = site.map.keys().find(|name| GROUP.contains(&name.as_str()));

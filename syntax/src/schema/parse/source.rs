@@ -1,7 +1,7 @@
-//! Stage 0: JSON text to a JSON value, within the limits.
+//! Stage 0: parses JSON text to a JSON value, within the limits.
 //!
 //! The depth is counted before the text is parsed, so that neither the parser nor the destructor of the value
-//! can run out of stack.
+//! can overflow the stack.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,20 +9,20 @@ use serde_json::Value;
 use lexiform_automata::error::{Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
-/// Values nest at most this deep, whatever `nesting` allows: the parser of JSON recurses, and so do the
+/// The deepest nesting of values, whatever `nesting` allows: the JSON parser recurses, and so do the
 /// destructor and the comparison of values.
 const MOST_NESTING: usize = 1_000;
 
-/// About the bytes of an entry of a map, without its key and value.
+/// The approximate number of bytes of an entry of a map, without its key and value.
 const ENTRY_BYTES: usize = 96;
 
-/// A text up to this length is not looked through: its value takes some megabytes at most, and mostly this
-/// for each byte.
+/// The length up to which a text is not scanned: its value takes some megabytes at most, and usually
+/// `SHORT_BYTES` for each byte.
 const SHORT_SOURCE: usize = 64 << 10;
 const SHORT_BYTES: usize = 8;
 
-/// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and
-/// a colon each bring a value or an entry of a map. Those in strings are taken for some, too.
+/// Estimates the number of bytes of the value of a JSON text before it is parsed: each comma, bracket and
+/// colon adds a value or an entry of a map. Those inside strings are counted, too.
 pub(crate) fn bytes_of_value(text: &str) -> usize {
     if text.len() <= SHORT_SOURCE {
         return text.len() * SHORT_BYTES;
@@ -35,7 +35,7 @@ pub(crate) fn bytes_of_value(text: &str) -> usize {
     text.len() + values * 2 * size_of::<Value>() + entries * ENTRY_BYTES
 }
 
-/// Reads one JSON text.
+/// Parses one JSON text.
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     if text.len() > limits.source_bytes {
         let message = format!(
@@ -56,7 +56,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
         let message = text
             .rsplit_once(" at line ")
             .map_or(text.as_str(), |(message, _)| message);
-        // Its only abbreviation, spelled out.
+        // The only abbreviation of serde_json, spelled out.
         let message = match message {
             "EOF while parsing a value" => "the text ends where a value is expected".to_owned(),
             other => other.replace("EOF while parsing", "the text ends inside"),
@@ -65,8 +65,8 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     })
 }
 
-/// The place of a syntax error. One that a line break caused is said to be at the end of the line that it
-/// ends.
+/// Returns the place of a syntax error. An error at a line break is reported at the end of the line that it
+/// terminates.
 fn place_of(error: &serde_json::Error, text: &str) -> Place {
     let (line, column) = (error.line().max(1), error.column());
     if column > 0 || line == 1 {
@@ -83,8 +83,8 @@ fn place_of(error: &serde_json::Error, text: &str) -> Place {
 }
 
 fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
-    // Most schemas have fewer brackets than they may nest, and counting them takes a sixteenth of following
-    // them.
+    // Most schemas have fewer brackets than they may nest, and counting them takes a sixteenth of the time of
+    // tracking them.
     let opening = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if opening <= limit {
         return Ok(());
@@ -111,8 +111,8 @@ fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Where a string ends, or the text where it does not. Most of a large schema is strings, so eight bytes are
-/// looked at together.
+/// Returns the end of a string, or of the text if the string does not end. Most of a large schema is strings,
+/// so eight bytes are examined at a time.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     loop {
         while let Some(eight) = bytes[at.min(bytes.len())..].first_chunk() {
@@ -130,8 +130,8 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether one of eight bytes is this one: a byte that is equal becomes zero, from which one cannot be taken
-/// without a carry.
+/// Checks whether one of eight bytes is this one: a byte that is equal becomes zero, from which one cannot be
+/// subtracted without a carry.
 fn has(eight: u64, byte: u8) -> bool {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let differing = eight ^ (ONES * u64::from(byte));

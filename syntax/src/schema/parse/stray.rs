@@ -1,9 +1,9 @@
-//! Keywords without effect, told apart: most are remarks, some were meant to assert something.
+//! Classifies keywords without effect: most are remarks, some were meant to assert something.
 //!
-//! To the specification every keyword that a draft does not know is a remark, and schemas are full of them:
-//! `nullable`, `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`,
-//! `divisibleBy`, and `maxLenght` are assertions to whoever wrote them, and an answer that breaks them would
-//! surprise.
+//! To the specification, every keyword that a draft does not define is a remark, and schemas are full of
+//! them: `nullable`, `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`,
+//! `divisibleBy`, and `maxLenght` are assertions to their author, who would be surprised by an answer that
+//! violates them.
 
 use std::sync::LazyLock;
 
@@ -73,12 +73,12 @@ const ASSERTIONS: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Shorter words have too many neighbours to be taken for misspelt ones.
+/// The length below which a word has too many neighbours to be taken for a misspelling.
 const SHORTEST_MISSPELT: usize = 6;
 
-/// Whether a keyword that has no effect was most likely meant to have one: it is an assertion of some draft
-/// or of a common vocabulary, in whatever case and with whatever between its words, or one slip of the pen
-/// away from such.
+/// Returns `true` if a keyword that has no effect was most likely meant to have one: it is an assertion of
+/// some draft or of a common vocabulary, in any case and with any separators between its words, or one typing
+/// error away from such an assertion.
 ///
 /// ```
 /// use lexiform_syntax::schema::is_meant_to_assert;
@@ -89,8 +89,8 @@ pub fn is_meant_to_assert(keyword: &str) -> bool {
     meant(keyword).is_some()
 }
 
-/// Whether a finding is about a keyword without effect that was meant to have one: `strict` and `--strict`
-/// refuse it. Unknown formats are not, since to JSON Schema a format is a remark.
+/// Returns `true` if a finding concerns a keyword without effect that was meant to have one, which `strict`
+/// and `--strict` refuse. Unknown formats are not included, since to JSON Schema a format is a remark.
 pub fn is_lost_assertion(finding: &Problem) -> bool {
     let ignored = !matches!(finding.kind, ProblemKind::Narrowed | ProblemKind::Closed);
     ignored
@@ -101,15 +101,15 @@ pub fn is_lost_assertion(finding: &Problem) -> bool {
         }
 }
 
-/// Whether a finding is about a `format` that has no effect because it is not known here.
+/// Returns `true` if a finding concerns a `format` that has no effect because it is unknown.
 pub fn is_unknown_format(finding: &Problem) -> bool {
     finding.kind != ProblemKind::Narrowed && finding.keyword() == Some("format")
 }
 
-/// The assertion that a keyword without effect was most likely meant to be.
+/// Returns the assertion that a keyword without effect was most likely meant to be.
 ///
 /// Schemas have hundreds of such keywords, so nothing is allocated for each assertion, and words are compared
-/// in one run through their letters: by the distance of any two words, a remark took 19 µs
+/// in one pass over their letters: with the distance of arbitrary words, a remark took 19 µs
 /// (`benches/record/2026-11-27-unknown-keywords.md`).
 pub(super) fn meant(keyword: &str) -> Option<&'static str> {
     static PLAIN: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {

@@ -1,4 +1,4 @@
-//! `minLength`, `maxLength`, `pattern` and `format`.
+//! Reads `minLength`, `maxLength`, `pattern` and `format`.
 
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
-//! Just enough of RFC 3986 to find the document and the fragment that a reference means.
+//! The part of RFC 3986 that is needed to find the document and the fragment of a reference.
 
-/// A URI reference without and with its fragment.
+/// Splits a URI reference into the part before its fragment and the fragment.
 pub(crate) fn split_fragment(reference: &str) -> (&str, Option<&str>) {
     match reference.split_once('#') {
         Some((document, fragment)) => (document, Some(fragment)),
@@ -117,7 +117,7 @@ fn remove_dots(path: &str) -> String {
     format!("{}{}", if rooted { "/" } else { "" }, kept.join("/"))
 }
 
-/// Undoes percent encoding; `None` where it is broken.
+/// Decodes percent-encoding; returns `None` if it is malformed.
 pub(crate) fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

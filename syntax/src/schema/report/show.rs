@@ -1,4 +1,4 @@
-//! The normal form of a schema as text, for people and for tests.
+//! Prints the normal form of a schema as text, for people and for tests.
 //!
 //! ```text
 //!   1 #
@@ -10,8 +10,8 @@
 //!     array of 0 to 5: any number of string
 //! ```
 //!
-//! Forms that hold arrays or objects are numbered in the order in which the root reaches them; others stand
-//! where they are used. The text is the same for the same schema and version.
+//! Forms that contain arrays or objects are numbered in the order in which the root reaches them; others are
+//! written where they are used. The text is the same for the same schema and version.
 
 use std::fmt::Write;
 
@@ -25,10 +25,10 @@ use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Demand;
 use lexiform_automata::limits::Limits;
 
-/// The normal form of a schema, as text.
+/// Returns the normal form of a schema, as text.
 ///
 /// # Errors
-/// The schema cannot be brought into normal form; see [`lower`](crate::schema::lower).
+/// Returns an error if the schema cannot be brought into normal form; see [`lower`](crate::schema::lower).
 pub fn normal_form(text: &str, options: &Options, limits: &Limits) -> Result<String, CompileError> {
     let limits = &*limits.begin();
     let (parsed, _) = limits.cancel.unless(read(text, options, limits))?;
@@ -98,7 +98,7 @@ impl Shown<'_> {
         lines
     }
 
-    /// A part: any value, scalars in place, or the number of a form.
+    /// Returns the text of a part: any value, scalars in place, or the number of a form.
     fn part(&mut self, goal: GoalId) -> String {
         if self.forms.goals.literals(goal).is_empty() {
             return "any value".to_owned();

@@ -1,29 +1,29 @@
-//! Which spellings of the values are left out, keyword by keyword, although the options allow them.
+//! Determines, keyword by keyword, the spellings of values that are left out although the options allow them.
 //!
 //! ```text
 //!   type: integer    1.5e1  150e-1    an exponent that moves the point
 //!   minimum: 3       25e0   0.25e2    one after more or less than one digit
 //!   multipleOf: 3    1.2e1            any exponent
-//!   const: 3         3e0    30e-1     any exponent, where the number is not very large or small
-//!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
+//!   const: 3         3e0    30e-1     any exponent, unless the number is very large or small
+//!   uniqueItems      "\u0061" 1.0     any unnecessary escape, and all but the plain spelling of a number
 //! ```
 //!
-//! Where numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, which is
-//! said in its place.
+//! If numbers are written [as doubles](Numbers::Double), `type` and constants leave out more, and the report
+//! says that instead.
 //!
-//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits after its point, as programs write
-//! large numbers. Of any number, those exponents are left out that make most parsers read infinity (`1e400`):
-//! those beyond 308 after one digit before the point, and those beyond 99 after more. No keyword asks for
-//! that, so none is said to do it. Nothing else is left out where the sign of a number decides (`minimum: 0`,
-//! `not: {const: 0}`), whatever the exponent is. Whether numbers are compared is known of the normal forms,
-//! which have lost the keywords; so a keyword is said to leave spellings out where it may, in a schema of
-//! which some numbers do.
+//! The exponents that are kept with `type: integer` are those of `12e3`, and of `1.5e16` with up to 16 digits
+//! after the point, as programs write large numbers. For all numbers, exponents that most parsers read as
+//! infinity (`1e400`) are left out: those beyond 308 after one digit before the point, and those beyond 99
+//! after more. No keyword causes this, so none is reported for it. Nothing else is left out where only the
+//! sign of a number matters (`minimum: 0`, `not: {const: 0}`), whatever the exponent is. Only the normal
+//! forms show whether numbers are compared, and they no longer contain the keywords; so a keyword is reported
+//! if it may leave out spellings, in a schema in which some numbers do.
 //!
-//! # Why exact is said of values
+//! # Why exactness is about values
 //!
 //! The set of all spellings of the integers, or of the numbers up to 100, is not regular once exponents move
-//! the digits (`1200e-2`). Every number has its plain spelling, and the exponent spellings that programs
-//! write. Strict mode does not reject this: it would reject every integer.
+//! the digits (`1200e-2`). Every number has its plain spelling and the exponent spellings that programs
+//! write. Strict mode does not refuse this: it would refuse every integer.
 
 use std::rc::Rc;
 
@@ -54,8 +54,8 @@ const NUMBERS: &str = "items that are numbers are written in one spelling each, 
 const BOTH: &str = "items that are strings or numbers are written in one spelling each, without needless escapes, exponents or \
     fractions (`\"a\"`, `1`)";
 
-/// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources`
-/// schemas are of the source.
+/// Returns the keywords that leave spellings out, by pointer, with a description of what they leave out. Only
+/// the first `sources` schemas are from the source.
 pub(super) fn left_out(
     forms: &NormalForms,
     sources: usize,
@@ -82,8 +82,8 @@ pub(super) fn left_out(
     found
 }
 
-/// The keywords that tell scalars of any number apart. Where there are few, they are counted, however they
-/// are spelled.
+/// Returns the keywords that distinguish scalars of which there are too many to list. Finitely many scalars
+/// are enumerated in all their spellings.
 fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = (String, &'static str)> {
     let arrays = forms.normals.iter().flat_map(|normal| &normal.arrays);
     arrays.filter_map(move |array| {
@@ -104,7 +104,7 @@ fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = 
     })
 }
 
-/// Whether the `type` beside the other keywords lets numbers through that have more than one spelling.
+/// Returns `true` if the `type` beside the other keywords allows numbers that have more than one spelling.
 fn numbers(node: &Node) -> bool {
     node.keywords.iter().all(|(_, keyword)| match keyword {
         Keyword::Type { types, whole } => {
@@ -114,7 +114,7 @@ fn numbers(node: &Node) -> bool {
     })
 }
 
-/// What is left out beside that where numbers are written as doubles are.
+/// Returns a description of the further spellings that are left out if numbers are written as doubles.
 fn as_doubles(keyword: &Keyword, numbers: bool, tree: &Tree) -> Option<&'static str> {
     match keyword {
         Keyword::Type { types, .. } if types.has(Kind::Number) => Some(DOUBLE),
@@ -141,7 +141,7 @@ fn is_integer(types: Types, whole: Whole) -> bool {
     types.has_integers() && !types.has(Kind::Number) && whole == Whole::Value
 }
 
-/// Whether there is a number other than 0 among the values, or inside of them.
+/// Checks whether there is a number other than 0 among the values or inside them.
 fn names_number(values: &Values, numbers: bool, tree: &Tree) -> bool {
     let some = |values: &Values| values.numbers.iter().any(|number| !number.is_zero());
     let mut open: Vec<NodeId> = [&values.arrays[..], &values.objects].concat();

@@ -1,8 +1,8 @@
-//! Dynamic references: one schema that means different things depending on the way that led to it.
+//! Dynamic references: one schema whose meaning depends on the path that led to it.
 //!
-//! `$dynamicRef` and `$recursiveRef` look for the outermost resource on the way from the root that has an
-//! anchor of their name. What matters of a way is only which resource each name is bound to, and a name that
-//! is bound stays so. So a schema is copied once for each such binding under which it can be reached, and in
+//! `$dynamicRef` and `$recursiveRef` look for the outermost resource on the path from the root that has an
+//! anchor of their name. All that matters about a path is which resource each name is bound to, and a bound
+//! name stays bound. So a schema is copied once for each such binding under which it can be reached, and in
 //! the copies every reference is a plain one.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!                                                                tree under {node: tree}
 //! ```
 //!
-//! Sources without dynamic anchors of one name in several resources are left as they are.
+//! Sources in which no dynamic anchor has the same name in several resources are left as they are.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use foldhash::{HashMap, HashMapExt};
 use crate::schema::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
 use lexiform_automata::limits::{Account, Limits};
 
-/// What is known of the source where a dynamic reference is looked up.
+/// The anchors and references of the source that are needed to look up dynamic references.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     /// The resource that each node belongs to.
@@ -31,23 +31,23 @@ pub(super) struct Anchors {
     pub(super) references: HashMap<RefId, Rc<str>>,
 }
 
-/// Which node each name is bound to.
+/// The node that each name is bound to.
 type Binding = BTreeMap<Rc<str>, NodeId>;
 
 /// A node under a binding.
 type BoundNode = (NodeId, u32);
 
-/// About the bytes of a name in a binding, and of a copied schema without its keywords.
+/// The approximate number of bytes of a name in a binding, and of a copied schema without its keywords.
 const BINDING_BYTES: usize = 48;
 const COPY_BYTES: usize = 240;
 
-/// More copies than this are not made; there is a copy for every binding that can reach a node.
+/// The most copies; there is a copy for every binding that can reach a node.
 const MOST_NODES: usize = 200_000;
 
-/// The most names of bindings that are looked at, one by one.
+/// The most names of bindings that are examined, one by one.
 const MOST_LOOKED_AT: usize = 8_000_000;
 
-/// Copies the tree so that no reference is dynamic; `None` where that takes too many copies.
+/// Copies the tree so that no reference is dynamic; returns `None` if that takes too many copies.
 pub(super) fn resolve(
     tree: Tree,
     root: NodeId,
@@ -90,14 +90,14 @@ struct Copier<'a> {
     bindings: Vec<Binding>,
     known: HashMap<Binding, u32>,
     open: Vec<(BoundNode, NodeId)>,
-    /// The names of bindings that were looked at, one by one.
+    /// The number of names of bindings that were examined.
     looked_at: usize,
     held: Account,
 }
 
 impl Copier<'_> {
-    /// The place of a node that is reached under a binding: the anchors of its resource are bound, unless
-    /// their names are already.
+    /// Returns the place of a node that is reached under a binding: the anchors of its resource are bound,
+    /// unless their names are bound already.
     fn enter(&mut self, node: NodeId, binding: u32) -> BoundNode {
         let resource = self.anchors.resource[node.index()];
         let Some(own) = self.anchors.of.get(&resource) else {
@@ -113,7 +113,7 @@ impl Copier<'_> {
         if let Some(&known) = self.known.get(&bound) {
             return (node, known);
         }
-        // Kept twice, as a binding and as what it is found by.
+        // Stored twice, as a binding and as a key of the table.
         if !self.held.grow(2 * names * BINDING_BYTES) {
             return (node, binding);
         }
@@ -132,7 +132,7 @@ impl Copier<'_> {
         let id = NodeId(self.copy.nodes.len() as u32);
         let segment = match parent {
             Some(_) => self.tree.node(place.0).segment.clone(),
-            // Reached by a reference: the pointer is that of the source.
+            // It is reached by a reference: the pointer is the one of the source.
             None => self.tree.pointer(place.0).into(),
         };
         self.copy.nodes.push(Node {
@@ -174,7 +174,7 @@ impl Copier<'_> {
 }
 
 impl Keyword {
-    /// The keyword with other schemas below it.
+    /// Returns the keyword with its schemas mapped to others.
     fn with_children(self, map: &mut impl FnMut(NodeId) -> NodeId) -> Keyword {
         let list =
             |nodes: Vec<NodeId>, map: &mut dyn FnMut(NodeId) -> NodeId| nodes.into_iter().map(map).collect();

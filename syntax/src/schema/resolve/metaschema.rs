@@ -1,5 +1,5 @@
-//! The metaschemas, built in: a reference to `https://json-schema.org/draft/2020-12/schema` leads somewhere
-//! without anybody giving that document.
+//! The built-in metaschemas: a reference to `https://json-schema.org/draft/2020-12/schema` resolves without
+//! the caller providing that document.
 
 use std::sync::OnceLock;
 
@@ -91,7 +91,7 @@ static METASCHEMAS: [Metaschema; 19] = [
     ),
 ];
 
-/// The metaschema of a URI, which has no fragment.
+/// Returns the metaschema of a URI without a fragment.
 pub(super) fn named(uri: &str) -> Option<&'static Value> {
     let found = METASCHEMAS.iter().find(|known| known.uri == uri)?;
     let value = found.value.get_or_init(|| serde_json::from_str(found.text).ok());

@@ -1,4 +1,4 @@
-//! Sets of arrays as they are collected: what keywords demand of an array, and conjunctions of that.
+//! Sets of arrays while they are collected: the demands of keywords on an array, and their conjunctions.
 
 use crate::schema::forms::Literal;
 use crate::schema::node::{Keyword, NodeId};
@@ -7,7 +7,7 @@ use super::demand::Demand;
 use super::listed::push_new;
 use super::step::{ArrayStep, SomeItems, Step};
 
-/// A conjunction of demands on an array, as it is collected.
+/// A conjunction of demands on an array, while it is collected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ArrayShape {
     pub(crate) prefix: Vec<Vec<Literal>>,
@@ -40,13 +40,13 @@ impl ArrayShape {
         self.max.is_none_or(|max| self.min <= max)
     }
 
-    /// The number of schemas that its places and items must satisfy.
+    /// Returns the number of schemas that its places and items must satisfy.
     pub(crate) fn said(&self) -> usize {
         let places = self.prefix.iter().map(Vec::len).sum::<usize>();
         self.prefix.len() + places + self.rest.len() + self.some.len()
     }
 
-    /// The number of schemas that its places and items would have to satisfy if a step were added.
+    /// Returns the number of schemas that its places and items would have to satisfy if a step were added.
     pub(crate) fn said_with(&self, step: &ArrayStep) -> usize {
         let places = match step {
             ArrayStep::Items { prefix, .. } => prefix.len(),
@@ -57,7 +57,7 @@ impl ArrayShape {
         self.said() + self.prefix.len() + more * (2 + self.rest.len())
     }
 
-    /// Whether a demand is met by what the shape says already.
+    /// Returns `true` if the shape already meets a demand.
     pub(crate) fn meets(&self, step: &ArrayStep) -> bool {
         match step {
             ArrayStep::Min(min) => self.min >= *min,
@@ -78,7 +78,8 @@ impl ArrayShape {
         }
     }
 
-    /// Joins the demands on the same items and drops those that say nothing; `None` where one cannot be met.
+    /// Merges the demands on the same items and drops those without effect; returns `None` if one cannot be
+    /// met.
     pub(crate) fn unite_demands(&mut self) -> Option<()> {
         let mut united: Vec<SomeItems> = Vec::new();
         for some in self.some.drain(..) {
@@ -97,7 +98,7 @@ impl ArrayShape {
         self.some.iter().all(possible).then_some(())
     }
 
-    /// Gives the first places goals of their own.
+    /// Gives each of the first places its own goals.
     pub(crate) fn reach(&mut self, places: usize) {
         while self.prefix.len() < places {
             self.prefix.push(self.rest.clone());
@@ -114,7 +115,7 @@ impl ArrayShape {
     }
 }
 
-/// What a keyword asks of an array.
+/// Returns the demand of a keyword on an array.
 pub(crate) fn affirm(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
     Demand::one(Step::Array(match keyword {
         Keyword::MinItems(count) => ArrayStep::Min(*count),
@@ -140,7 +141,7 @@ pub(crate) fn affirm(node: NodeId, name: &'static str, keyword: &Keyword) -> Dem
     }))
 }
 
-/// What the denial of a keyword asks of an array.
+/// Returns the demand of the denial of a keyword on an array.
 pub(crate) fn deny(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
     let step = |step: ArrayStep| vec![Step::Array(step)];
     let some = |literal: Literal, from: usize, min: u64, max: Option<u64>| {

@@ -8,7 +8,7 @@ use crate::schema::node::{Kind, NodeId, Values};
 use super::demand::Demand;
 use super::step::{NumberStep, Step, StringStep};
 
-/// The value is one of these.
+/// Demands that the value is one of these.
 pub(crate) fn among(values: &Values, kind: Kind) -> Demand {
     let constant = |there: bool| if there { Demand::nothing() } else { Demand::Never };
     let one_of = |list: &[NodeId]| Demand::any(list.iter().map(|&node| vec![literal(node, true)]).collect());
@@ -25,7 +25,7 @@ pub(crate) fn among(values: &Values, kind: Kind) -> Demand {
     }
 }
 
-/// The value is none of these.
+/// Demands that the value is none of these.
 pub(crate) fn not_among(values: &Values, kind: Kind) -> Demand {
     let constant = |there: bool| if there { Demand::Never } else { Demand::nothing() };
     let none_of = |list: &[NodeId]| Demand::All(list.iter().map(|&node| literal(node, false)).collect());

@@ -1,15 +1,15 @@
-//! What a keyword, affirmed or denied, amounts to for one kind of value: steps that all hold, or a choice
-//! between such.
+//! The meaning of a keyword, affirmed or denied, for one kind of value: steps that all hold, or a choice
+//! between such lists.
 
 use super::step::Step;
 
-/// What a keyword asks of values of one kind.
+/// The demand of a keyword on values of one kind.
 pub(crate) enum Demand {
     /// No value satisfies it.
     Never,
-    /// All of these.
+    /// All of these steps.
     All(Vec<Step>),
-    /// All of one of these.
+    /// All steps of one of these ways.
     Any(Vec<Vec<Step>>),
 }
 
@@ -22,7 +22,7 @@ impl Demand {
         Demand::All(vec![step])
     }
 
-    /// The ways to meet it.
+    /// Returns the ways to meet the demand.
     pub(crate) fn ways(self) -> Vec<Vec<Step>> {
         match self {
             Demand::Never => Vec::new(),
@@ -31,7 +31,7 @@ impl Demand {
         }
     }
 
-    /// The demand that two demands make together.
+    /// Returns the conjunction of two demands.
     pub(crate) fn and(self, other: Demand) -> Demand {
         let (left, right) = (self.ways(), other.ways());
         let pairs = left
@@ -40,7 +40,7 @@ impl Demand {
         Demand::any(pairs.collect())
     }
 
-    /// A choice, simplified where it is none.
+    /// Returns a choice between ways, simplified if there are fewer than two.
     pub(crate) fn any(mut ways: Vec<Vec<Step>>) -> Demand {
         match ways.len() {
             0 => Demand::Never,

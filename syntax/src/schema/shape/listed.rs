@@ -1,18 +1,18 @@
-//! Things in the order in which they came, each once. What is known of an object may be tens of thousands of
-//! names and schemas, and each is looked for whenever a choice is made.
+//! A list without duplicates, in the order of insertion. Tens of thousands of names and schemas may be known
+//! about an object, and each is looked up whenever a choice is made.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
 
 use foldhash::HashSet;
 
-/// The length up to which a list is searched by comparing: that takes less than hashing what is looked for.
+/// The length up to which a list is searched by comparison, which is faster than hashing the item.
 const SEARCHED_LENGTH: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Listed<T> {
     list: Vec<T>,
-    /// All of them, once they are more than a few.
+    /// All items, once there are more than a few.
     hashed: HashSet<T>,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for Listed<T> {
 }
 
 impl<T: Clone + Eq + Hash> Listed<T> {
-    /// Adds one, unless it is among them already.
+    /// Adds an item, unless it is in the list already.
     pub(crate) fn add(&mut self, one: T) {
         if self.contains(&one) {
             return;
@@ -59,7 +59,7 @@ impl<T: Clone + Eq + Hash> Listed<T> {
     }
 }
 
-/// Adds one to a list, unless it is in it already.
+/// Adds an item to a list, unless it is in the list already.
 pub(crate) fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);

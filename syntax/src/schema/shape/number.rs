@@ -1,5 +1,4 @@
-//! Sets of numbers as they are collected: what keywords demand of a number, and what a conjunction of that
-//! amounts to.
+//! Sets of numbers while they are collected: the demands of keywords on a number, and their conjunctions.
 
 use foldhash::HashSet;
 
@@ -11,7 +10,7 @@ use super::demand::Demand;
 use super::listed::push_new;
 use super::step::{NumberStep, Step};
 
-/// The most multiples that are written out one by one.
+/// The most multiples that are listed one by one.
 const MOST_MULTIPLES: i128 = 500;
 
 impl NumberShape {
@@ -73,8 +72,8 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
-    /// Brings the demands into one form: where the values are finitely many, they are listed. False where
-    /// none is left.
+    /// Normalises the demands: if there are finitely many values, they are listed. Returns `false` if none
+    /// are left.
     pub(crate) fn finish(&mut self) -> bool {
         if let (Some(step), true) = (&self.step, !self.not_steps.is_empty())
             && self
@@ -115,8 +114,8 @@ impl NumberShape {
         self.some_whole_number_fits()
     }
 
-    /// The numbers of an interval one by one, where they are multiples that a large automaton would have to
-    /// count.
+    /// Returns the numbers of an interval one by one, if they are multiples that would take a large
+    /// automaton.
     fn few_multiples(&self) -> Option<Vec<Decimal>> {
         let (Some(lower), Some(upper), Some(step)) = (&self.lower, &self.upper, &self.step) else {
             return None;
@@ -127,7 +126,7 @@ impl NumberShape {
         step.multiples_between(&lower.value, &upper.value, MOST_MULTIPLES)
     }
 
-    /// Whether an interval of integers has one; other steps are left to the automata.
+    /// Checks whether an interval of integers contains one; other steps are left to the automata.
     fn some_whole_number_fits(&self) -> bool {
         let whole = self.plain == Some(true) || self.step.as_ref().is_some_and(Decimal::is_integer);
         let (Some(lower), Some(upper), true) = (&self.lower, &self.upper, whole) else {
@@ -143,7 +142,7 @@ impl NumberShape {
     }
 }
 
-/// What `type` asks of a kind of value.
+/// Returns the demand of `type` on a kind of value.
 pub(crate) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
     if types.has(kind) {
         return Demand::nothing();
@@ -157,7 +156,7 @@ pub(crate) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
     }))
 }
 
-/// What the denial of `type` asks of a kind of value.
+/// Returns the demand of the denial of `type` on a kind of value.
 pub(crate) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
     if types.has(kind) {
         return Demand::Never;
@@ -171,7 +170,7 @@ pub(crate) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand 
     }))
 }
 
-/// What a bound or a step asks of a number.
+/// Returns the demand of a bound or a step on a number.
 pub(crate) fn affirm(keyword: &Keyword) -> Demand {
     Demand::one(Step::Number(match keyword {
         Keyword::Minimum { value, exclusive } => NumberStep::Lower {
@@ -187,7 +186,7 @@ pub(crate) fn affirm(keyword: &Keyword) -> Demand {
     }))
 }
 
-/// What the denial of a bound or a step asks of a number.
+/// Returns the demand of the denial of a bound or a step on a number.
 pub(crate) fn deny(keyword: &Keyword) -> Demand {
     Demand::one(Step::Number(match keyword {
         Keyword::Minimum { value, exclusive } => NumberStep::Upper {

@@ -1,4 +1,4 @@
-//! Sets of objects as they are collected: what keywords demand of an object, and conjunctions of that.
+//! Sets of objects while they are collected: the demands of keywords on an object, and their conjunctions.
 
 use std::rc::Rc;
 
@@ -12,11 +12,11 @@ use super::demand::Demand;
 use super::listed::{Listed, push_new};
 use super::step::{ObjectStep, SomeKey, Step};
 
-/// A conjunction of demands on an object, as it is collected.
+/// A conjunction of demands on an object, while it is collected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectShape {
     pub(crate) maps: Vec<Rc<KeyMap>>,
-    /// What further demands say of single keys.
+    /// Further demands on the values of single keys.
     pub(crate) values: Listed<(Rc<str>, Literal)>,
     pub(crate) required: Listed<Rc<str>>,
     pub(crate) absent: Listed<Rc<str>>,
@@ -51,7 +51,7 @@ impl ObjectShape {
         self.max.is_none_or(|max| self.min <= max)
     }
 
-    /// Whether a demand is met by what the shape says already.
+    /// Returns `true` if the shape already meets a demand.
     pub(crate) fn meets(&self, step: &ObjectStep) -> bool {
         match step {
             ObjectStep::Min(min) => self.min >= *min,
@@ -64,12 +64,12 @@ impl ObjectShape {
         }
     }
 
-    /// What is said by name of the value of a key, if the key is required.
+    /// Returns the constraints by name on the value of a key, if the key is required.
     pub(crate) fn required_value(&self, name: &str) -> Option<Vec<Literal>> {
         self.required.contains(name).then(|| self.said_of(name))
     }
 
-    /// What is said by name of the value of a key.
+    /// Returns the constraints by name on the value of a key.
     pub(crate) fn said_of(&self, name: &str) -> Vec<Literal> {
         let by_maps = self
             .maps
@@ -84,9 +84,9 @@ impl ObjectShape {
         by_maps.chain(by_values).collect()
     }
 
-    /// All keys that some demand names, in the order of the source.
+    /// Returns all keys that some demand names, in the order of the source.
     pub(crate) fn names(&self) -> Vec<Rc<str>> {
-        // The names of one map differ, and mostly there is one map that has them all.
+        // The names of one map are distinct, and mostly there is one map that has all of them.
         let (first, others) = match self.maps.split_first() {
             Some((first, others)) => (Some(first), others),
             None => (None, &[][..]),
@@ -115,7 +115,7 @@ impl ObjectShape {
         names
     }
 
-    /// All patterns of all maps, each once.
+    /// Returns all patterns of all maps, each once.
     pub(crate) fn patterns(&self) -> Vec<TextSet> {
         let mut patterns: Vec<TextSet> = Vec::new();
         for (pattern, _) in self.maps.iter().flat_map(|map| &map.patterns) {
@@ -128,7 +128,7 @@ impl ObjectShape {
     }
 }
 
-/// What a keyword asks of an object.
+/// Returns the demand of a keyword on an object.
 pub(crate) fn affirm(keyword: &Keyword) -> Demand {
     let step = |step: ObjectStep| Demand::one(Step::Object(step));
     match keyword {

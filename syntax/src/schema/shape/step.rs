@@ -1,4 +1,4 @@
-//! The atoms of the algebra: what one keyword, affirmed or denied, asks of one kind of value.
+//! The atoms of the algebra: the demands of one keyword, affirmed or denied, on one kind of value.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The key of whose value the demand speaks, if it is about the value of one key.
+    /// Returns the key whose value the demand constrains, if it constrains the value of a single key.
     pub(crate) fn value_of(&self) -> Option<Rc<str>> {
         match self {
             Step::Object(ObjectStep::Value(name, _)) => Some(name.clone()),
@@ -43,7 +43,7 @@ pub(crate) enum NumberStep {
     NotMultiple(Decimal),
     Among(Rc<[Decimal]>),
     NotAmong(Rc<[Decimal]>),
-    /// Written without point and exponent, or with one.
+    /// Written without a point and an exponent (`true`), or with at least one of them (`false`).
     Spelled(bool),
 }
 
@@ -65,9 +65,9 @@ pub(crate) enum ArrayStep {
         prefix: Rc<[NodeId]>,
         rest: Option<NodeId>,
     },
-    /// There is an item at this place, and it satisfies this.
+    /// There is an item at this place, and it satisfies this literal.
     At(usize, Literal),
-    /// Of the items from a place on, between `min` and `max` satisfy this.
+    /// Of the items from a place on, between `min` and `max` satisfy a literal.
     Some(SomeItems),
     Unique(NodeId),
     NotUnique(NodeId),
@@ -80,7 +80,7 @@ pub(crate) struct SomeItems {
     pub(crate) from: usize,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// Where it comes from, for messages.
+    /// The keyword that it comes from, for messages.
     pub(crate) source: (NodeId, &'static str),
 }
 
@@ -99,19 +99,19 @@ pub(crate) enum ObjectStep {
     Keys(Rc<KeyMap>),
     Require(Rc<str>),
     Absent(Rc<str>),
-    /// If the key is there, its value satisfies this.
+    /// If the key is present, its value satisfies this literal.
     Value(Rc<str>, Literal),
-    /// Every key satisfies this, as a string.
+    /// Every key satisfies this literal, as a string.
     Names(Literal),
-    /// Some key of a class has a value that satisfies this.
+    /// Some key of a class has a value that satisfies a literal.
     Some(SomeKey),
 }
 
-/// A demand that some key be there.
+/// A demand that some key is present.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SomeKey {
     pub(crate) class: KeyClass,
-    /// What its value satisfies.
+    /// The literal that its value satisfies.
     pub(crate) value: Option<Literal>,
     pub(crate) source: (NodeId, &'static str),
 }
@@ -123,12 +123,12 @@ pub(crate) enum KeyClass {
     Text(TextSet),
     /// Keys that a map neither names nor matches.
     Other(MapRef),
-    /// Keys that, as strings, satisfy this.
+    /// Keys that, as strings, satisfy this literal.
     Names(Literal),
 }
 
 impl KeyClass {
-    /// The names that the class speaks about one by one.
+    /// Returns the names that the class mentions one by one.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
         let map = match self {
             KeyClass::Other(MapRef(map)) => Some(map),
@@ -138,7 +138,7 @@ impl KeyClass {
             .flat_map(|map| map.named.iter().map(|(name, _)| name))
     }
 
-    /// The patterns that decide which keys are in the class.
+    /// Returns the patterns that determine which keys are in the class.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &TextSet> {
         let (text, map) = match self {
             KeyClass::Text(set) => (Some(set), None),

@@ -1,4 +1,4 @@
-//! Sets of strings as they are collected: what keywords demand of a string, and conjunctions of that.
+//! Sets of strings while they are collected: the demands of keywords on a string, and their conjunctions.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::listed::push_new;
 use super::step::{Step, StringStep};
 
 impl StringShape {
-    /// Adds a demand; false where the shape has no value any more.
+    /// Adds a demand; returns `false` if the shape has no values left.
     pub(crate) fn add(&mut self, step: StringStep) -> bool {
         match step {
             StringStep::Min(min) => self.min = self.min.max(min),
@@ -41,7 +41,7 @@ impl StringShape {
         self.max.is_none_or(|max| self.min <= max) && self.only.as_ref().is_none_or(|only| !only.is_empty())
     }
 
-    /// Adds all that another shape says, which is not a finite set; false where no string is left.
+    /// Adds all demands of another shape, which is not a finite set; returns `false` if no string is left.
     pub(crate) fn narrow(&mut self, other: &StringShape) -> bool {
         let texts = other
             .texts
@@ -54,7 +54,7 @@ impl StringShape {
     }
 }
 
-/// What a keyword asks of a string.
+/// Returns the demand of a keyword on a string.
 pub(crate) fn affirm(keyword: &Keyword) -> Demand {
     match keyword {
         Keyword::MinLength(count) => Demand::one(Step::String(StringStep::Min(*count))),
@@ -72,7 +72,7 @@ fn within(set: &TextSet) -> Vec<Step> {
     steps.collect()
 }
 
-/// What the denial of a bound asks of a string's length.
+/// Returns the demand of the denial of a bound on the length of a string.
 pub(crate) fn deny(keyword: &Keyword) -> Demand {
     let step = match keyword {
         Keyword::MinLength(count) => count.checked_sub(1).map(StringStep::Max),

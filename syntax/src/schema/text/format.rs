@@ -3,8 +3,8 @@
 //! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where
 //! the time is 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular
 //! sets; for them the language here is smaller than the format, and a note says so. Where such a format is
-//! denied, something larger than it is denied. Host names in Punycode are no expression at all, and are added
-//! where a string is the format and nothing else (`punycode`).
+//! denied, a larger language is denied. Host names in Punycode have no expression at all, and are added where
+//! the format is the only constraint on a string (`punycode`).
 
 use std::sync::OnceLock;
 
@@ -17,11 +17,11 @@ use super::{idna, pattern};
 
 type Build = fn() -> Vec<Part>;
 
-/// One format with the place that keeps its expression once it was built.
+/// A format, with a cell for its expression once it is built.
 struct Format {
     name: &'static str,
     build: Build,
-    /// What of the format is left out, if something is.
+    /// The part of the format that is left out, if any.
     narrower: Option<Narrower>,
     parts: OnceLock<SpelledParts>,
 }
@@ -29,7 +29,7 @@ struct Format {
 /// A format of which only a part is known.
 struct Narrower {
     note: &'static str,
-    /// A language that has all words of the format in it: its complement is taken where the format is denied.
+    /// A language that contains all words of the format: its complement is taken where the format is denied.
     wider: Build,
     parts: OnceLock<SpelledParts>,
 }
@@ -56,8 +56,7 @@ const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static
     }
 }
 
-/// Which labels are valid is not regular. What can be asked of the judge that tells them is only the whole
-/// format.
+/// The set of valid labels is not regular. The validator that decides them applies only to the whole format.
 macro_rules! some_punycode {
     () => {
         "names with Punycode labels (`xn--`) are rejected as object keys, as unique items, and where a keyword other than `enum` or \
@@ -107,7 +106,7 @@ static FORMATS: [Format; 22] = [
     format("uri-fragment-json-pointer", || one(FRAGMENT_POINTER)),
 ];
 
-/// The language of a format, and its name for as long as the program runs.
+/// Returns the language of a format, and its static name.
 pub(super) fn named(name: &str) -> Option<(&'static str, &'static SpelledParts)> {
     let format = FORMATS.iter().find(|format| format.name == name)?;
     Some((
@@ -116,17 +115,17 @@ pub(super) fn named(name: &str) -> Option<(&'static str, &'static SpelledParts)>
     ))
 }
 
-/// The names of all formats.
+/// Returns the names of all formats.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.name)
 }
 
-/// What of a format is left out, if something is.
+/// Returns a note on the part of a format that is left out, if any.
 pub(crate) fn narrowed(name: &str) -> Option<&'static str> {
     Some(narrower_part(name)?.note)
 }
 
-/// A language that has all words of a format of which only a part is known.
+/// Returns a language that contains all words of a format of which only a part is known.
 pub(super) fn wider(name: &str) -> Option<&'static SpelledParts> {
     let narrower = narrower_part(name)?;
     Some(narrower.parts.get_or_init(|| spelled((narrower.wider)())))
@@ -137,13 +136,13 @@ fn narrower_part(name: &str) -> Option<&'static Narrower> {
     format.narrower.as_ref()
 }
 
-/// Words of a format that are none of the others, and are counted in another way.
+/// Returns further words of a format, which are counted in another way.
 pub(super) fn further(name: &str) -> Option<&'static SpelledParts> {
     static LONG_NAMES: OnceLock<SpelledParts> = OnceLock::new();
     (name == "idn-hostname").then(|| LONG_NAMES.get_or_init(|| spelled(idna::long())))
 }
 
-/// Whether names in Punycode belong to a format too, which no expression tells; see
+/// Returns `true` if a format includes names in Punycode, which no expression can decide; see
 /// [`punycode`](super::punycode).
 pub(super) fn has_punycode(name: &str) -> bool {
     ["hostname", "host-name", "idn-hostname"].contains(&name)
@@ -209,7 +208,7 @@ fn ipv6() -> String {
     let group = "[0-9A-Fa-f]{1,4}";
     let last = format!("(?:{group}:{group}|{})", ipv4());
     let mut forms = vec![format!("(?:{group}:){{6}}{last}")];
-    // `::` stands for one group or more; the forms differ in how many groups may stand before it.
+    // `::` replaces one or more groups; the forms differ in how many groups may come before it.
     for behind in (0..=5usize).rev() {
         let before = optional_groups(group, 5 - behind);
         let middle = if behind == 0 {
@@ -224,7 +223,7 @@ fn ipv6() -> String {
     format!("(?:{})", forms.join("|"))
 }
 
-/// Nothing, or up to `more + 1` groups with colons between them.
+/// Returns an expression for nothing, or for up to `more + 1` groups with colons between them.
 fn optional_groups(group: &str, more: usize) -> String {
     if more == 0 {
         format!("(?:{group})?")
@@ -233,7 +232,7 @@ fn optional_groups(group: &str, more: usize) -> String {
     }
 }
 
-/// RFC 3986, and RFC 3987 with more characters.
+/// The character sets of RFC 3986, and of RFC 3987 with more characters.
 struct Uri {
     unreserved: &'static str,
     private: &'static str,
@@ -285,7 +284,7 @@ impl Uri {
 
     fn reference(&self) -> String {
         let (authority, char, tail) = (self.authority(), self.chars(":@"), self.tail());
-        // The first segment of a relative path has no colon, or it would be a scheme.
+        // The first segment of a relative path has no colon, because it would be read as a scheme.
         let first = self.chars("@");
         let path =
             format!("(?://{authority}(?:/{char}*)*|/(?:{char}+(?:/{char}*)*)?|{first}+(?:/{char}*)*|)");

@@ -1,16 +1,16 @@
-//! Regular expressions built by hand: short names, so that the languages of numbers and formats read like
-//! formulas.
+//! Builds regular expressions by hand, with short names, so that the languages of numbers and formats read
+//! like formulas.
 
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, Repetition};
 
 use lexiform_automata::grammar::Expression;
 
-/// Exactly this text.
+/// Returns exactly this text.
 pub(crate) fn text(text: impl AsRef<[u8]>) -> Hir {
     Hir::literal(text.as_ref())
 }
 
-/// An expression of this program's own, in the syntax of Rust's `regex`; `.` is any character.
+/// Parses a constant of this crate in the syntax of Rust's `regex`; `.` is any character.
 pub(crate) fn own(expression: &str) -> Hir {
     let mut parser = regex_syntax::ParserBuilder::new()
         .dot_matches_new_line(true)
@@ -19,22 +19,22 @@ pub(crate) fn own(expression: &str) -> Hir {
     parser.parse(expression).expect("a constant that is well formed")
 }
 
-/// The same, in the form that grammars hold.
+/// Parses a constant like [`own`], in the form that grammars contain.
 pub(crate) fn own_expression(expression: &str) -> Expression {
     own(expression).into()
 }
 
-/// The empty text.
+/// Returns the empty text.
 pub(crate) fn nothing() -> Hir {
     Hir::empty()
 }
 
-/// No text at all.
+/// Returns the empty language.
 pub(crate) fn never() -> Hir {
     Hir::fail()
 }
 
-/// One byte out of these ranges.
+/// Returns one byte out of these ranges.
 pub(crate) fn class(ranges: &[(u8, u8)]) -> Hir {
     let ranges = ranges
         .iter()
@@ -42,7 +42,7 @@ pub(crate) fn class(ranges: &[(u8, u8)]) -> Hir {
     Hir::class(Class::Bytes(ClassBytes::new(ranges)))
 }
 
-/// One digit from `first` to `last`; none at all where `first` is above `last`.
+/// Returns one digit from `first` to `last`, or the empty language if `first` is above `last`.
 pub(crate) fn digit(first: u8, last: u8) -> Hir {
     if first > last {
         never()
@@ -51,22 +51,22 @@ pub(crate) fn digit(first: u8, last: u8) -> Hir {
     }
 }
 
-/// One digit, whichever.
+/// Returns any one digit.
 pub(crate) fn any_digit() -> Hir {
     digit(b'0', b'9')
 }
 
-/// All parts, one after the other.
+/// Returns all parts, one after the other.
 pub(crate) fn concat(parts: impl IntoIterator<Item = Hir>) -> Hir {
     Hir::concat(parts.into_iter().collect())
 }
 
-/// Any one of the ways.
+/// Returns a choice between the ways.
 pub(crate) fn any(ways: impl IntoIterator<Item = Hir>) -> Hir {
     Hir::alternation(ways.into_iter().collect())
 }
 
-/// The body between `min` and `max` times.
+/// Returns the body repeated between `min` and `max` times.
 pub(crate) fn repeat(body: Hir, min: u32, max: Option<u32>) -> Hir {
     Hir::repetition(Repetition {
         min,
@@ -76,22 +76,22 @@ pub(crate) fn repeat(body: Hir, min: u32, max: Option<u32>) -> Hir {
     })
 }
 
-/// The body any number of times.
+/// Returns the body any number of times.
 pub(crate) fn star(body: Hir) -> Hir {
     repeat(body, 0, None)
 }
 
-/// The body at least once.
+/// Returns the body at least once.
 pub(crate) fn plus(body: Hir) -> Hir {
     repeat(body, 1, None)
 }
 
-/// The body or nothing.
+/// Returns the body or nothing.
 pub(crate) fn optional(body: Hir) -> Hir {
     repeat(body, 0, Some(1))
 }
 
-/// Exactly `count` digits.
+/// Returns exactly `count` digits.
 pub(crate) fn digits(count: usize) -> Hir {
     let count = count as u32;
     repeat(any_digit(), count, Some(count))

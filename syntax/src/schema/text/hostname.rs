@@ -1,8 +1,8 @@
-//! The formats `hostname` and `host-name`: labels of ASCII with points between them, as far as they are a
+//! The formats `hostname` and `host-name`: ASCII labels with points between them, as far as they are a
 //! regular set.
 //!
-//! Which labels in Punycode (`xn--`) are valid is not regular, so that they are left out here and written
-//! apart ([`punycode`](super::punycode)).
+//! The set of valid labels in Punycode (`xn--`) is not regular, so they are left out here and handled
+//! separately ([`punycode`](super::punycode)).
 
 use lexiform_automata::grammar::{Expression, Part};
 
@@ -11,7 +11,7 @@ use super::hir::own_expression;
 /// A label of at most 63 characters.
 pub(super) const LABEL: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
-/// The names without labels in Punycode, as languages that intersect.
+/// Returns the names without labels in Punycode, as an intersection of languages.
 pub(super) fn parts() -> Vec<Part> {
     vec![
         Part::Match(own_expression(&format!(r"{LABEL}(?:\.{LABEL})*"))),
@@ -24,12 +24,13 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// Words that have the names among them: those whose labels in Punycode may stand for anything.
+/// Returns a superset of the names, in which the labels in Punycode may be anything.
 pub(super) fn wider() -> Vec<Part> {
     vec![Part::Match(own_expression(&format!(r"{LABEL}(?:\.{LABEL})*")))]
 }
 
-/// Names with two hyphens in the third and fourth place of a label, which are reserved, `xn--` for Punycode.
+/// Returns the names with two hyphens in the third and fourth place of a label, which are reserved, `xn--`
+/// for Punycode.
 pub(super) fn reserved() -> Expression {
     own_expression(r"(?:.*\.)?[^.]{2}--.*")
 }

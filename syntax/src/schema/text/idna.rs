@@ -3,24 +3,25 @@
 //!
 //! ```text
 //!   name    = plain labels | labels from right to left, and ASCII labels that begin with a letter
-//!   label   = ASCII | letters of all scripts, with what needs neighbours together with its neighbours
-//!                   | Japanese with a middle dot, which needs a letter of these scripts anywhere in its label
+//!   label   = ASCII | letters of all scripts, and characters that need certain neighbours with these
+//!                   | Japanese with a middle dot, which needs a Japanese letter anywhere in its label
 //! ```
 //!
-//! Where an exact automaton is too large, some names are left out rather than others let in. The rule of RFC
-//! 5893 looks at all labels of a name together, so that beside a label from right to left there are only
-//! ASCII labels here; and the product of that rule with all scripts has more than 200,000 states, so that
-//! such a label is of one of five scripts. Which labels in Punycode (`xn--`) are valid no small automaton
-//! tells: names with them are written apart (`punycode`). For the same reason two rules are not checked of
-//! others, which the note says: how long a label is in Punycode, and Normalization Form C.
+//! Where an exact automaton is too large, some valid names are left out rather than invalid ones allowed. The
+//! rule of RFC 5893 applies to all labels of a name together, so beside a label from right to left there are
+//! only ASCII labels here; and the product of that rule with all scripts has more than 200,000 states, so
+//! such a label is in one of five scripts. No small automaton decides which labels in Punycode (`xn--`) are
+//! valid: names with them are handled separately (`punycode`). For the same reason two rules are not checked
+//! for the other names, as the note says: the length of a label in Punycode, and Normalization Form C.
 
 use lexiform_automata::grammar::{Expression, Part};
 use lexiform_automata::idna::NOT_VALID;
 
 use super::hir::own_expression;
 
-/// Valid although their category would not make them so: a Tibetan sign, the ideographic zero, Cherokee; and
-/// digits that may not stand beside those of [`ARABIC`], which only labels from right to left have here.
+/// Characters that are valid although their category would exclude them: a Tibetan sign, the ideographic
+/// zero, Cherokee; and digits that must not occur together with those of [`ARABIC`], which only labels from
+/// right to left contain here.
 const VALID_TOO: &str = r"\u{F0B}\u{3007}\u{13A0}-\u{13F5}\u{6F0}-\u{6F9}";
 
 /// Characters of scripts that are written from right to left.
@@ -32,11 +33,11 @@ const DOT: &str = r".\u{3002}\u{FF0E}\u{FF61}";
 /// Scripts that are written from right to left.
 const SCRIPTS: &str = r"\p{Hebrew}\p{Arabic}\p{Syriac}\p{Thaana}\p{Nko}";
 
-/// Digits that count as Arabic in RFC 5893, and those that count as European.
+/// The digits that count as Arabic in RFC 5893, and those that count as European.
 const ARABIC: &str = r"\u{660}-\u{669}";
 const EUROPEAN: &str = r"0-9\u{6F0}-\u{6F9}";
 
-/// Marks of the canonical combining class 9, after which the joiners may stand.
+/// Marks of the canonical combining class 9, after which the joiners may occur.
 const VIRAMA: &str = r"\u{94D}\u{9CD}\u{A4D}\u{ACD}\u{B4D}\u{BCD}\u{C4D}\u{CCD}\u{D3B}\u{D3C}\u{D4D}\u{DCA}\u{E3A}\u{EBA}\u{F84}\u{1039}\u{103A}\u{1714}\u{1734}\u{17D2}\u{1A60}\u{1B44}\u{1BAA}\u{1BAB}\u{1BF2}\u{1BF3}\u{2D7F}\u{A806}\u{A8C4}\u{A953}\u{A9C0}\u{AAF6}\u{ABED}";
 
 /// Arabic letters that join what follows them, and those that join only what precedes them.
@@ -45,11 +46,11 @@ const JOINS_BACK: &str = r"\u{622}-\u{625}\u{627}\u{629}\u{62F}-\u{632}\u{648}\u
 
 const ASCII: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
 
-/// The number of characters from which a label that is not all ASCII has more than 63 in Punycode. Names have
-/// fewer here.
+/// The number of characters from which a label that is not all ASCII has more than 63 in Punycode. Names here
+/// are shorter.
 const LONG_NAME: u64 = 60;
 
-/// The language that stands for `idn-hostname`.
+/// Returns the language that represents `idn-hostname`.
 pub(super) fn parts() -> Vec<Part> {
     let plain = format!("(?:{ASCII}|{}|{})", left_to_right(), with_middle_dot());
     let beside = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
@@ -67,8 +68,8 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// The names that are too long for that and consist of ASCII labels: these need not be counted together.
-/// Counting the characters of each label, whatever they are, makes an automaton of more than 16 MB.
+/// Returns the longer names, which consist of ASCII labels only: these need not be counted together. Counting
+/// the characters of each label, whatever they are, takes an automaton of more than 16 MB.
 pub(super) fn long() -> Vec<Part> {
     let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
     vec![
@@ -82,17 +83,17 @@ pub(super) fn long() -> Vec<Part> {
     ]
 }
 
-/// Two hyphens in the third and fourth place are reserved.
+/// Matches names with two hyphens in the third and fourth place of a label, which are reserved.
 fn reserved() -> Expression {
     own_expression(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))
 }
 
-/// Words that have the names among them: all that consist of what labels in whatever script may consist of.
+/// Returns a superset of the names: all texts of characters that a label in any script may contain.
 pub(super) fn wider() -> Vec<Part> {
     vec![Part::Match(own_expression(r"[A-Za-z0-9.\-\u{80}-\u{10FFFF}]+"))]
 }
 
-/// Letters, digits and marks of labels, those from right to left left aside.
+/// Returns the letters, digits and marks of labels, without those written from right to left.
 fn valid() -> String {
     let letters = r"0-9a-z\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}";
     format!(r"[[[{letters}]--[{NOT_VALID}{RIGHT}]]{VALID_TOO}]")
@@ -108,7 +109,7 @@ fn left_to_right() -> String {
     format!(r"{first}(?:(?:{more}|-)*{more})?")
 }
 
-/// Labels with a katakana middle dot, which needs a letter of Japanese anywhere in its label.
+/// Returns labels with a katakana middle dot, which requires a Japanese letter anywhere in its label.
 fn with_middle_dot() -> String {
     let letter = format!(
         r"[[\p{{Hiragana}}\p{{Katakana}}\p{{Han}}]&&[{}--\p{{M}}]]",
@@ -118,13 +119,13 @@ fn with_middle_dot() -> String {
     format!(r"(?:{letter}|{char}[{char}\-]*{letter})(?:[{char}\-]*{char})?")
 }
 
-/// Labels of RFC 5893, rules 1 to 4.
+/// Returns labels that satisfy rules 1 to 4 of RFC 5893.
 fn right_to_left() -> String {
     let letter =
         format!(r"[[[{SCRIPTS}]&&[{RIGHT}]&&[\p{{Lo}}\p{{Lm}}\p{{Nd}}]--[{NOT_VALID}]]\u{{6FD}}\u{{6FE}}]");
     let mark = format!(r"[[\p{{Mn}}&&[{SCRIPTS}\u{{64B}}-\u{{655}}\u{{670}}]]--[{NOT_VALID}]]");
-    // The two marks of Hebrew stand after a Hebrew letter or point; they are letters themselves for the
-    // direction.
+    // The two marks of Hebrew occur after a Hebrew letter or point; for the direction they are letters
+    // themselves.
     let hebrew = r"[\u{5D0}-\u{5EA}\u{5EF}-\u{5F2}][\u{591}-\u{5BD}]*[\u{5F3}\u{5F4}]";
     let joined = format!(
         r"[{JOINS_BOTH}](?:{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}])*{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}{JOINS_BACK}]"
@@ -145,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// The ranges of scripts were taken from a version of Unicode; this holds them against the data of a
+    /// The ranges of scripts were taken from one version of Unicode; this compares them with the data of a
     /// crate.
     #[test]
     fn characters_from_right_to_left_are_told_from_others() {

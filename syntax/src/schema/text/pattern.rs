@@ -1,22 +1,22 @@
 //! The format `regex`: ECMA-262 patterns in Unicode mode, as far as they are a regular set.
 //!
-//! Groups nest in patterns without bound, names of groups differ from each other, and bounds of counts and
-//! ranges are in order: none of that is regular. The language here has groups inside groups up to a depth,
-//! and none of the rest.
+//! Groups nest in patterns without bound, names of groups are distinct, and bounds of counts and ranges are
+//! in order: none of this is regular. The language here allows nested groups up to a certain depth, and none
+//! of the rest.
 
 use lexiform_automata::grammar::Part;
 
 use super::hir::own_expression;
 
-/// How deep groups may be nested.
+/// The deepest nesting of groups.
 const GROUP_DEPTH: usize = 3;
 
 /// The name of a group.
 const NAME: &str = "<[A-Za-z_$][A-Za-z0-9_$]*>";
 
-/// Patterns, as languages that intersect.
+/// Returns the patterns, as an intersection of languages.
 pub(super) fn parts() -> Vec<Part> {
-    // Names of groups differ from each other, which is not regular, so there is one at most.
+    // Names of groups must be distinct, which is not regular, so at most one is allowed.
     let two_names = r".*\(\?<[A-Za-z_$].*\(\?<[A-Za-z_$].*";
     vec![
         Part::Match(own_expression(&expression())),
@@ -24,7 +24,8 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// Words that have the patterns among them: all that do not begin with what repeats or closes something.
+/// Returns a superset of the patterns: all texts that do not begin with a quantifier or a closing
+/// parenthesis.
 pub(super) fn wider() -> Vec<Part> {
     vec![Part::Match(own_expression(r"(?:[^*+?)].*)?"))]
 }
@@ -53,7 +54,7 @@ fn expression() -> String {
     alternatives(&single, &quantifier, &group)
 }
 
-/// Alternatives of atoms and groups.
+/// Returns alternatives of atoms and groups.
 fn alternatives(single: &str, quantifier: &str, group: &str) -> String {
     format!(r"(?:{single}{quantifier}|[\^$|]|\\[bB]{group})*")
 }

@@ -5,11 +5,11 @@
 //!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   behind42
 //! ```
 //!
-//! A judge tells the labels (see `grammar::Judge`), so that such names are no regular language and cannot be
-//! intersected with one: they are allowed where a string is this format and nothing else. A name has at most
-//! 253 characters. Nothing counts through the labels that are judged, so these count with the most that they
-//! may have, and what stands around them has a part of what is left: 253 is 95 + 63 + 95, and 42 + 63 + 1 +
-//! 42 + 63 + 42.
+//! A validator decides the labels (see `grammar::Judge`), so such names are not a regular language and cannot
+//! be intersected with one: they are allowed where the format is the only constraint on a string. A name has
+//! at most 253 characters. Nothing counts the characters of the labels that the validator reads, so these
+//! labels count with their greatest length, and the parts around them share the rest: 253 is 95 + 63 + 95,
+//! and 42 + 63 + 1 + 42 + 63 + 42.
 
 use std::sync::OnceLock;
 
@@ -18,12 +18,12 @@ use lexiform_automata::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
 use super::hir::own_expression;
 use super::hostname::{LABEL, reserved};
 
-/// The most characters before and after the only such label of a name, and around those of a name that may
-/// have two.
+/// The most characters before and after the only such label of a name, and around the labels of a name that
+/// may have two.
 const BESIDE_ONE: u64 = 95;
 const BESIDE_TWO: u64 = 42;
 
-/// What stands around the labels in Punycode.
+/// The languages around the labels in Punycode.
 struct Beside {
     before: Regular,
     behind: Regular,
@@ -57,11 +57,11 @@ impl Beside {
     }
 }
 
-/// The names of which some label is in Punycode, without quotes.
+/// Returns the names in which some label is in Punycode, without quotes.
 pub(crate) fn names(builder: &mut CfgBuilder) -> ExprId {
     static BESIDE: OnceLock<[Beside; 2]> = OnceLock::new();
     let [one, two] = BESIDE.get_or_init(|| {
-        // In a name with characters from right to left no label begins with a digit.
+        // In a name with characters from right to left, no label begins with a digit.
         let ordered = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
         [Beside::new(LABEL, BESIDE_ONE), Beside::new(ordered, BESIDE_TWO)]
     });

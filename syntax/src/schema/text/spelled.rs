@@ -1,4 +1,4 @@
-//! One language of decoded strings, and how it is spelled inside JSON: what patterns and formats are made of.
+//! A language of decoded strings and its spelling inside JSON: the building block of patterns and formats.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,12 +21,12 @@ pub(crate) enum Text {
     },
 }
 
-/// A language of decoded strings with its spellings inside JSON. Those of formats are made once for all
+/// A language of decoded strings with its spellings inside JSON. For formats they are created once for all
 /// schemas.
 #[derive(Debug)]
 pub(super) struct Spelled {
     pub(super) text: Text,
-    /// As it is spelled between quotes, in each way in which escapes may be.
+    /// The spelling between quotes, for each variant of [`Escapes`].
     pub(super) encoded: [OnceLock<Expression>; Escapes::COUNT],
 }
 
@@ -39,10 +39,10 @@ impl Spelled {
     }
 }
 
-/// Languages with their signs, whose intersection is meant.
+/// Languages with their signs, which are intersected.
 pub(super) type SpelledParts = Vec<(Arc<Spelled>, bool)>;
 
-/// The parts of a language of decoded strings.
+/// Converts the parts of a language of decoded strings.
 pub(super) fn spelled(parts: Vec<Part>) -> SpelledParts {
     let parts = parts.into_iter().map(|part| {
         let (text, sign) = match part {
@@ -55,7 +55,7 @@ pub(super) fn spelled(parts: Vec<Part>) -> SpelledParts {
     parts.collect()
 }
 
-/// A counted run as a plain expression, where the counts are small enough for that.
+/// Returns a counted run as a plain expression, if the counts are small enough.
 pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
     const LARGEST: u64 = 2_000;
     if min > LARGEST || max.is_some_and(|max| max > LARGEST) {
@@ -70,14 +70,15 @@ pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
     }))
 }
 
-/// Any key with its quotes: made and hashed once, because every object with open keys has it.
+/// Returns any key with its quotes. It is created and hashed once, because every object with open keys has
+/// it.
 pub(crate) fn any_key(escapes: Escapes) -> Expression {
     static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
     let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
     key.clone()
 }
 
-/// An expression with a quote before and after it.
+/// Returns an expression with a quote before and after it.
 pub(crate) fn quoted(hir: &Hir) -> Expression {
     hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }
