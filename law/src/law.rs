@@ -44,7 +44,7 @@
 //! | `raw` | 0 | mean of `f` under the model |
 //! | `raw-filtered` | `Σ ln k`, see below | sum of `P(w) f(w)` over what the filters leave |
 //! | `local`, `global-weighted` | `Σ ln m` | `Z` times the mean of `f` under the global law |
-//! | `local-filtered` | `Σ ln k`, see below | `Z` times the mean of `f` under the global law, restricted to what the filters leave |
+//! | `local-filtered` | `Σ ln k`, see below | as for `local`, restricted to what the filters leave |
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
 //! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
 //! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |

@@ -10,9 +10,9 @@
 //!
 //! The weight takes the role of a masked sampler's `m(u)`: its product over a sequence is the importance
 //! weight of the sequence. [`asked`] is the sampler for all such constraints: it draws inside a known mask,
-//! with the random numbers of a masked draw. [`recursive`] usually checks one token more than [`adaptive`] and has far less variance.
-//! An extension of `adaptive` by more loops with the weight scaled by their number looks natural and is
-//! biased; a test keeps that on record.
+//! with the random numbers of a masked draw. [`recursive`] usually checks one token more than [`adaptive`]
+//! and has far less variance. An extension of `adaptive` by more loops with the weight scaled by their number
+//! looks natural and is biased; a test keeps that on record.
 
 use super::row::remove;
 use super::{Allowed, Chooser, Drawn, Part, Place, Row, Weight};

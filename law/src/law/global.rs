@@ -3,7 +3,7 @@
 //! | file | sampler | law of what it returns |
 //! |---|---|---|
 //! | `cars` | attempts over a trie, constrained adaptive rejection sampling | the global law |
-//! | `independence` | a chain of independent texts over the trie that attempts have left, after these have run out | global as steps grow |
+//! | `independence` | a chain of independent texts over what attempts have learned, after these have run out | global as steps grow |
 //! | `aprad` | approximately aligned decoding, for constraints that only detect errors | approximate |
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |

@@ -15,6 +15,7 @@
 //! `p(x|u)·θ(ux)/now`. A complete sequence has held = 1, so it is returned with probability `P(w)/θ₀(ε)`:
 //! accepted samples have the global law, whatever the trie had learned before, and are independent of one
 //! another. No token that the mask forbids is ever drawn, so none has to be removed from the model's cache.
+//!
 //! Sequences longer than the trie's greatest length are invalid: at the last position only ending tokens are
 //! possible. **Without surviving** ([`Attempt::adaptive`]) this is adaptive sampling with approximate
 //! expected futures (ASAp; Park et al. 2024, arXiv 2405.21047): every attempt yields a text, the first has
