@@ -2,7 +2,7 @@
 //!
 //! A row of 128,000 tokens is not sorted to find its best 40. Before its tokens are listed, each cut names a
 //! weight that a block of 32 must have ([`Cut::least_block`]) and a logit that a token must have
-//! ([`Cut::floor`]) for anything in it to be kept. What is below both is never looked at.
+//! ([`Cut::floor`]) for anything in it to be kept. Blocks and tokens below these bounds are never read.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
