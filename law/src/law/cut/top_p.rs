@@ -1,8 +1,8 @@
 //! Top-p, or nucleus sampling: the fewest most likely tokens whose probabilities together reach `p`.
 //!
 //! A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi, *The Curious Case of Neural Text Degeneration*, 2019,
-//! arXiv 1904.09751. Probabilities are added as integers ([`masses`](super::masses)), so that a card that adds
-//! them in another order keeps the same tokens. Cost: the tokens of the nucleus are sorted, and all
+//! arXiv 1904.09751. Probabilities are added as integers ([`masses`](super::masses)), so that a card that
+//! adds them in another order keeps the same tokens. Cost: the tokens of the nucleus are sorted, and all
 //! tokens are listed but those so light that they would all fit into `1 − p`.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
