@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   x ─ norm ─► normed ─┬─ [router] ─► scores ─ route ─► lists
-//!                       └─ experts_up ─► gated ─ experts_down ─► products ─ sum_experts ─► x        all behind route read the lists
+//!                       └─ experts_up ─► gated ─ experts_down ─► products ─ sum_experts ─► x        all after route read the lists
 //! ```
 //!
 //! A *pair* is a token with one of its experts. Pairs are sorted by expert, and the pairs of an expert are

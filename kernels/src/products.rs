@@ -14,7 +14,7 @@
 //! |---|---|---|
 //! | up to 16 | `skinny.cu`; sums over wider rows by several launches, of up to 4096 columns each | 1 |
 //! | 17 to 32 | the same, twice | 2 |
-//! | more, and sizes that `skinny.cu` does not support | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
+//! | more, and sizes that `skinny.cu` lacks | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
 //!
 //! This is decided product by product: in a model whose inner width no kernel supports, the library computes
 //! only that product. Everything that is not part of the launch of a product is a separate launch. Weights
@@ -257,13 +257,13 @@ pub struct Before<B> {
 /// The treatment of a product.
 #[derive(Clone, Copy, Debug)]
 pub enum After<B> {
-    /// It is written.
+    /// The product is written.
     Plain,
-    /// It is added to the values there.
+    /// The product is added to the values there.
     Add,
     /// Its second half is gated by the first. If the gate is a separate launch, both halves are written here.
     Gate(Place<B>),
-    /// It is written in `f32`.
+    /// The product is written in `f32`.
     Wide,
 }
 

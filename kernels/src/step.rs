@@ -35,11 +35,11 @@ pub struct Product<B> {
 /// The treatment of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// It is written.
+    /// The product is written.
     Plain,
-    /// It is added to the values there.
+    /// The product is added to the values there.
     Sum,
-    /// It is written in `f32`.
+    /// The product is written in `f32`.
     Wide,
 }
 

@@ -1,13 +1,13 @@
 //! The window of lookahead decoding: guesses at the next tokens, which a single pass corrects all at once.
 //!
 //! ```text
-//!   text … a │ level 0   b  c  d      one text after a, as far as anybody knows
+//!   text … a │ level 0   b  c  d      one text after a, as far as it is known
 //!            │ level 1   b' c' d'     what came after  a b · a b c · a b c d      when these were guessed
 //!            │ level 2   b" c" d"     what came after  a b b' · a b c c' · a b c d d'
 //!              column    0  1  2
 //!
 //!   branches  a b b' b" · a b c c' c" · a b c d d' d"        a tree, whose nodes are fed beside the drafts of a pass
-//!   rows behind them  ─► the next level, and one phrase a column:  b b' b" and what came after
+//!   rows after them   ─► the next level, and one phrase a column:  b b' b" and what came after
 //! ```
 //!
 //! This is a Jacobi iteration: every position of the text is recomputed from the guesses before it, so that

@@ -6,7 +6,7 @@
 //!             Token Restart              attempt 1
 //!             Token Token Token End      attempt 2: accepted, the answer
 //!   adaptive: Token Token Token … End    like local, with what others have learned
-//!   aligned:  Token Token Restart        an error: back to where it weighs, which may be behind the prompt
+//!   aligned:  Token Token Restart        an error: back to where it weighs, which may be after the prompt
 //!             Token Token End
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! From the model's logits to the law `p` that is sampled.
+//! Turns the model's logits into the law `p` that is sampled.
 //!
 //! The order is fixed:
 //!

@@ -7,9 +7,9 @@ use std::ops::{Add, Div, Mul, Sub};
 pub trait Weight:
     Clone + Debug + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// Returns 0, the impossible.
+    /// Returns zero.
     fn zero() -> Self;
-    /// Returns 1, certainty.
+    /// Returns one.
     fn one() -> Self;
     /// Returns the natural logarithm, minus infinity for zero.
     fn ln(&self) -> f64;

@@ -52,7 +52,7 @@ pub struct Candidate {
     pub token: u32,
     /// The probability that it comes next, as far as the predictor knows.
     pub chance: f32,
-    /// Where it comes from.
+    /// The source of the token.
     pub origin: Origin,
 }
 
