@@ -227,8 +227,8 @@ impl<B> Attend<B> {
     }
 
     /// Returns the rows of sums that a text of `slots` slots leaves for each key head, if its last `fed`
-    /// tokens have `group` query heads each: one row for each part, of at most `most` parts, and none if it is
-    /// not split.
+    /// tokens have `group` query heads each: one row for each part, of at most `most` parts, and none if it
+    /// is not split.
     pub fn split_rows(slots: usize, fed: usize, group: usize, most: usize) -> usize {
         match Self::splits(slots, most) {
             1 => 0,

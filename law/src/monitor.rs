@@ -100,6 +100,7 @@ pub trait MonitorState: Send {
     /// Returns `true` if a token may come next. An end token may if the text is whole without it. `left` is
     /// how many tokens may follow it, the end token included, if that is limited; a monitor that cannot
     /// decide whether that many are enough ignores it.
+    ///
     /// # Errors
     /// The host has no answer.
     fn allows(&mut self, token: u32, left: Option<usize>) -> Result<bool, Failure>;
