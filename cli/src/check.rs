@@ -8,7 +8,7 @@
 //!         |      ^
 //! ```
 //!
-//! `check/about.rs` is what is asked about a schema itself, `check/judged.rs` the verdicts on texts.
+//! `check/about.rs` answers questions about a schema itself, `check/judged.rs` holds the verdicts on texts.
 
 mod about;
 mod judged;
@@ -49,7 +49,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -58,7 +58,7 @@ impl Args {
 /// Runs `lexiform check`.
 ///
 /// # Errors
-/// The source cannot be read, or the answer not be printed.
+/// The source cannot be read, or the answer cannot be printed.
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
     let texts = args.texts.read();
@@ -100,7 +100,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(code)
 }
 
-/// A source that compiles, with what was asked about it.
+/// A source that compiles, with the answers about its schema.
 struct Compiled {
     grammar: Grammar,
     findings: Vec<Problem>,
@@ -122,7 +122,7 @@ fn compiled(
     })
 }
 
-/// Everything that was found.
+/// Everything that the check found.
 struct CheckAnswer<'a> {
     source: &'a Loaded,
     compiled: &'a Result<Compiled, CompileError>,

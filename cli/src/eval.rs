@@ -1,5 +1,5 @@
-//! `lexiform eval`: how right and how fast the compiler and the masks are, on collections that people compare
-//! engines by.
+//! `lexiform eval`: the correctness and the speed of the compiler and the masks, on collections by which
+//! engines are compared.
 //!
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
@@ -7,7 +7,7 @@
 //!   cases       grammars with texts to accept and to reject      ─┘
 //! ```
 //!
-//! The form of the reports is fixed: figures of one version are compared with those of another.
+//! The format of the reports is stable, so that figures of different versions can be compared.
 
 pub mod cases;
 pub mod clock;
@@ -48,13 +48,13 @@ enum Collection<E: Commands> {
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
     Cases(cases::Args),
-    /// What a program adds that knows more than the library.
+    /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
 }
 
 impl<E: Commands> Args<E> {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         match &self.collection {
             Collection::Maskbench(args) => args.publishing.is_json(),

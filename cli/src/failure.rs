@@ -1,5 +1,5 @@
-//! The outcome of a subcommand: an exit code, or why it could not do its work. One code for one kind of
-//! failure, whatever the command.
+//! The outcome of a subcommand: an exit code, or the reason why it could not do its work. Each kind of
+//! failure has one code in all commands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-/// What the exit codes say, for `--help`.
+/// The description of the exit codes, for `--help`.
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the answer is yes
@@ -17,11 +17,11 @@ Exit codes:
   4  it could not be carried out: no memory or tokens left, an address in use, a full disk
 If several apply, the highest.";
 
-/// An exit code. Of several that apply to a run, the greatest is returned.
+/// An exit code. If several apply to a run, the largest is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Code {
-    /// Done, and the answer is yes.
+    /// The command did its work, and the answer is yes.
     Fine = 0,
     /// The answer is no.
     No = 1,
@@ -29,7 +29,7 @@ pub enum Code {
     WrongCall = 2,
     /// A source does not compile.
     DoesNotCompile = 3,
-    /// What was asked for could not be carried out.
+    /// The request could not be carried out.
     Unable = 4,
 }
 
@@ -39,7 +39,7 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// Why a subcommand could not do its work. Printed on standard error.
+/// The reason why a subcommand could not do its work, printed on standard error.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A file could not be read.
@@ -47,7 +47,7 @@ pub enum Failure {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file could not be written.
@@ -55,13 +55,13 @@ pub enum Failure {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A wrong call, said in one or more full sentences.
+    /// A wrong call, described in one or more full sentences.
     #[error("{0}")]
     Message(String),
-    /// What was asked for could not be carried out.
+    /// The request could not be carried out.
     #[error("{0}")]
     Unable(String),
     /// A source does not compile.
@@ -69,26 +69,26 @@ pub enum Failure {
     DoesNotCompile {
         /// Its problems, for people.
         text: String,
-        /// The same for programs.
+        /// The problems for programs.
         json: Value,
     },
     /// The answer is no, and nothing more can be done.
     #[error("{text}")]
     No {
-        /// Why, for people.
+        /// The reason, for people.
         text: String,
-        /// The same for programs.
+        /// The reason for programs.
         json: Value,
     },
 }
 
 impl Failure {
-    /// A wrong call that is said by its text alone.
+    /// Creates a failure for a wrong call, from its text.
     pub fn message(text: impl Into<String>) -> Self {
         Self::Message(text.into())
     }
 
-    /// The exit code of the program.
+    /// Returns the exit code of the program.
     pub fn code(&self) -> Code {
         match self {
             Self::Read { .. } | Self::Message(_) => Code::WrongCall,
@@ -98,7 +98,7 @@ impl Failure {
         }
     }
 
-    /// The failure as `--json` prints it.
+    /// Returns the failure as `--json` prints it.
     pub fn json(&self) -> Value {
         let mut object = json!({"ok": false, "exit": self.code() as u8});
         match self {
@@ -110,7 +110,7 @@ impl Failure {
     }
 }
 
-/// What the system said, without the number that it has for it.
+/// Returns the system's description of an error, without the error number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let plain = text.split(" (os error").next().unwrap_or_default();
@@ -120,7 +120,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Reads a text file, naming it when that fails.
+/// Reads a text file; an error names the file.
 ///
 /// # Errors
 /// The file is missing, unreadable, or not UTF-8.
@@ -131,5 +131,5 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// What a subcommand returns: an exit code of its own, or why it could not do its work.
+/// The result of a subcommand: an exit code, or the reason why it could not do its work.
 pub type Outcome = Result<Code, Failure>;

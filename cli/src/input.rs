@@ -1,4 +1,4 @@
-//! What a command reads: sources, texts, standard input and tokenizers.
+//! The inputs of commands: sources, texts, standard input and tokenizers.
 
 pub mod folder;
 pub mod source;

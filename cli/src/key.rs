@@ -1,4 +1,4 @@
-//! `lexiform key`: a new API key, and the entry that lets its owner in.
+//! `lexiform key`: creates an API key, and the entry that admits its owner.
 
 use std::io::Read as _;
 
@@ -8,15 +8,15 @@ use sha2::{Digest as _, Sha256};
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
 use crate::shown::output::{self, Output};
 
-/// Bytes of a key, before they are spelled.
+/// The number of bytes of a key, before it is spelled as text.
 const BYTES: usize = 32;
 
-/// Make an API key: the key for its owner, on standard error, and the entry for the file that
-/// `serve --api-keys` reads, on standard output. With --json both stand in one object.
+/// Make an API key: the key for its owner, on standard error, and the entry for the file that `serve
+/// --api-keys` reads, on standard output. With --json both are in one object.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// Whose key it is; logs show this name
+    /// The owner of the key; logs show this name
     #[arg(value_parser = name)]
     name: String,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Outcome {
         (_, true) => output::err(&format!("{key}\n")),
         _ => output::err(&format!("Store this key now; it is not shown again: {key}\n\n")),
     }
-    // A string of JSON is one of TOML.
+    // A JSON string is also a TOML string.
     let entry = || {
         format!(
             "[[keys]]\nname = {}\nsha256 = \"{hash}\"\n",
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// The hash of a key, as the file of keys has it: SHA-256 in hexadecimal digits.
+/// Returns the hash of a key, in the format of the key file: SHA-256 in hexadecimal digits.
 fn hashed(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,12 +1,13 @@
-//! The commands of Lexiform that need no model, and what all its commands share: one file a command.
+//! The commands of Lexiform that need no model, and the code that all its commands share: one file for each
+//! command.
 //!
 //! ```text
 //!   input ─► a command ─► verdict, shown ─► standard output, exit code (failure)
 //! ```
 //!
-//! Two programs are made of it, both in `lexiform-server`. `lexiform` is what people type: it answers by
-//! itself whatever is here, in milliseconds. For the commands that run a model it becomes `lexiform-server`,
-//! which has all commands and links libtorch: loading that takes a third of a second, also of a program that
+//! Two programs are built from it, both in `lexiform-server`. People type `lexiform`: it runs the commands of
+//! this crate itself, in milliseconds. For the commands that run a model it becomes `lexiform-server`, which
+//! has all commands and links libtorch: loading libtorch takes a third of a second, even in a program that
 //! never calls it.
 
 #![forbid(unsafe_code)]
@@ -37,9 +38,9 @@ pub enum Command<E: Commands> {
     Mask(mask::Args),
     /// Print the nearest texts that belong to a schema, regex or grammar
     ///
-    /// An edit inserts, deletes or replaces one character. No text that belongs takes edits of a lower cost,
-    /// and a text that belongs stays as it is. The texts go to standard output, each with a line break after
-    /// it, and what was changed to standard error.
+    /// An edit inserts, deletes or replaces one character. No text that belongs has a lower cost of edits,
+    /// and a text that belongs is not changed. The texts go to standard output, each followed by a line
+    /// break, and the changes to standard error.
     Repair(repair::Args),
     /// Show how a tokenizer cuts texts
     Tokens(tokens::Args),

@@ -1,4 +1,4 @@
-//! `lexiform mask`: what may come next after a prefix.
+//! `lexiform mask`: shows what may come next after a prefix.
 //!
 //! ```text
 //!   $ lexiform mask --schema person.json --prefix '{"age": '
@@ -43,7 +43,7 @@ pub struct Args {
         allow_hyphen_values = true
     )]
     prefix: String,
-    /// A file with the text written so far, as it is to its last byte; `-` for standard input
+    /// A file with the text written so far, used exactly to its last byte; `-` for standard input
     #[arg(long, value_name = "FILE|-", conflicts_with = "prefix")]
     prefix_file: Option<String>,
     /// How many tokens of each group to show
@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -104,7 +104,7 @@ fn leaves(prefix: &[u8], verdict: &Verdict) -> Failure {
     }
 }
 
-/// What is known about one state.
+/// The mask and the expected bytes of one state.
 struct View {
     allowed: Vec<u32>,
     expected: Expected,
@@ -118,7 +118,7 @@ impl View {
         }
     }
 
-    /// The allowed tokens by what they begin with; empty groups are left out.
+    /// Returns the allowed tokens grouped by their beginning; empty groups are left out.
     fn groups(&self, vocabulary: &Vocabulary) -> Vec<(BeginningGroup, Vec<u32>)> {
         let group_of = |token: &u32| BeginningGroup::of(vocabulary, *token);
         let members = |group: BeginningGroup| {
@@ -184,7 +184,7 @@ impl View {
     }
 }
 
-/// What a token begins with.
+/// The beginning of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BeginningGroup {
     Space,

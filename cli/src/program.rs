@@ -1,4 +1,4 @@
-//! The frame of a program: it reads the arguments, runs a subcommand, and says what failed.
+//! The frame of a program: reads the arguments, runs a subcommand, and reports failures.
 
 use std::process::ExitCode;
 
@@ -10,17 +10,17 @@ use crate::shown::{output, paint};
 
 /// The subcommands of a program.
 pub trait Commands: Subcommand {
-    /// Whether the answer, and so what failed, is to be printed as JSON.
+    /// Returns `true` if the answer, and any failure, is to be printed as JSON.
     fn is_json(&self) -> bool;
 
     /// Runs the subcommand.
     ///
     /// # Errors
-    /// It could not do its work.
+    /// The subcommand could not do its work.
     fn run(self) -> Outcome;
 }
 
-/// What the arguments of `lexiform` say.
+/// The arguments of `lexiform`.
 #[derive(Debug, Parser)]
 #[command(name = "lexiform", bin_name = "lexiform", version, long_about = None, after_help = EXIT_CODES)]
 #[command(
@@ -30,24 +30,24 @@ pub struct Cli<C: Subcommand> {
     /// When to print in colour; `auto` is on a terminal, unless NO_COLOR or CLICOLOR=0 is set
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     pub color: ColorChoice,
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: C,
 }
 
-/// The definition of a program: its flags, its subcommands, their help.
+/// Returns the definition of a program: its flags, its subcommands, their help.
 pub fn definition<C: Commands>() -> clap::Command {
     Cli::<C>::command()
 }
 
-/// Runs a program. `prepare` may change its definition after it has seen the arguments, as defaults out of a
-/// file do.
+/// Runs a program. `prepare` may change its definition after it has seen the arguments, for example to set
+/// defaults from a file.
 pub fn main<C: Commands>(
     args: &[String],
     prepare: impl FnOnce(clap::Command) -> Result<clap::Command, Failure>,
 ) -> ExitCode {
     if args.len() < 2 {
-        // Nothing was asked for and nothing failed: whoever types the bare name wants to read what there is.
+        // A call without arguments is no failure: a user who types the bare name wants an overview.
         let help = definition::<C>().render_help();
         return ended(
             output::out(&format!("{}", help.ansi())).map(|()| Code::Fine),
@@ -65,15 +65,14 @@ pub fn main<C: Commands>(
     }
 }
 
-/// Ends the program with what clap says where the arguments are wrong, or ask for help.
+/// Parses the arguments; ends the program with clap's message if they are wrong or request help.
 fn parsed<C: Commands>(command: clap::Command, args: &[String]) -> Cli<C> {
     let matches = command.try_get_matches_from(args);
     let matches = matches.unwrap_or_else(|error| without_dashes(error).exit());
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The error without the tip to write an unknown flag after `--`: whoever misspells a flag does not mean a
-/// text.
+/// Removes the tip to write an unknown flag after `--`: a user who misspells a flag does not mean a text.
 fn without_dashes(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none() {
         error.remove(ContextKind::Suggested);
@@ -81,12 +80,12 @@ fn without_dashes(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Says what failed, to people and, where they asked for JSON, to programs.
+/// Reports a failure to people and, if JSON was requested, to programs.
 pub fn ended(outcome: Outcome, is_json: bool) -> ExitCode {
     let code = outcome.unwrap_or_else(|failure| {
         output::err(&format!("{} {failure}\n", paint::bad("error:")));
         if is_json {
-            // Nothing is left to say where this fails, too.
+            // If this fails too, there is no way left to report it.
             let _ = output::out(&format!("{}\n", failure.json()));
         }
         failure.code()

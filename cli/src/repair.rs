@@ -7,8 +7,7 @@
 //!     line 1, column 10: "'" becomes "\""
 //! ```
 //!
-//! The texts alone go to standard output, so that they can be piped on; what was changed is told on standard
-//! error.
+//! Only the texts go to standard output, so that they can be piped on; the changes go to standard error.
 
 use clap::ArgGroup;
 use lexiform::error::Place;
@@ -32,16 +31,16 @@ pub struct Args {
     meaning: Meaning,
     #[command(flatten)]
     texts: Texts,
-    /// What it costs to insert a character, from 1 to 1000
+    /// The cost of inserting a character, from 1 to 1000
     #[arg(long, value_name = "COST", default_value_t = 1)]
     insert: u32,
-    /// What it costs to delete one
+    /// The cost of deleting a character
     #[arg(long, value_name = "COST", default_value_t = 1)]
     delete: u32,
-    /// What it costs to put another character in the place of one
+    /// The cost of replacing a character by another
     #[arg(long, value_name = "COST", default_value_t = 1)]
     substitute: u32,
-    /// The pairs of a place in the text and a state of the grammar that are looked at, for each text
+    /// The most pairs of a place in the text and a state of the grammar to visit, for each text
     #[arg(long, value_name = "N", default_value_t = RepairLimits::default().nodes)]
     nodes: usize,
     #[command(flatten)]
@@ -49,7 +48,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -99,7 +98,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(code)
 }
 
-/// A text with what became of it.
+/// A text with the outcome of its repair.
 struct Repaired {
     name: String,
     outcome: Result<Repair, Failure>,
@@ -122,7 +121,7 @@ impl Repaired {
         self.outcome.as_ref().map_or_else(Failure::code, |_| Code::Fine)
     }
 
-    /// The text that belongs; nothing where there is none.
+    /// Returns the repaired text as a line; empty if there is none.
     fn line(&self) -> String {
         self.outcome
             .as_ref()
@@ -142,11 +141,11 @@ impl Repaired {
         }
     }
 
-    /// Says on standard error what was changed, unless only the result is wanted, and what failed in any
-    /// case.
+    /// Reports on standard error what was changed, unless only the result is wanted, and always reports
+    /// failures.
     fn tell(&self, output: Output) {
         match &self.outcome {
-            // It names the file.
+            // The failure names the file.
             Err(failure @ Failure::Read { .. }) => output::err(&format!("{} {failure}\n", bad("error:"))),
             Err(failure) => output::err(&format!("{} {}: {failure}\n", bad("error:"), self.name)),
             Ok(repair) if !output.json && !output.quiet => output::err(&self.changes(repair)),
@@ -158,7 +157,7 @@ impl Repaired {
         if repair.edits.is_empty() {
             return format!("{}: {}\n", self.name, dim("belongs already"));
         }
-        // Of JSON, what became of its values says more than the characters that differ.
+        // For JSON, the changes of its values are more informative than the characters that differ.
         let values: String = repair
             .changes
             .iter()
@@ -196,12 +195,12 @@ fn in_words(change: &Change) -> String {
     }
 }
 
-/// A change as `POST /v1/repair` tells it.
+/// Returns a change as `POST /v1/repair` reports it.
 fn change(change: &Change) -> Value {
     json!({"kind": change.kind.name(), "pointer": change.pointer, "text": change.text})
 }
 
-/// An edit as `POST /v1/repair` tells it.
+/// Returns an edit as `POST /v1/repair` reports it.
 fn edit(edit: &Edit) -> Value {
     let (line, column) = match edit.place {
         Place::LineColumn { line, column } => (line, column),
@@ -223,7 +222,7 @@ fn failure(error: &RepairError) -> Failure {
             text: error.to_string(),
             json: json!({"reason": error.to_string()}),
         },
-        // Limits, and a search that was called off.
+        // Limits, and a search that was cancelled.
         _ => Failure::Unable(error.to_string()),
     }
 }

@@ -1,5 +1,5 @@
-//! What people and programs are shown: colours, excerpts with a caret, problems of sources with their places,
-//! and the forms of an answer.
+//! Output for people and programs: colours, excerpts with a caret, problems of sources with their places, and
+//! the formats of an answer.
 //!
 //! ```text
 //!   Problem (JSON pointer, line and column, rule) ─► problems ─► place in the source ─► excerpt ─► print

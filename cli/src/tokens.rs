@@ -1,4 +1,4 @@
-//! `lexiform tokens`: how a tokenizer cuts texts.
+//! `lexiform tokens`: shows how a tokenizer cuts texts.
 //!
 //! ```text
 //!   $ lexiform tokens --text '{"age": 34}'
@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(code)
 }
 
-/// A text in tokens.
+/// A text cut into tokens.
 struct CutText {
     name: String,
     tokens: Vec<u32>,
@@ -110,7 +110,7 @@ impl CutText {
     }
 }
 
-/// A token as a literal; the bytes of one that is no text of its own in hexadecimal digits.
+/// Returns a token as a literal; a token that is not valid text by itself is shown in hexadecimal digits.
 pub fn quoted(vocabulary: &Vocabulary, token: u32) -> String {
     let bytes = vocabulary.bytes(token);
     if vocabulary.kind(token) != TokenKind::Text {

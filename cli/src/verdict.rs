@@ -1,4 +1,4 @@
-//! Whether a text belongs to a language, and if not, where it leaves it.
+//! Judges whether a text belongs to a language, and if not, finds where it leaves it.
 
 pub mod expected;
 pub mod pointer;
@@ -15,35 +15,35 @@ use crate::shown::excerpt::excerpt;
 use expected::Expected;
 use twice::Twice;
 
-/// What was found of a text.
+/// The verdict on a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It belongs.
+    /// The text belongs.
     Belongs,
-    /// The byte here is not one that could come.
+    /// The byte at this place may not come next.
     Leaves {
-        /// Its offset.
+        /// The offset of the byte.
         offset: usize,
-        /// What could have come.
+        /// The bytes that may come.
         expected: Expected,
     },
-    /// All is well up to the end, but the text is not whole.
+    /// The text is the beginning of a valid one, but not whole.
     EndsEarly {
-        /// What could have come.
+        /// The bytes that may come.
         expected: Expected,
     },
     /// An object has a key twice, in two spellings.
     Twice(Twice),
     /// The grammar is too ambiguous to decide.
     Undecided {
-        /// Where in the text.
+        /// The offset in the text.
         offset: usize,
-        /// Which limit was met.
+        /// The limit that was reached.
         limit: Exhausted,
     },
 }
 
-/// Judges a whole text. The texts of a schema are JSON, in which keys are compared by what they mean.
+/// Judges a whole text. The texts of a schema are JSON, in which keys are compared by their decoded values.
 pub fn judge(grammar: &Grammar, text: &[u8], is_json: bool) -> Verdict {
     let state = match after(grammar, text) {
         Ok(state) => state,
@@ -58,10 +58,10 @@ pub fn judge(grammar: &Grammar, text: &[u8], is_json: bool) -> Verdict {
     twice.map_or(Verdict::Belongs, Verdict::Twice)
 }
 
-/// The state after a text, if it is the beginning of one of the language.
+/// Returns the state after a text, if it is the beginning of one of the language.
 ///
 /// # Errors
-/// Where it leaves the language.
+/// The verdict with the place where the text leaves the language.
 pub fn after(grammar: &Grammar, text: &[u8]) -> Result<State, Verdict> {
     let mut state = grammar.start();
     for (offset, byte) in text.iter().enumerate() {
@@ -78,12 +78,12 @@ pub fn after(grammar: &Grammar, text: &[u8]) -> Result<State, Verdict> {
 }
 
 impl Verdict {
-    /// Whether it is a yes.
+    /// Returns `true` if the text belongs.
     pub fn belongs(&self) -> bool {
         *self == Self::Belongs
     }
 
-    /// The offset of the first byte that is wrong, where there is one.
+    /// Returns the offset of the first wrong byte, if there is one.
     pub fn offset(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Belongs => None,
@@ -93,7 +93,7 @@ impl Verdict {
         }
     }
 
-    /// Why not, in words that begin after "does not belong: "; nothing of a text that belongs.
+    /// Returns the reason, in words that follow "does not belong: "; empty for a text that belongs.
     pub fn reason(&self, text: &[u8]) -> String {
         let place = |offset: usize| {
             let shown = Shown::of(text, offset);
@@ -117,7 +117,7 @@ impl Verdict {
         }
     }
 
-    /// The line of the text that is wrong, with a caret; nothing of a text that belongs.
+    /// Returns the wrong line of the text, with a caret; empty for a text that belongs.
     pub fn excerpt(&self, text: &[u8]) -> String {
         let Some(offset) = self.offset(text) else {
             return String::new();
@@ -134,7 +134,7 @@ impl Verdict {
         excerpt(&shown.text, shown.offset..shown.offset + length, line)
     }
 
-    /// Why not, for programs; null of a text that belongs.
+    /// Returns the reason for programs; null for a text that belongs.
     pub fn json(&self, text: &[u8]) -> Value {
         let Some(offset) = self.offset(text) else {
             return Value::Null;
@@ -161,15 +161,15 @@ impl Verdict {
     }
 }
 
-/// Bytes as a text that can be shown, and the same place in it.
+/// Bytes as a printable text, and an offset in it.
 struct Shown<'t> {
     text: Cow<'t, str>,
     offset: usize,
 }
 
 impl<'t> Shown<'t> {
-    /// A place within a character is that of the character. What is no UTF-8 is replaced, on each side of the
-    /// place alone.
+    /// Creates the printable text. An offset within a character becomes the offset of the character. Invalid
+    /// UTF-8 is replaced, separately on each side of the offset.
     fn of(bytes: &'t [u8], offset: usize) -> Self {
         if let Ok(text) = std::str::from_utf8(bytes) {
             let mut offset = offset.min(text.len());
@@ -187,7 +187,7 @@ impl<'t> Shown<'t> {
         }
     }
 
-    /// The character at the place.
+    /// Returns the character at the offset.
     fn found(&self) -> char {
         self.text[self.offset..].chars().next().unwrap_or(' ')
     }

@@ -1,41 +1,42 @@
-//! What the kernels of `draw.cu` are told of the draws of a pass, in one piece that goes up with one copy.
+//! The input of the kernels of `draw.cu` for the draws of a pass, packed so that one copy transfers all of
+//! it.
 //!
 //! ```text
 //!   asks │ tokens │ biases │ masks         an ask says where its tokens, biases and mask are
 //! ```
 //!
-//! Of a history go up the tokens themselves, 4 bytes each, which the card counts: a table of counts would
-//! cost the host a look at every token. Drafts of one text share its tokens.
+//! The tokens of a history are transferred themselves, 4 bytes each, and the card counts them: building a
+//! table of counts on the host would read every token. Drafts of one text share its tokens.
 
 use super::shapes::{ASKED_BYTES, MOST_DRAW_WIDTH};
 use lexiform_law::{Allowed, ByRank, History, Place, Purpose, Seeded, Warper};
 
-/// Tokens of a block, and bits of a word of a mask.
+/// The number of tokens of a block, and of bits of a word of a mask.
 pub const BLOCK: usize = 32;
-/// Bits of the flags of an ask.
+/// The bits of the flags of an ask.
 const GREEDY: u32 = 1;
 const CUT: u32 = 2;
 const PENALISED: u32 = 4;
 
-/// A draw that is asked of a row of a pass.
+/// A draw requested from a row of a pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// The number of the row in its pass.
     pub row: usize,
-    /// The tokens that may come.
+    /// The tokens that may come next.
     pub allowed: Allowed<'a>,
-    /// How the row is changed, and how filters cut it.
+    /// The changes of the row, and the filters that cut it.
     pub warper: &'a Warper,
     /// The tokens before the row, if the warper reads them.
     pub history: History<'a>,
-    /// Where chance comes from.
+    /// The source of randomness.
     pub seeded: Seeded,
-    /// Where in the sequence this draw is.
+    /// The place of this draw in the sequence.
     pub place: Place,
 }
 
-/// Whether the kernels make this draw, from a row of so many logits: the choice of a token by rank, among all
-/// that a mask leaves or among what filters by rank leave of that.
+/// Returns `true` if the kernels support this draw from a row of `width` logits: the choice of a token by
+/// rank, among all tokens of the mask or among those that filters by rank keep.
 pub fn serves(ask: &Ask<'_>, width: usize) -> bool {
     let is_token = ask.place.purpose == Purpose::Token && ask.place.round == 0;
     let is_known = is_token || ask.warper.is_greedy();
@@ -45,20 +46,20 @@ pub fn serves(ask: &Ask<'_>, width: usize) -> bool {
 /// The asks of a pass, as bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {
-    /// All that goes up.
+    /// The packed bytes.
     pub bytes: Vec<u8>,
-    /// How many asks there are.
+    /// The number of asks.
     pub asks: usize,
-    /// Where tokens, biases and masks begin.
+    /// The offsets at which tokens, biases and masks begin.
     pub offsets: [usize; 3],
-    /// How many asks have rows of which logits are changed.
+    /// The number of asks whose rows have changed logits.
     pub changed: usize,
-    /// Whether filters cut some of the rows.
+    /// `true` if filters cut some of the rows.
     pub is_cut: bool,
 }
 
 impl Sent {
-    /// The draws of these asks, which the kernels serve, from rows of so many logits.
+    /// Packs the draws of these asks, which the kernels must support, from rows of `width` logits.
     pub fn new(asks: &[Ask<'_>], width: usize) -> Self {
         let mut lists = Lists::default();
         let mut bytes = Vec::with_capacity(asks.len() * ASKED_BYTES);
@@ -85,26 +86,26 @@ impl Sent {
     }
 }
 
-/// What asks refer to.
+/// The lists that asks refer to.
 #[derive(Default)]
 struct Lists {
     tokens: Vec<u32>,
-    /// Tokens, each with the bits of what is added to its logit.
+    /// Tokens, each with the bits of the value that is added to its logit.
     biases: Vec<u32>,
     masks: Vec<u32>,
     mask_count: i32,
     changed: i32,
     is_cut: bool,
-    /// The text whose tokens were listed last.
+    /// The most recently listed text.
     text: Option<ListedText>,
 }
 
-/// A text whose tokens were listed.
+/// A text whose tokens are in the list.
 #[derive(Clone, Copy)]
 struct ListedText {
-    /// Where its prompt and its answer lie in memory, and how long they are.
+    /// The addresses and lengths of its prompt and its answer in memory.
     held: [(*const u32, usize); 2],
-    /// Where they begin in the list, and where the answer ends.
+    /// The positions in the list at which they begin, and at which the answer ends.
     listed: [u32; 3],
 }
 
@@ -153,7 +154,7 @@ impl Lists {
         set.fold(0, |flags, (_, bit)| flags | bit)
     }
 
-    /// The number of a mask; below 0, everything is allowed.
+    /// Returns the number of a mask; below 0 if everything is allowed.
     fn mask(&mut self, allowed: Allowed<'_>, blocks: usize) -> i32 {
         let Allowed::Words(words) = allowed else {
             return -1;
@@ -165,7 +166,7 @@ impl Lists {
         self.mask_count - 1
     }
 
-    /// The number of a changed row; below 0, it is not changed.
+    /// Returns the number of a changed row; below 0 if it is not changed.
     fn changed(&mut self, is_changed: bool) -> i32 {
         if !is_changed {
             return -1;
@@ -174,7 +175,7 @@ impl Lists {
         self.changed - 1
     }
 
-    /// Where the prompt, the answer and its end are, and the draft and its end.
+    /// Returns the positions of the prompt, the answer and its end, and the draft and its end.
     fn history(&mut self, history: &History<'_>) -> [u32; 5] {
         let held = [history.prompt, history.answer].map(|tokens| (tokens.as_ptr(), tokens.len()));
         let text = match self.text {
@@ -195,8 +196,8 @@ impl Lists {
         [prompt, answer, end, draft, self.tokens.len() as u32]
     }
 
-    /// Where the biases of a request are, those of one token behind one another in their order, and their
-    /// end.
+    /// Returns the positions at which the biases of a request begin and end. Biases of one token follow each
+    /// other in their order.
     fn bias(&mut self, biases: &[(u32, f32)]) -> [u32; 2] {
         let mut biases = biases.to_vec();
         biases.sort_by_key(|&(token, _)| token);

@@ -1,17 +1,18 @@
-//! A card that launches nodes: sources compiled and loaded, memory, launches, and the time that they take.
+//! A card that launches nodes: it compiles and loads sources, manages memory, launches kernels, and measures
+//! their time.
 //!
 //! # Why cudarc, and where its thin layer is called
 //!
-//! The crate `cudarc` opens the driver, NVRTC and cuBLAS at run time, so that nothing of CUDA is needed to
-//! build. Contexts, modules, functions, events and graphs are its safe types. Its thin layer is called where
-//! these do something else: its streams are not blocking ones, its launches have no attributes, which
+//! The crate `cudarc` opens the driver, NVRTC and cuBLAS at run time, so that a build needs nothing of CUDA.
+//! Its safe types are used for contexts, modules, functions, events and graphs. Its thin layer is called
+//! where these behave differently: its streams are not blocking ones, its launches have no attributes, which
 //! dependent launch needs, an event of its pinned memory puts the waiting thread to sleep, and its cuBLAS
-//! handle panics if a lost card keeps it from being destroyed. It also panics where a library or a function
-//! is missing, so each library is opened and asked before (`library.rs`). It prefers a library of the system
-//! whose name has no version (`libnvrtc.so`) to the one that libtorch brought along.
+//! handle panics if a lost card keeps it from being destroyed. It also panics if a library or a function is
+//! missing, so each library is opened and checked first (`library.rs`). It prefers a system library whose
+//! name has no version (`libnvrtc.so`) to the one that comes with libtorch.
 //!
-//! Nothing of this has run on a card. [`Stream`](stream::Stream)
-//! runs passes with it; `kernels/examples/kernels` checks and times the kernels where there is a card.
+//! This code has not been run on a card. [`Stream`](stream::Stream) runs passes with it;
+//! `kernels/examples/kernels` checks and times the kernels where there is a card.
 
 pub mod compiler;
 mod library;
@@ -35,27 +36,27 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What older drivers lack of what is called here.
+/// The functions called here that older drivers lack.
 const FUNCTIONS: [&str; 3] = [
     "cuLaunchKernelEx",
     "cuGraphInstantiateWithFlags",
     "cuEventElapsedTime_v2",
 ];
-/// Instructions of the kernels are those of Hopper.
+/// The kernels use instructions of Hopper.
 const LEAST_CAPABILITY: (i32, i32) = (9, 0);
 
-/// Why a card cannot be used, or what it refused.
+/// The reason why a card cannot be used, or the call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CardError {
     /// The driver could not be opened.
     #[error("there is no NVIDIA driver: {0}")]
     NoDriver(String),
-    /// There is no card of this number.
+    /// There is no card with this number.
     #[error("there is no card {number}: the driver has {count}")]
     NoCard {
-        /// Its number.
+        /// The number of the card.
         number: usize,
-        /// How many there are.
+        /// The number of cards.
         count: usize,
     },
     /// The card is too old for the kernels.
@@ -63,25 +64,25 @@ pub enum CardError {
     TooOld {
         /// The name of the card.
         name: String,
-        /// Its compute capability.
+        /// The major number of its compute capability.
         major: i32,
-        /// What follows the point.
+        /// The minor number.
         minor: i32,
     },
-    /// The library of products could not be opened.
+    /// cuBLAS could not be opened.
     #[error("cuBLAS could not be opened: {0}")]
     NoBlas(String),
-    /// A source was not compiled.
+    /// A source could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// A call failed.
     #[error("{call} failed: {message} ({code})")]
     Call {
-        /// The function of the driver.
+        /// The function that was called.
         call: &'static str,
-        /// What it returned.
+        /// The code that it returned.
         code: i32,
-        /// What the driver says of that.
+        /// The driver's description of the code.
         message: String,
     },
     /// A node names a kernel whose source was not loaded.
@@ -95,7 +96,7 @@ impl From<CardError> for LaunchError {
     }
 }
 
-/// An error of a call of this function of the driver.
+/// Returns a function that converts an error of this function of the driver.
 fn called(call: &'static str) -> impl Fn(DriverError) -> CardError {
     move |error| {
         let message = error
@@ -112,28 +113,28 @@ fn called(call: &'static str) -> impl Fn(DriverError) -> CardError {
 /// Memory of a card; freed with [`Card::free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardMemory {
-    /// Where it begins.
+    /// The address at which it begins.
     pub address: u64,
-    /// How long it is.
+    /// Its length.
     pub bytes: usize,
 }
 
-/// A card, with the kernels that were loaded. Any thread may use it.
+/// A card with its loaded kernels. Any thread may use it.
 pub struct Card {
     context: Arc<CudaContext>,
     name: String,
     capability: (i32, i32),
     multiprocessors: usize,
     functions: HashMap<&'static str, CudaFunction>,
-    /// Whether a kernel may start before the end of the one ahead.
+    /// `true` if a kernel may start before the end of the one ahead.
     launches_ahead: bool,
 }
 
 impl Card {
-    /// Opens the card of this number, in the context that libtorch uses as well.
+    /// Opens the card with this number, in the context that libtorch uses as well.
     ///
     /// # Errors
-    /// There is no driver, no such card, or it is older than Hopper.
+    /// There is no driver or no such card, or the card is older than Hopper.
     pub fn open(number: usize) -> Result<Self, CardError> {
         library::open(Path::new(library::DRIVER), &FUNCTIONS).map_err(CardError::NoDriver)?;
         result::init().map_err(called("cuInit"))?;
@@ -161,14 +162,15 @@ impl Card {
         })
     }
 
-    /// Lets this thread use the card.
+    /// Makes the card's context current on this thread.
     fn bind(&self) -> Result<(), CardError> {
         self.context.bind_to_thread().map_err(called("cuCtxSetCurrent"))
     }
 
-    /// Whether a kernel may start before the end of the one ahead, as far as what it reads does not depend on
-    /// that (dependent launch; every kernel waits by `griddepcontrol.wait` before it reads anything else). So
-    /// it is unless this says otherwise: for who wants to know what it gains, or suspects it.
+    /// Returns this card with dependent launch enabled or disabled. With dependent launch, which is the
+    /// default, a kernel may start before the end of the one ahead, as far as its reads do not depend on it
+    /// (every kernel waits by `griddepcontrol.wait` before it reads anything else). Disable it to measure its
+    /// gain, or to rule it out as the cause of a fault.
     #[must_use]
     pub fn launching_ahead(self, launches_ahead: bool) -> Self {
         Card {
@@ -177,20 +179,21 @@ impl Card {
         }
     }
 
-    /// What the card is called.
+    /// Returns the name of the card.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many multiprocessors it has: the blocks of products of our own.
+    /// Returns the number of multiprocessors, which is the number of blocks of this crate's products.
     pub fn multiprocessors(&self) -> usize {
         self.multiprocessors
     }
 
-    /// Compiles sources for this card, side by side, and loads their kernels. How long each took to compile.
+    /// Compiles sources for this card in parallel, and loads their kernels. Returns how long each took to
+    /// compile.
     ///
     /// # Errors
-    /// A source does not compile, or the driver refuses what was made of it.
+    /// A source does not compile, or the driver refuses the compiled code.
     pub fn load(
         &mut self,
         compiler: &Compiler,
@@ -243,13 +246,13 @@ impl Card {
         Ok(())
     }
 
-    /// New memory with these bytes in it.
+    /// Allocates memory and fills it with these bytes.
     ///
     /// # Errors
     /// There is no room, or the copy failed.
     pub fn upload(&self, bytes: &[u8]) -> Result<CardMemory, CardError> {
         self.bind()?;
-        // SAFETY: what is in the memory is written below, before anybody knows it.
+        // SAFETY: the memory is written below, before anything else uses it.
         let address = unsafe { result::malloc_sync(bytes.len().max(16)) };
         let memory = CardMemory {
             address: address.map_err(called("cuMemAlloc"))?,
@@ -269,7 +272,7 @@ impl Card {
         unsafe { result::memcpy_htod_sync(memory.address, bytes) }.map_err(called("cuMemcpyHtoD"))
     }
 
-    /// What is in memory, once all launches are over.
+    /// Returns the content of memory, once all launches are over.
     ///
     /// # Errors
     /// A launch or the copy failed.
@@ -281,13 +284,13 @@ impl Card {
         copied.map_err(called("cuMemcpyDtoH")).map(|()| bytes)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Errors
-    /// It was given back before, or a launch failed.
+    /// The memory was already freed, or a launch failed.
     pub fn free(&self, memory: CardMemory) -> Result<(), CardError> {
         self.bind()?;
-        // SAFETY: the driver refuses an address that is not the start of memory that it gave.
+        // SAFETY: the driver refuses an address that is not the start of memory that it allocated.
         unsafe { result::free_sync(memory.address) }.map_err(called("cuMemFree"))
     }
 
@@ -299,16 +302,16 @@ impl Card {
         self.context.synchronize().map_err(called("cuCtxSynchronize"))
     }
 
-    /// Starts a node whose buffers begin at these addresses, behind those that were started before.
+    /// Launches a node whose buffers begin at these addresses, after all earlier launches.
     ///
     /// # Errors
-    /// Its kernel was not loaded, or the driver refuses the launch. What fails later is an error of
+    /// Its kernel was not loaded, or the driver refuses the launch. Later failures are errors of
     /// [`synchronize`](Self::synchronize).
     pub fn launch<B>(&self, node: &Node<B>, address: impl FnMut(&B) -> u64) -> Result<(), CardError> {
         self.launch_on(node, address, &self.context.default_stream())
     }
 
-    /// The same on a stream.
+    /// Launches a node on a stream.
     fn launch_on<B>(
         &self,
         node: &Node<B>,
@@ -333,9 +336,9 @@ impl Card {
             attrs: &raw mut attribute,
             numAttrs: u32::from(self.launches_ahead),
         };
-        // SAFETY: the kernel takes one struct, which `pack` lays out and the driver copies. That its pointers
-        // are those of buffers that are large enough is the caller's to see to; a kernel that goes astray
-        // ends the context, not the process.
+        // SAFETY: the kernel takes one struct, which `pack` lays out and the driver copies. The caller has to
+        // ensure that its pointers belong to buffers that are large enough; a kernel that accesses other
+        // memory ends the context, not the process.
         let launched = unsafe {
             cuLaunchKernelEx(
                 &raw const config,
@@ -347,10 +350,10 @@ impl Card {
         launched.result().map_err(called("cuLaunchKernelEx"))
     }
 
-    /// The milliseconds that some work takes on the card.
+    /// Returns the milliseconds that some work takes on the card.
     ///
     /// # Errors
-    /// The work fails, or a call of the driver.
+    /// The work or a call of the driver fails.
     pub fn time(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f32, CardError> {
         let event = || {
             let event = self.context.new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
@@ -364,8 +367,8 @@ impl Card {
     }
 }
 
-/// Of a launch: the kernel may start before the end of the one ahead on its stream (programmatic stream
-/// serialization).
+/// Returns the launch attribute by which the kernel may start before the end of the one ahead on its stream
+/// (programmatic stream serialization).
 fn starts_ahead() -> CUlaunchAttribute {
     let mut value = CUlaunchAttributeValue { pad: [0; 64] };
     value.programmaticStreamSerializationAllowed = 1;
@@ -385,7 +388,7 @@ mod tests {
         match Card::open(99).err() {
             Some(CardError::NoDriver(reason)) => assert!(!reason.is_empty()),
             Some(CardError::NoCard { number, count }) => assert!(number == 99 && count < 99),
-            // A driver without any card fails when it is begun.
+            // A driver without any card fails to initialise.
             Some(CardError::Call { call, .. }) => assert_eq!(call, "cuInit"),
             other => panic!("{other:?}"),
         }

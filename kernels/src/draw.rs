@@ -1,36 +1,37 @@
-//! Draws from rows of logits on a card, and what comes home of each row.
+//! Draws from rows of logits on a card, and the results that come back for each row.
 //!
 //! The kernels of `draw.cu` add, multiply and choose in the order of the library's law, so that a token drawn
 //! there is the one that [`Distribution`](lexiform_law::Distribution) draws from the same row, and every
-//! number that is told of it is the same to the last bit: greedy or not, with penalties, biases and filters
-//! by rank or without. Held by `kernels/tests/kernels/draws.rs`, on the processor.
+//! reported number is the same to the last bit: greedy or not, with penalties, biases and filters by rank or
+//! without. `kernels/tests/kernels/draws.rs` verifies this on the processor.
 
 use super::asks::{BLOCK, Sent};
 use super::node::{Argument, Node, Place};
 use super::shapes::{CUT_PARTS, DRAWN_BYTES, kernel};
 use lexiform_law::Drawn;
 
-/// Logits of a row that a block of the kernel changes.
+/// The number of logits of a row that a block of the kernel changes.
 const CHANGED: usize = 2048;
 
-/// Where the rows of draws lie, and what is asked of them.
+/// The rows of logits and the asks of some draws.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<'a, B> {
-    /// `f32` `[rows, width]`; columns that are no tokens hold minus infinity.
+    /// `f32` `[rows, width]`; columns that are not tokens hold minus infinity.
     pub logits: Place<B>,
-    /// The bytes of what is asked.
+    /// The bytes of the asks.
     pub asked: Place<B>,
-    /// What these bytes say.
+    /// The packed asks, whose bytes are at `asked`.
     pub sent: &'a Sent,
     /// [`room`](Self::room) bytes, written.
     pub room: Place<B>,
     /// [`DRAWN_BYTES`] for each ask, written.
     pub out: Place<B>,
-    /// Logits of a row, [`MOST_DRAW_WIDTH`](super::shapes::MOST_DRAW_WIDTH) at most.
+    /// The number of logits of a row, at most [`MOST_DRAW_WIDTH`](super::shapes::MOST_DRAW_WIDTH).
     pub width: usize,
 }
 
-/// What draws compute on the way, in the order of the fields of `Draw` in `draw.cu`, and the bytes of each.
+/// Returns the bytes of each intermediate result of the draws, in the order of the fields of `Draw` in
+/// `draw.cu`.
 fn parts(sent: &Sent, width: usize) -> [usize; 10] {
     let (asks, blocks) = (sent.asks, width.div_ceil(BLOCK));
     let of_cut = |bytes: usize| if sent.is_cut { bytes } else { 0 };
@@ -50,12 +51,12 @@ fn parts(sent: &Sent, width: usize) -> [usize; 10] {
 }
 
 impl<B: Clone> Draw<'_, B> {
-    /// Bytes of what these draws compute on the way.
+    /// Returns the bytes of all intermediate results of these draws.
     pub fn room(sent: &Sent, width: usize) -> usize {
         parts(sent, width).iter().sum()
     }
 
-    /// The launches: three, one more where logits are changed, and one where filters cut.
+    /// Returns the launches: three, plus one if logits are changed, and one if filters cut.
     pub fn nodes(&self) -> Vec<Node<B>> {
         let (asks, blocks) = (self.sent.asks, self.width.div_ceil(BLOCK));
         let node = |name: &str, grid: [usize; 2], shared: u32| Node {
@@ -102,18 +103,18 @@ fn behind<B: Clone>(place: &Place<B>, bytes: usize) -> Place<B> {
     }
 }
 
-/// What a card tells of a row.
+/// The result of a draw from a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrawnRow {
-    /// Σ exp(scale · (logit − peak)) of what is allowed.
+    /// `Σ exp(scale · (logit − peak))` of the allowed tokens.
     pub sum: f64,
-    /// The same of the whole row.
+    /// The same sum over the whole row.
     pub total: f64,
-    /// The same of what can be drawn: of what is allowed, or less where filters cut.
+    /// The same sum over the tokens that can be drawn: the allowed ones, or fewer if filters cut.
     pub kept: f64,
-    /// The same of the token.
+    /// The same term of the drawn token.
     pub weight: f64,
-    /// The same of all tokens that can be drawn but this one.
+    /// The same sum over all tokens that can be drawn except this one.
     pub others: f64,
     /// The token.
     pub token: u32,
@@ -121,12 +122,12 @@ pub struct DrawnRow {
     pub logit: f32,
     /// The largest logit of the row.
     pub peak: f32,
-    /// Whether a token was drawn. If not, the row has to be looked at by the host.
+    /// `true` if a token was drawn. If not, the host has to process the row.
     pub is_drawn: bool,
 }
 
 impl DrawnRow {
-    /// Reads what the kernel wrote.
+    /// Reads the output of the kernel.
     pub fn read(bytes: &[u8; DRAWN_BYTES]) -> Self {
         let eight = |at: usize| f64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let four = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -143,7 +144,7 @@ impl DrawnRow {
         }
     }
 
-    /// What a walk needs of the draw, as the library tells it; `None` where the host has to look at the row.
+    /// Returns the draw as the library reports it to a walk; `None` if the host has to process the row.
     pub fn drawn(&self, scale: f64) -> Option<Drawn> {
         let log_mass = self.sum.ln() - self.total.ln();
         self.is_drawn.then(|| Drawn {
@@ -155,7 +156,7 @@ impl DrawnRow {
         })
     }
 
-    /// The share that the other tokens that can be drawn have together
+    /// Returns the share of the other tokens that can be drawn
     /// ([`Part::share_without`](lexiform_law::Part::share_without)).
     pub fn share_of_others(&self) -> f64 {
         self.others / self.kept

@@ -1,87 +1,87 @@
-//! Mixtures of experts: the launches of a layer half of which each token uses a few networks, and the lists
-//! that they share.
+//! Mixtures of experts: the launches of a layer in whose second half each token uses a few networks, and the
+//! lists that they share.
 //!
 //! ```text
 //!   x ─ norm ─► normed ─┬─ [router] ─► scores ─ route ─► lists
-//!                       └─ experts_up ─► gated ─ experts_down ─► products ─ sum_experts ─► x        all behind route read the lists
+//!                       └─ experts_up ─► gated ─ experts_down ─► products ─ sum_experts ─► x        all after route read the lists
 //! ```
 //!
-//! A *pair* is a token with one of its experts. Pairs lie by expert, and an expert's come in chunks of 16,
-//! for each of which its weights are read once. The lists are written by the card and read by the card: the
-//! host knows how many pairs there are at most, and no more.
+//! A *pair* is a token with one of its experts. Pairs are sorted by expert, and the pairs of an expert are
+//! processed in chunks of 16, for each of which its weights are read once. The card writes the lists and
+//! reads them: the host knows only the largest number of pairs.
 
 use super::node::{Node, Place};
 use super::products::{After, Before, Linear};
 use super::shapes::{Norm, int, node};
 use super::step::Step;
 
-/// The most experts of a layer: a lane of the router keeps 16 scores.
+/// The most experts of a layer: each lane of the router holds 16 scores.
 pub const MOST_EXPERTS: usize = 512;
-/// The most experts of a token: a lane of the router each.
+/// The most experts of a token: each takes one lane of the router.
 pub const MOST_CHOSEN: usize = 32;
-/// Pairs that an expert's weights are read once for.
+/// The number of pairs for which an expert's weights are read once.
 const CHUNK: usize = 16;
-/// Pairs that the sorting block looks at in one go.
+/// The number of pairs that the sorting block processes at once.
 const TILE_PAIRS: usize = 1024;
-/// Rows and columns of a stage of a product, with what keeps the banks apart, and how many stages there are.
+/// The rows and columns of a stage of a product, padded to avoid bank conflicts, and the number of stages.
 const STAGE_ROWS: usize = 32;
 const PITCH: usize = 512 + 8;
 const STAGES: usize = 4;
-/// Sums of a row of a warp, with what keeps the banks apart.
+/// The sums of a row of a warp, padded to avoid bank conflicts.
 const SUMS: usize = 20;
 
-/// The experts of a model, which all layers that have some have alike.
+/// The experts of a model, the same in all layers that have experts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mixture {
-    /// How many experts there are.
+    /// The number of experts.
     pub experts: usize,
-    /// How many of them a token uses.
+    /// The number of experts that a token uses.
     pub chosen: usize,
-    /// Numbers behind the gate of an expert.
+    /// The inner width of an expert, after its gate.
     pub inner: usize,
-    /// Whether the shares of a token's experts sum to one.
+    /// `true` if the shares of a token's experts sum to one.
     pub is_normalised: bool,
-    /// For each layer whether it has experts.
+    /// For each layer, `true` if it has experts.
     pub layers: Vec<bool>,
 }
 
-/// What layers with experts compute on the way, in bf16 where nothing else is said.
+/// An intermediate result of a layer with experts, in bf16 unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
-    /// `[tokens, experts]`: what the router says.
+    /// `[tokens, experts]`: the scores of the router.
     Scores,
-    /// `f32` `[tokens, chosen]`: the share of each expert of a token, by falling score.
+    /// `f32` `[tokens, chosen]`: the share of each expert of a token, by descending score.
     Shares,
-    /// Lists of `i32` that tell who goes where.
+    /// The lists of `i32` that assign pairs to experts.
     Lists,
-    /// `[pairs, inner]`: what came through the gates of experts.
+    /// `[pairs, inner]`: the gated outputs of experts.
     Gated,
-    /// `[pairs, hidden]`: what experts find.
+    /// `[pairs, hidden]`: the outputs of experts.
     Products,
 }
 
-/// A list of `i32` that tells who goes where, in the order in which they lie.
+/// A list of `i32` that assigns pairs to experts, in the order in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// `[tokens, chosen]`: experts by falling score.
+    /// `[tokens, chosen]`: experts by descending score.
     Choices,
-    /// `[tokens, chosen]`: where each pair is among all.
+    /// `[tokens, chosen]`: the place of each pair among all pairs.
     Places,
-    /// `[pairs]`: the token of each.
+    /// `[pairs]`: the token of each pair.
     Owners,
-    /// `[experts + 1]`: the first pair of each.
+    /// `[experts + 1]`: the first pair of each expert.
     Firsts,
-    /// `[experts + 1]`: the chunks before each.
+    /// `[experts + 1]`: the number of chunks before each expert.
     Chunks,
-    /// `[chunks]`: the expert of each.
+    /// `[chunks]`: the expert of each chunk.
     ExpertsOf,
 }
 
 impl Mixture {
-    /// Numbers of each list of a pass of so many tokens, at most.
+    /// Returns the largest length of each list, for a pass of `tokens` tokens.
     pub fn lists(&self, tokens: usize) -> [(List, usize); 6] {
         let pairs = tokens * self.chosen;
-        // The last chunk of an expert may have one pair, and the others are full.
+        // The last chunk of an expert may have only one pair; the others are full.
         let chunks = pairs / CHUNK + self.experts.min(pairs);
         [
             (List::Choices, pairs),
@@ -93,13 +93,13 @@ impl Mixture {
         ]
     }
 
-    /// Whether the layer of this number has experts.
+    /// Returns `true` if this layer has experts.
     pub fn is_in(&self, layer: usize) -> bool {
         self.layers.get(layer) == Some(&true)
     }
 
-    /// Sizes that no kernel takes, of experts between rows of so many numbers: what each is, how much, and
-    /// what it may be.
+    /// Returns the sizes that no kernel supports, for experts between rows of `hidden` numbers: the name of
+    /// each, its value, and the supported values.
     pub(super) fn lacking(&self, hidden: usize) -> Vec<(&'static str, usize, &'static str)> {
         let is_tiled = |width: usize| width > 0 && width.is_multiple_of(16);
         let most_chosen = MOST_CHOSEN.min(self.experts);
@@ -125,7 +125,8 @@ impl Mixture {
         sizes.map(|(_, size)| size).collect()
     }
 
-    /// Bytes of what a pass of so many tokens computes on the way between rows of so many numbers.
+    /// Returns the bytes of each intermediate result of a pass of `tokens` tokens between rows of `hidden`
+    /// numbers.
     pub fn rooms(&self, tokens: usize, hidden: usize) -> [(Room, usize); 5] {
         let (pairs, lists) = (tokens * self.chosen, self.lists(tokens).into_iter());
         [
@@ -138,22 +139,22 @@ impl Mixture {
     }
 }
 
-/// Bytes of shared memory of a block of a product: stages of weights and vectors, sums of eight warps, and
-/// four numbers and two barriers for each stage.
+/// Returns the bytes of shared memory of a block of a product: stages of weights and vectors, the sums of
+/// eight warps, and four numbers and two barriers for each stage.
 fn shared_bytes() -> usize {
     STAGES * (STAGE_ROWS + CHUNK) * PITCH * 2 + 8 * STAGE_ROWS * SUMS * 4 + STAGES * (16 + 16)
 }
 
-/// The experts of a layer, with what they read and write.
+/// The experts of a layer, with their inputs and outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Routed<'a, B> {
-    /// What the experts are.
+    /// The sizes of the experts.
     pub mixture: &'a Mixture,
-    /// The norm before, which router and experts read.
+    /// The norm before, whose output the router and the experts read.
     pub norm: Before<B>,
     /// `[experts, hidden]`.
     pub router: Place<B>,
-    /// `[experts, 2 · inner, hidden]`: gates of an expert, then what they let through.
+    /// `[experts, 2 · inner, hidden]`: for each expert the gates, then the values that they gate.
     pub ups: Place<B>,
     /// `[experts, hidden, inner]`.
     pub downs: Place<B>,
@@ -161,21 +162,22 @@ pub struct Routed<'a, B> {
     pub slots: Place<B>,
     /// `i32` `[1]`, 0.
     pub arrived: Place<B>,
-    /// `[tokens, hidden]`, to which is added.
+    /// `[tokens, hidden]`, to which the result is added.
     pub x: Place<B>,
-    /// Where there is room for what is computed on the way.
+    /// The places of the intermediate results.
     pub room: fn(Room) -> Place<B>,
     /// A multiple of 16.
     pub hidden: usize,
-    /// Tokens of the pass.
+    /// The number of tokens of the pass.
     pub tokens: usize,
-    /// Multiprocessors of the card. With none, the router's product is the library's, and those of experts
-    /// are made by one block.
+    /// The number of multiprocessors of the card. If it is 0, the library computes the router's product, and
+    /// one block computes those of the experts.
     pub multiprocessors: usize,
 }
 
 impl<B: Copy> Routed<'_, B> {
-    /// The steps that compute it. The norm is a launch of its own, as the router and the experts read it.
+    /// Returns the steps that compute the experts. The norm is a separate launch, as both the router and the
+    /// experts read it.
     pub fn steps(&self) -> Vec<Step<B>> {
         let norm = Norm {
             x: self.x,
@@ -203,7 +205,7 @@ impl<B: Copy> Routed<'_, B> {
         steps
     }
 
-    /// The launches behind the router.
+    /// Returns the launches after the router.
     pub fn nodes(&self) -> [Node<B>; 4] {
         let (hidden, inner) = (self.hidden, self.mixture.inner);
         let [gated, products] = [Room::Gated, Room::Products].map(self.room);
@@ -341,17 +343,18 @@ mod tests {
         }
     }
 
-    /// However tokens choose, there is room for the experts of all chunks.
+    /// There is room for the chunks of all experts, whatever the tokens choose.
     #[test]
     fn there_is_room_for_the_chunks_of_any_choice() {
         for (experts, chosen, tokens) in [(8, 2, 1), (8, 2, 100), (128, 8, 3), (5, 5, 77), (512, 1, 4000)] {
             let lists = mixture(experts, chosen).lists(tokens);
             let room = lists[lists.len() - 1].1;
             let mut pairs = tokens * chosen;
-            // The most chunks: an expert each as long as there are pairs, whole chunks for the rest.
+            // The largest number of chunks: one pair for each expert while there are pairs, whole chunks for
+            // the rest.
             let mut chunks = 0;
             for left in (0..experts).rev() {
-                // What the others cannot take.
+                // The pairs that the other experts cannot take.
                 let own = pairs.saturating_sub(left * tokens).max(usize::from(pairs > 0));
                 let own = if left == 0 { pairs } else { own.min(tokens) };
                 chunks += own.div_ceil(CHUNK);

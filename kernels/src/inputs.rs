@@ -5,11 +5,12 @@
 //!     M         M         M       M       R         S       S + 1     S     S · blocks
 //! ```
 //!
-//! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1,
-//! sequences of padding feed nothing, and wanted rows of padding are −1: the kernels write nothing for them.
+//! A pass is copied into this buffer at once and the graph of its bucket is replayed. Rows of padding have
+//! slot −1, sequences of padding feed nothing, and wanted rows of padding are −1: the kernels write nothing
+//! for them.
 //!
 //! **Prompts.** Attention takes a few tokens of a sequence. A sequence that feeds more is cut into pieces,
-//! which stand behind the other sequences, each with the table of its text and the slots before it: keys and
+//! which come after the other sequences, each with the table of its text and the slots before it: keys and
 //! values of all pieces are stored before any of them attends, so that a piece sees the ones before it like
 //! text of an earlier pass.
 //!
@@ -18,7 +19,7 @@
 //!   sequences   a │ c │ b, 8 from slot 100 │ b, 16 from 108 │ b, 16 from 124      nodes of a tree stay together in the last piece
 //! ```
 //!
-//! Such a pass does not come again in the same size, so that it is not padded, and has no graph.
+//! Such a pass rarely recurs in the same size, so it is not padded and has no graph.
 
 use super::shapes::{Attend, BLOCK_SIZE, MOST_QUERY_ROWS, SPLITS};
 use std::fmt;
@@ -28,15 +29,16 @@ use std::ops::Range;
 pub const BUCKETS: [usize; 11] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128];
 /// The numbers of blocks that tables are padded to: texts of 256 to 262,144 tokens.
 pub const TABLES: [usize; 6] = [16, 64, 256, 1024, 4096, 16384];
-/// Fed tokens of a sequence that fit the bits of `sees`.
+/// The number of fed tokens of a sequence that fit into the bits of `sees`.
 const MOST_SEEN: usize = 32;
-/// The most tokens of a pass: what they need on the way is memory that nobody else can have.
+/// The most tokens of a pass: their intermediate results take memory that nothing else can use.
 pub const MOST_TOKENS: usize = 8192;
 /// The most rows of logits of a pass, for the same reason.
 pub const MOST_ROWS: usize = 256;
-/// The most numbers of all tables of a pass with prompts: a table for each piece, whole.
+/// The most numbers of all tables of a pass with prompts: each piece has a whole table.
 const MOST_TABLES: usize = 1 << 22;
-/// Pieces of prompts that fill a card, about: fewer ones are split by their keys.
+/// About the number of pieces of prompts that occupy a card: if there are fewer, they are split by their
+/// keys.
 const MANY_PIECES: usize = 128;
 
 /// The tokens that one sequence feeds in one pass.
@@ -44,20 +46,20 @@ const MANY_PIECES: usize = 128;
 pub struct Feed<'a> {
     /// The tokens, in slots `start..start + tokens.len()`.
     pub tokens: &'a [u32],
-    /// How many slots are cached before them, all of them text.
+    /// The number of slots cached before them, all of them text.
     pub start: usize,
     /// The blocks of all slots up to the last fed one.
     pub table: &'a [u32],
-    /// How many of the last fed tokens have rows of logits.
+    /// The number of the last fed tokens that have rows of logits.
     pub rows: usize,
     /// The parents of the last `parents.len()` tokens, which are nodes of a tree below the last token of the
-    /// text, of which at least one is fed then: 0 is that token, `k` the `k`-th node, which comes before its
-    /// child. `None` for a chain.
+    /// text: 0 is that token, `k` the `k`-th node, which comes before its child. At least one token of the
+    /// text is then fed too. `None` for a chain.
     pub parents: Option<&'a [u16]>,
 }
 
 impl Feed<'_> {
-    /// The fed token that the one of this number continues; `None` if that was not fed.
+    /// Returns the fed token that this one continues; `None` if that one was not fed.
     fn parent(&self, number: usize) -> Option<usize> {
         let parents = self.parents.unwrap_or_default();
         let text = self.tokens.len() - parents.len();
@@ -67,7 +69,7 @@ impl Feed<'_> {
         }
     }
 
-    /// Where each fed token stands in its text.
+    /// Returns the position of each fed token in its text.
     fn positions(&self) -> Vec<usize> {
         let mut positions = Vec::with_capacity(self.tokens.len());
         for number in 0..self.tokens.len() {
@@ -77,7 +79,8 @@ impl Feed<'_> {
         positions
     }
 
-    /// Which tokens of a piece of at most 32 each of them sees, as bits: itself and those that it continues.
+    /// Returns, for a piece of at most 32 tokens, the tokens of the piece that each sees, as bits: itself and
+    /// those that it continues.
     fn sees(&self, piece: &Range<usize>) -> Vec<u32> {
         let mut sees = Vec::with_capacity(piece.len());
         for number in piece.clone() {
@@ -90,34 +93,34 @@ impl Feed<'_> {
     }
 }
 
-/// What a pass of one graph can hold.
+/// The sizes of a pass that one graph serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
-    /// Fed tokens.
+    /// The number of fed tokens.
     pub tokens: usize,
-    /// Sequences that feed a few tokens.
+    /// The number of sequences that feed a few tokens.
     pub sequences: usize,
-    /// Pieces of those that feed more.
+    /// The number of pieces of those that feed more.
     pub pieces: usize,
-    /// Rows of logits.
+    /// The number of rows of logits.
     pub rows: usize,
-    /// Blocks of the cache that a sequence has.
+    /// The number of blocks of the cache in the table of a sequence.
     pub table_width: usize,
-    /// Fed tokens of one sequence or piece.
+    /// The most fed tokens of one sequence or piece.
     pub most_fed: usize,
 }
 
-/// Why a pass does not fit a bucket.
+/// The reason why a pass does not fit a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// Too many tokens, sequences or rows in all.
     #[error("the pass has {found} {what}, more than {limit}")]
     Pass {
-        /// What there is too much of.
+        /// The size that is exceeded.
         what: &'static str,
-        /// How many.
+        /// Its value.
         found: usize,
-        /// How many there may be.
+        /// Its limit.
         limit: usize,
     },
     /// Too many tokens or blocks of one sequence.
@@ -125,16 +128,16 @@ pub enum Misfit {
     Feed {
         /// The number of the feed.
         feed: usize,
-        /// What there is too much of.
+        /// The size that is exceeded.
         what: &'static str,
-        /// How many.
+        /// Its value.
         found: usize,
-        /// How many there may be.
+        /// Its limit.
         limit: usize,
     },
 }
 
-/// Everything that does not fit.
+/// All sizes that do not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfits(pub Vec<Misfit>);
 
@@ -152,31 +155,31 @@ impl std::error::Error for Misfits {}
 pub enum Input {
     /// The fed tokens.
     Tokens,
-    /// Where each stands in its text.
+    /// The position of each fed token in its text.
     Positions,
-    /// Where its keys and values go.
+    /// The slot for the keys and values of each fed token.
     Slots,
-    /// Which fed tokens of its sequence each sees.
+    /// The fed tokens of its sequence that each sees.
     Sees,
-    /// The tokens whose logits are wanted.
+    /// The tokens whose logits are requested.
     Wanted,
-    /// The slots of each sequence that are cached before the pass.
+    /// The number of slots of each sequence that are cached before the pass.
     Starts,
     /// The first fed token of each sequence, and the end of the last.
     Firsts,
-    /// Where attention has the sums of the splits of each sequence: the split rows of those before it.
+    /// The place of the sums of the splits of each sequence: the number of split rows of those before it.
     Parts,
     /// The blocks of each sequence.
     Tables,
 }
 
-/// How many pieces a feed is cut into if one has so many tokens at most.
+/// Returns the number of pieces that a feed is cut into, at most `most_fed` tokens each.
 fn pieces_of(feed: &Feed<'_>, most_fed: usize) -> usize {
     feed.tokens.len().div_ceil(most_fed.max(1))
 }
 
-/// The pieces of at most so many tokens that a feed of `count` is cut into, all but the first of just as
-/// many: nodes stand in the last.
+/// Returns the pieces of at most `most_fed` tokens that a feed of `count` tokens is cut into. All but the
+/// first have exactly that many, so that the nodes of a tree are in the last.
 fn cut(count: usize, most_fed: usize) -> impl Iterator<Item = Range<usize>> {
     let most_fed = most_fed.max(1);
     (0..count.div_ceil(most_fed)).rev().map(move |left| {
@@ -185,20 +188,21 @@ fn cut(count: usize, most_fed: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Blocks that hold the text of a feed and what it feeds.
+/// Returns the number of blocks that hold the text of a feed and its fed tokens.
 fn blocks_of(feed: &Feed<'_>) -> usize {
     (feed.start + feed.tokens.len()).div_ceil(BLOCK_SIZE)
 }
 
-/// Tokens of a sequence that a launch of attention takes, if so many query heads share a key head.
+/// Returns the most tokens of a sequence that a launch of attention takes, if `group` query heads share a key
+/// head.
 fn most_fed(group: usize) -> usize {
     MOST_SEEN.min(MOST_QUERY_ROWS / group.max(1))
 }
 
 impl Bucket {
-    /// What holds a pass of these feeds, whose model has so many query heads for each key head: the smallest
-    /// of the sizes that passes are padded to, or exactly as much as a larger pass and one with prompts
-    /// needs. `None` if the kernels do not take the pass.
+    /// Returns the bucket for a pass of these feeds, for a model with `group` query heads for each key head:
+    /// the smallest of the sizes that passes are padded to, or the exact sizes of a larger pass or one with
+    /// prompts. `None` if the kernels do not support the pass.
     pub fn of(feeds: &[Feed<'_>], group: usize) -> Option<Self> {
         let blocks = feeds.iter().map(blocks_of).max().unwrap_or(0);
         let table_width = TABLES.into_iter().find(|&width| width >= blocks)?;
@@ -207,8 +211,8 @@ impl Bucket {
         let tokens = sizes.clone().sum();
         let padded = Self::tokens_for(tokens).filter(|_| sizes.clone().all(|size| size <= most_fed));
         if let Some(tokens) = padded {
-            // As many sequences and rows as tokens fit it, so that the tokens and the longest table alone
-            // choose it.
+            // As many sequences and rows as tokens, so that only the tokens and the longest table choose the
+            // bucket.
             return Some(Bucket {
                 tokens,
                 sequences: tokens,
@@ -232,29 +236,30 @@ impl Bucket {
         (fits && bucket.misfits(feeds, group).is_empty()).then_some(bucket)
     }
 
-    /// Whether this is one of the sizes that passes are padded to, which come again.
+    /// Returns `true` if this is one of the sizes that passes are padded to, which recur.
     pub fn is_padded(&self) -> bool {
         self.pieces == 0 && self.tokens <= BUCKETS[BUCKETS.len() - 1]
     }
 
-    /// Parts that the keys of a piece are split into at most: many pieces fill a card by themselves.
+    /// Returns the most parts that the keys of a piece are split into: many pieces occupy a card without
+    /// splits.
     pub fn piece_splits(&self) -> usize {
         let splits = (MANY_PIECES / self.pieces.max(1)).max(1);
         (1 << splits.ilog2()).min(SPLITS)
     }
 
-    /// The smallest number of tokens of [`BUCKETS`] that holds so many.
+    /// Returns the smallest number of tokens in [`BUCKETS`] that holds `tokens`.
     pub fn tokens_for(tokens: usize) -> Option<usize> {
         BUCKETS.into_iter().find(|&bucket| bucket >= tokens)
     }
 
-    /// Whether a pass of this bucket takes at least as much memory as one of the other, whatever the model:
-    /// it has no fewer tokens, and its texts may be as long.
+    /// Returns `true` if a pass of this bucket takes at least as much memory as one of the other, whatever
+    /// the model: it has no fewer tokens, and its texts may be as long.
     pub fn is_as_large_as(&self, other: &Bucket) -> bool {
         self.tokens >= other.tokens && self.table_width >= other.table_width
     }
 
-    /// The parts in their order, and how many numbers each has.
+    /// Returns the parts in their order, with the number of numbers of each.
     fn parts(&self) -> [(Input, usize); 9] {
         let sequences = self.sequences + self.pieces;
         [
@@ -270,7 +275,7 @@ impl Bucket {
         ]
     }
 
-    /// Where a part begins, in bytes.
+    /// Returns the offset of a part, in bytes.
     pub fn offset(&self, part: Input) -> usize {
         let parts = self.parts().into_iter();
         4 * parts
@@ -279,7 +284,7 @@ impl Bucket {
             .sum::<usize>()
     }
 
-    /// Where what a part says of pieces begins, in bytes.
+    /// Returns the offset at which a part describes pieces, in bytes.
     pub fn offset_of_pieces(&self, part: Input) -> usize {
         let each = match part {
             Input::Tables => self.table_width,
@@ -288,16 +293,16 @@ impl Bucket {
         self.offset(part) + 4 * self.sequences * each
     }
 
-    /// Bytes of all inputs.
+    /// Returns the number of bytes of all inputs.
     pub fn bytes(&self) -> usize {
         4 * self.parts().iter().map(|(_, numbers)| numbers).sum::<usize>()
     }
 
-    /// The inputs of a pass of these feeds, whose model has so many query heads for each key head. The feeds
-    /// are as [`Feed`] says; whoever makes them sees to that.
+    /// Returns the inputs of a pass of these feeds, for a model with `group` query heads for each key head.
+    /// The caller has to ensure that the feeds are as [`Feed`] describes.
     ///
     /// # Errors
-    /// All that does not fit.
+    /// All sizes that do not fit.
     pub fn fill(&self, feeds: &[Feed<'_>], group: usize) -> Result<Vec<u8>, Misfits> {
         let misfits = self.misfits(feeds, group);
         if !misfits.is_empty() {
@@ -305,7 +310,7 @@ impl Bucket {
         }
         let most = self.most_fed.min(most_fed(group));
         let mut lists = Lists::new(self.table_width);
-        // Where the tokens of each feed begin.
+        // The position of the first token of each feed.
         let mut begins = vec![0; feeds.len()];
         let (short, long): (Vec<usize>, Vec<usize>) =
             (0..feeds.len()).partition(|&feed| feeds[feed].tokens.len() <= most);
@@ -335,7 +340,7 @@ impl Bucket {
         Ok(numbers.flat_map(i32::to_le_bytes).collect())
     }
 
-    /// The rows that the splits of all texts of such a pass leave for each key head.
+    /// Returns the number of rows that the splits of all texts of such a pass leave for each key head.
     pub fn split_rows(&self, feeds: &[Feed<'_>], group: usize) -> usize {
         let most = self.most_fed.min(most_fed(group));
         let of_feed = |feed: &Feed<'_>| {
@@ -389,7 +394,7 @@ impl Bucket {
     }
 }
 
-/// The inputs of a pass while it is put together.
+/// The inputs of a pass under construction.
 struct Lists {
     tokens: Vec<i32>,
     positions: Vec<i32>,
@@ -397,11 +402,11 @@ struct Lists {
     sees: Vec<i32>,
     starts: Vec<i32>,
     firsts: Vec<i32>,
-    /// Where the sums of the splits of each sequence begin, in rows of a key head.
+    /// The positions at which the sums of the splits of each sequence begin, in rows of a key head.
     parts: Vec<i32>,
     tables: Vec<i32>,
     table_width: usize,
-    /// How many such rows there are so far.
+    /// The number of such rows so far.
     split_rows: usize,
 }
 
@@ -421,8 +426,8 @@ impl Lists {
         }
     }
 
-    /// Adds a feed in pieces of at most so many tokens, each of which leaves split rows by how many slots it
-    /// sees and tokens it feeds.
+    /// Adds a feed in pieces of at most `most_fed` tokens. `split_rows` returns the split rows of a piece
+    /// from the number of slots that it sees and of tokens that it feeds.
     fn push(&mut self, feed: &Feed<'_>, most_fed: usize, split_rows: impl Fn(usize, usize) -> usize) {
         let count = feed.tokens.len();
         self.tokens.extend(feed.tokens.iter().map(|&token| token as i32));
@@ -439,7 +444,7 @@ impl Lists {
         }
     }
 
-    /// Adds one of the pieces of a feed, whose first token is the one of this number.
+    /// Adds one of the pieces of a feed whose first token has the number `first`.
     fn push_piece(&mut self, feed: &Feed<'_>, fed: Range<usize>, first: usize) {
         let start = feed.start + fed.start;
         self.starts.push(start as i32);
@@ -453,7 +458,7 @@ impl Lists {
         self.tables.resize(end, 0);
     }
 
-    /// Adds sequences that feed nothing until there are so many.
+    /// Adds sequences that feed nothing, up to `sequences`.
     fn pad(&mut self, sequences: usize) {
         self.starts.resize(sequences, 0);
         self.firsts.resize(sequences, self.tokens.len() as i32);
@@ -461,7 +466,7 @@ impl Lists {
         self.tables.resize(sequences * self.table_width, 0);
     }
 
-    /// The lists as they lie in the inputs.
+    /// Returns the lists in the order of the inputs.
     fn in_order(mut self, wanted: Vec<i32>) -> [Vec<i32>; 9] {
         self.firsts.push(self.tokens.len() as i32);
         [

@@ -1,4 +1,4 @@
-//! Who runs steps: a card, or in tests the kernels that were compiled for the processor.
+//! The interface that runs steps: a card, or in tests the kernels compiled for the processor.
 //!
 //! ```text
 //!   plan ─ addresses ─► steps ─┬─ start            one after another
@@ -9,7 +9,7 @@ use super::node::Node;
 use super::step::{Product, Step};
 use std::sync::{Arc, Mutex};
 
-/// Why something was not run, in the words of who was to run it.
+/// The reason why something was not run, in the words of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LaunchError(pub String);
@@ -22,30 +22,31 @@ pub struct Graph(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parcel(pub usize);
 
-/// Runs steps in the order in which they are started, on memory that others hold: tensors of the device that
-/// it launches on. All addresses are those of such memory, large enough for what a step reads and writes.
+/// Runs steps in the order in which they are started, on memory that others own: tensors on the launcher's
+/// device. All addresses point into such memory, which must be large enough for the reads and writes of a
+/// step.
 ///
-/// What goes wrong in a step that was started may be an error of any later call.
+/// A failure of a started step may be reported as an error of any later call.
 pub trait Launcher: Send {
-    /// What runs the steps, for people.
+    /// Returns a description of the launcher, for people.
     fn name(&self) -> String;
 
-    /// How many multiprocessors it has: the blocks of products of our own.
+    /// Returns the number of multiprocessors, which is the number of blocks of this crate's products.
     fn multiprocessors(&self) -> usize;
 
-    /// Whether so many bytes more may be taken of its memory, for all that it knows. Who asks then takes them
-    /// elsewhere, and may be refused there.
+    /// Returns `true` if `bytes` more bytes of its memory seem to be free. The caller then allocates them
+    /// elsewhere, where the allocation may still fail.
     fn has_room(&self, _bytes: usize) -> bool {
         true
     }
 
-    /// Starts a kernel.
+    /// Launches a kernel.
     ///
     /// # Errors
     /// The launch is refused, or a step before it failed.
     fn launch(&mut self, node: &Node<u64>) -> Result<(), LaunchError>;
 
-    /// Starts a product.
+    /// Starts a matrix product.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).
@@ -54,7 +55,7 @@ pub trait Launcher: Send {
     /// Starts steps one after another.
     ///
     /// # Errors
-    /// As [`launch`](Self::launch); the steps before the one that failed were started.
+    /// As [`launch`](Self::launch); the steps before the one that failed have been started.
     fn start(&mut self, steps: &[Step<u64>]) -> Result<(), LaunchError> {
         steps.iter().try_for_each(|step| match step {
             Step::Launch(node) => self.launch(node),
@@ -62,10 +63,10 @@ pub trait Launcher: Send {
         })
     }
 
-    /// Makes one graph of steps, and starts nothing.
+    /// Records steps as a graph, without starting any.
     ///
     /// # Errors
-    /// The steps cannot be captured, or there is no room for the graph. The launcher is as before.
+    /// The steps cannot be captured, or there is no room for the graph. The launcher is unchanged.
     fn record(&mut self, steps: &[Step<u64>]) -> Result<Graph, LaunchError>;
 
     /// Starts the steps of a graph.
@@ -74,29 +75,29 @@ pub trait Launcher: Send {
     /// As [`launch`](Self::launch).
     fn replay(&mut self, graph: Graph) -> Result<(), LaunchError>;
 
-    /// Drops all graphs: what they read and write may be freed afterwards.
+    /// Drops all graphs: the memory that they read and write may be freed afterwards.
     fn forget(&mut self);
 
-    /// Overwrites memory, behind the steps that were started. The bytes may be dropped at once.
+    /// Overwrites memory, after the steps that were started. The caller may drop the bytes at once.
     ///
     /// # Errors
     /// The copy is refused, or a step before it failed.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), LaunchError>;
 
-    /// Starts a copy of so many bytes to the host, behind the steps that were started, and waits for nothing.
+    /// Starts a copy of `bytes` bytes to the host, after the steps that were started, without waiting.
     ///
     /// # Errors
     /// The copy is refused, or a step before it failed.
     fn send(&mut self, address: u64, bytes: usize) -> Result<Parcel, LaunchError>;
 
-    /// Waits for a copy that was started, and not for the steps that were started behind it. A parcel comes
-    /// once.
+    /// Waits for a copy that was started, but not for steps that were started after it. A parcel can be
+    /// received once.
     ///
     /// # Errors
     /// A step before the copy failed, or there is no such parcel.
     fn receive(&mut self, parcel: Parcel, bytes: &mut [u8]) -> Result<(), LaunchError>;
 
-    /// Nobody will receive this parcel.
+    /// Drops a parcel that will not be received.
     fn discard(&mut self, parcel: Parcel);
 
     /// Reads memory, once all steps are over.
@@ -106,5 +107,5 @@ pub trait Launcher: Send {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), LaunchError>;
 }
 
-/// A launcher that passes and the flights that they leave share.
+/// A launcher shared by passes and the flights that they leave behind.
 pub type SharedLauncher = Arc<Mutex<Box<dyn Launcher>>>;

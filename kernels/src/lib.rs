@@ -1,4 +1,4 @@
-//! The kernels of a decoding pass on an NVIDIA card, the pass as data, and who runs it.
+//! The kernels of a decoding pass on an NVIDIA card, the pass as data, and the launcher that runs it.
 //!
 //! ```text
 //!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
@@ -18,15 +18,16 @@
 //! | `small.cu` | embedding, norms, turning and storing, the gate; weights of eight bits in bf16; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
 //! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
-//! Nothing here knows a model's files, or libtorch: weights and caches are addresses, which the engine takes
-//! from its tensors.
+//! This crate knows neither a model's files nor libtorch: weights and caches are addresses, which the engine
+//! takes from its tensors.
 //!
-//! **What has been run.** No kernel has run on a card. On the processor, `kernels/tests/kernels` runs every
-//! one against loops in `f64`, breaks the sources on purpose, and compares draws with the library's law;
-//! `engine/tests/kernels` compares whole plans with the decoder, and `engine/tests/engine` runs models and
-//! the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and holds what they
-//! need. Times, the order of memory between blocks, and dependent launch are untested; `cargo xtask card`
-//! makes the bundle that tests them where there is a card. `docs/src/gpu.md` has what is predicted.
+//! **What has been run.** No kernel has run on a card. On the processor, `kernels/tests/kernels` compares
+//! every kernel with loops in `f64`, breaks the sources on purpose, and compares draws with the library's
+//! law; `engine/tests/kernels` compares whole plans with the decoder, and `engine/tests/engine` runs models
+//! and the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and checks the
+//! resources that they need. Times, the order of memory between blocks, and dependent launch are untested;
+//! `cargo xtask card` creates the bundle that tests them where there is a card. `docs/src/gpu.md` has the
+//! predictions.
 
 pub mod asks;
 pub mod card;
@@ -62,7 +63,7 @@ pub const SOURCES: [(&str, &str); 10] = [
 mod tests {
     use super::*;
 
-    /// The table and the sources have the same kernels.
+    /// The table and the sources list the same kernels.
     #[test]
     fn every_kernel_stands_in_its_source() {
         let uses = |text: &str, name: &str| text.matches(&format!("{name}(")).count();
@@ -76,7 +77,7 @@ mod tests {
             let of = shapes::KERNELS.iter().filter(|kernel| kernel.source == name);
             let text = included(text).unwrap_or(text);
             let alone = text.lines().filter(|line| line.starts_with("KERNEL(")).count();
-            // The macros that make products are defined once.
+            // The macros that define products are defined once.
             let products = ["GEMV", "SKINNY"].map(|name| uses(text, name).saturating_sub(1));
             assert_eq!(of.count(), alone + products.iter().sum::<usize>(), "{name}");
         }

@@ -1,38 +1,38 @@
-//! Stretches of the cache that are copied in all layers by one launch: accepted nodes of trees, and blocks of
-//! texts that fork.
+//! Moves of stretches of the cache in all layers by one launch: accepted nodes of trees, and blocks of texts
+//! that fork.
 //!
 //! ```text
 //!   sent     addresses of the layers' keys and values │ from, to │ from, to │ …     │ first move of each run, and the end
 //!   run      one sequence's moves, or one block: made in their order, each thread the same 16 bytes of all of them
 //! ```
 //!
-//! A sequence's nodes move towards its text: slots ascend, and none lies before the place of the first. So no
-//! move of a run overwrites what a later one reads, and runs have nothing to do with each other.
+//! A sequence's nodes move towards its text: slots ascend, and none is before the place of the first. So no
+//! move of a run overwrites a stretch that a later one reads, and runs are independent of each other.
 
 use super::node::{Argument, Node, Place};
 use super::shapes::kernel;
 
-/// Bytes that a thread copies at once.
+/// The number of bytes that a thread copies at once.
 const CHUNK: usize = 16;
-/// Threads of a block.
+/// The number of threads of a block.
 const THREADS: usize = 128;
 
-/// What goes up for moves, in one piece.
+/// The packed moves, which one copy transfers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {
-    /// All that goes up: addresses, moves, firsts.
+    /// The packed bytes: addresses, moves, firsts.
     pub bytes: Vec<u8>,
-    /// How many caches there are, of keys and of values.
+    /// The number of caches, of keys and of values.
     pub caches: usize,
-    /// How many runs.
+    /// The number of runs.
     pub runs: usize,
-    /// How many moves.
+    /// The number of moves.
     moves: usize,
 }
 
 impl Sent {
-    /// Moves in the caches at these addresses: runs of stretches, by their numbers, from the first of a pair
-    /// to the second. `None` where nothing moves.
+    /// Packs moves in the caches at these addresses: runs of pairs of stretch numbers, each moved from the
+    /// first to the second. Returns `None` if nothing moves.
     pub fn new(caches: &[u64], runs: &[Vec<(usize, usize)>]) -> Option<Self> {
         let runs: Vec<&Vec<(usize, usize)>> = runs.iter().filter(|run| !run.is_empty()).collect();
         if runs.is_empty() || caches.is_empty() {
@@ -55,7 +55,8 @@ impl Sent {
         })
     }
 
-    /// The launch, with what was sent at this place; stretches have so many bytes, a multiple of 16.
+    /// Returns the launch, if the packed moves are at `sent`; a stretch has `stretch` bytes, a multiple of
+    /// 16.
     pub fn node<B: Clone>(&self, sent: &Place<B>, stretch: usize) -> Node<B> {
         let chunks = stretch / CHUNK;
         let behind = |bytes: usize| {

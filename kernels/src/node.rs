@@ -1,36 +1,36 @@
-//! A launch of a kernel as data: which kernel, how many blocks, and arguments that are places in named
+//! A launch of a kernel as data: the kernel, the number of blocks, and arguments that are places in named
 //! buffers.
 //!
-//! Every kernel takes one struct of C by value. [`Node::pack`] lays its fields out as C does, with the
-//! addresses that the buffers have where the node is launched: on a card, or on the processor in tests.
+//! Every kernel takes one C struct by value. [`Node::pack`] lays its fields out as C does, with the addresses
+//! that the buffers have where the node is launched: on a card, or on the processor in tests.
 
-/// A kernel of the sources of this folder.
+/// A kernel of the sources of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The name of the function.
     pub name: &'static str,
     /// The source that defines it.
     pub source: &'static str,
-    /// The threads of a block.
+    /// The number of threads of a block.
     pub threads: u32,
 }
 
 /// A place in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<B> {
-    /// Which buffer.
+    /// The buffer.
     pub buffer: B,
-    /// Bytes from its start.
+    /// The offset from its start, in bytes.
     pub offset: usize,
 }
 
 impl<B> Place<B> {
-    /// The start of a buffer.
+    /// Returns the start of a buffer.
     pub fn start(buffer: B) -> Self {
         Place { buffer, offset: 0 }
     }
 
-    /// The place so many bytes behind this one.
+    /// Returns the place `bytes` bytes after this one.
     pub fn behind(self, bytes: usize) -> Self {
         Place {
             offset: self.offset + bytes,
@@ -38,7 +38,7 @@ impl<B> Place<B> {
         }
     }
 
-    /// The same place in a buffer that begins at an address.
+    /// Returns this place in a buffer that begins at an address.
     pub fn at(&self, address: impl Fn(&B) -> u64) -> Place<u64> {
         Place {
             buffer: address(&self.buffer),
@@ -48,7 +48,7 @@ impl<B> Place<B> {
 }
 
 impl Place<u64> {
-    /// Where it is.
+    /// Returns the address of the place.
     pub fn address(&self) -> u64 {
         self.buffer + self.offset as u64
     }
@@ -59,7 +59,7 @@ impl Place<u64> {
 pub enum Argument<B> {
     /// A pointer.
     At(Place<B>),
-    /// A null pointer: the kernel does without.
+    /// A null pointer, for an argument that the kernel can do without.
     Absent,
     /// An `int`.
     Int(i32),
@@ -82,18 +82,18 @@ impl<B> From<Option<Place<B>>> for Argument<B> {
 /// A launch of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node<B> {
-    /// What is launched.
+    /// The kernel that is launched.
     pub kernel: &'static Kernel,
-    /// Blocks in each of three directions.
+    /// The number of blocks in each of three dimensions.
     pub grid: [u32; 3],
-    /// Bytes of shared memory of a block that are asked for at the launch.
+    /// The bytes of dynamic shared memory of a block.
     pub shared: u32,
     /// The fields of its struct of arguments.
     pub arguments: Vec<Argument<B>>,
 }
 
 impl<B> Node<B> {
-    /// The same launch over buffers that begin at these addresses.
+    /// Returns this launch over buffers that begin at these addresses.
     pub fn at(&self, address: impl Fn(&B) -> u64) -> Node<u64> {
         let argument = |argument: &Argument<B>| match argument {
             Argument::At(place) => Argument::At(place.at(&address)),
@@ -109,7 +109,7 @@ impl<B> Node<B> {
         }
     }
 
-    /// The struct of arguments as bytes, given where each buffer begins.
+    /// Returns the struct of arguments as bytes, given the address of each buffer.
     pub fn pack(&self, mut address: impl FnMut(&B) -> u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 * self.arguments.len());
         for argument in &self.arguments {
@@ -120,7 +120,7 @@ impl<B> Node<B> {
                 Argument::Float(value) => bytes.extend(value.to_le_bytes()),
             }
         }
-        // Every struct holds a pointer, whose alignment is that of the struct.
+        // Every struct has a pointer, which determines the alignment of the struct.
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes
     }

@@ -1,4 +1,4 @@
-//! The pass of a bucket as data: which kernels and products run in which order, on which buffers.
+//! The pass of a bucket as data: the kernels and products in order, on named buffers.
 //!
 //! ```text
 //!   embed ─► x ─┬─ (norm ─► [qkv]) ─► turn ─► attend ─► ([out] ─ +) ─┬─ (norm ─► [gate, up] ─► gate) ─► ([down] ─ +) ─► …
@@ -6,15 +6,15 @@
 //!   x ─► (norm of the wanted rows ─► [head]) ─► logits in f32        in brackets: a product; in parentheses: one launch, or several
 //! ```
 //!
-//! In a layer of experts the second half is
-//! `norm ─► [router] ─► route ─► experts_up ─► experts_down ─► sum_experts`, a launch each, whatever the
-//! number of tokens; see [`experts`](super::experts).
+//! In a layer of experts the second half is `norm ─► [router] ─► route ─► experts_up ─► experts_down ─►
+//! sum_experts`, each a separate launch, whatever the number of tokens; see [`experts`](super::experts).
 //!
-//! Who makes a product, and what is in its launch, [`products`](super::products) decides: for one and two
-//! tokens a layer is six launches, where the sizes allow it, and for more it is nine.
+//! [`products`](super::products) decides which kernel or library computes a product, and what its launch
+//! includes: for one and two tokens a layer is six launches, where the sizes allow it, and for more it is
+//! nine.
 //!
 //! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which
-//! captures it as a graph and replays that, or the kernels on the processor in tests
+//! captures it as a graph and replays that, or in tests the kernels on the processor
 //! (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
 
 use super::experts::{Mixture, Room, Routed};
@@ -30,43 +30,43 @@ use std::fmt;
 /// The sizes of a decoder of the Llama family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Numbers of a token between layers.
+    /// The width of a token between layers.
     pub hidden: usize,
-    /// Numbers behind the gate; of no account where all layers have experts.
+    /// The inner width after the gate; ignored if all layers have experts.
     pub inner: usize,
-    /// Heads of queries.
+    /// The number of query heads.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// The number of key and value heads.
     pub key_heads: usize,
-    /// Numbers of a head.
+    /// The width of a head.
     pub head_size: usize,
-    /// Rows of the embedding and of the head.
+    /// The number of rows of the embedding and of the head.
     pub vocab: usize,
-    /// What norms add to the mean of squares.
+    /// The number that norms add to the mean of squares.
     pub eps: f32,
-    /// Whether queries and keys are normed head by head.
+    /// `true` if queries and keys are normed head by head.
     pub norms_heads: bool,
-    /// For each layer how many positions a token sees, its own among them; `None` if all.
+    /// For each layer, the number of positions that a token sees, including its own; `None` if all.
     pub windows: Vec<Option<usize>>,
-    /// The experts of the layers that have some.
+    /// The experts of the layers that have experts.
     pub mixture: Option<Mixture>,
-    /// Slots of a block of the cache.
+    /// The number of slots of a block of the cache.
     pub block_size: usize,
-    /// What the matrices are kept in, the head among them, if not in bf16.
+    /// The format of the matrices, including the head, if not bf16.
     pub rounded: Option<Format>,
 }
 
-/// Why there is no plan for a model.
+/// The reason why there is no plan for a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unplanned {
-    /// A size that no kernel takes.
+    /// A size that no kernel supports.
     #[error("{what} is {found}; the kernels take {expected}")]
     Size {
-        /// The size.
+        /// The name of the size.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: usize,
-        /// What it may be.
+        /// The supported values.
         expected: &'static str,
     },
     /// Something that no kernel computes.
@@ -90,25 +90,25 @@ impl std::error::Error for NoPlan {}
 /// A buffer of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffer {
-    /// What a pass is about; see [`Bucket`].
+    /// The inputs of a pass; see [`Bucket`].
     Inputs,
     /// Weights of the whole model.
     Model(ModelWeight),
-    /// Weights of the layer of this number.
+    /// Weights of the layer with this number.
     Layer(usize, LayerWeight),
-    /// The scales of the rows of such weights, `f32`, where they are in eight bits.
+    /// The scales of the rows of such weights, `f32`, if they are in eight bits.
     ModelScales(ModelWeight),
-    /// Those of a layer.
+    /// The scales of the rows of weights of a layer.
     LayerScales(usize, LayerWeight),
-    /// Keys of the layer of this number, `[slots, key heads · size]`.
+    /// The keys of the layer with this number, `[slots, key heads · size]`.
     Keys(usize),
-    /// Its values.
+    /// The values of the layer with this number.
     Values(usize),
-    /// What a pass computes on the way.
+    /// An intermediate result of a pass.
     Scratch(Scratch),
 }
 
-/// Weights of the whole model, bf16 where nothing else is said.
+/// Weights of the whole model, in bf16 unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ModelWeight {
     /// `[vocabulary, hidden]`.
@@ -128,7 +128,7 @@ pub enum ModelWeight {
 pub enum LayerWeight {
     /// The scale of the norm before attention.
     AttentionNorm,
-    /// Queries, keys and values, one below the other.
+    /// Queries, keys and values, stacked.
     Qkv,
     /// The scales of the norms of heads.
     HeadNorms,
@@ -136,47 +136,47 @@ pub enum LayerWeight {
     Out,
     /// The scale of the norm before the network.
     InnerNorm,
-    /// Gates, and below them what they let through.
+    /// Gates, followed by the values that they gate.
     GateUp,
     /// `[hidden, inner]`.
     Down,
     /// `[experts, hidden]`.
     Router,
-    /// `[experts, 2 · inner, hidden]`: of each expert gates, and below them what they let through.
+    /// `[experts, 2 · inner, hidden]`: for each expert the gates, followed by the values that they gate.
     ExpertUps,
     /// `[experts, hidden, inner]`.
     ExpertDowns,
 }
 
-/// What a pass computes on the way, in bf16 where nothing else is said.
+/// An intermediate result of a pass, in bf16 unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scratch {
     /// The rows that layers add to.
     X,
-    /// A norm of them.
+    /// The rows after a norm.
     Normed,
     /// Queries, keys and values.
     Qkv,
-    /// Queries, turned.
+    /// The queries after rotation.
     Queries,
-    /// What attention finds.
+    /// The outputs of attention.
     Attended,
-    /// Gates, and what they let through.
+    /// Gates, and the values that they gate.
     GateUp,
-    /// What came through.
+    /// The gated values.
     Gated,
-    /// What layers with experts compute on the way.
+    /// An intermediate result of layers with experts.
     Experts(Room),
-    /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what
-    /// a pass needs is told by [`Bucket::split_rows`](super::inputs::Bucket::split_rows).
+    /// Sums of parts of texts, `f32`. The size is for texts that are all as long as tables allow;
+    /// [`Bucket::split_rows`](super::inputs::Bucket::split_rows) returns what a pass needs.
     Parts,
-    /// How many parts of a text have come, `i32`: zeros before the first pass.
+    /// The number of parts of a text that have arrived, `i32`: zeros before the first pass.
     Arrived,
-    /// The wanted rows behind the last norm.
+    /// The wanted rows after the last norm.
     Hidden,
     /// `f32` `[rows, vocabulary]`.
     Logits,
-    /// Rows of a matrix of eight bits that the library multiplies with.
+    /// Rows of a matrix of eight bits, widened for the library to multiply.
     Widened,
 }
 
@@ -185,15 +185,15 @@ pub enum Scratch {
 pub struct Plan {
     /// The steps, in order.
     pub steps: Vec<Step<Buffer>>,
-    /// Bytes of what is computed on the way.
+    /// The bytes of each intermediate result.
     pub scratch: Vec<(Scratch, usize)>,
 }
 
 impl Shape {
-    /// Whether there are kernels for these sizes.
+    /// Checks whether there are kernels for these sizes.
     ///
     /// # Errors
-    /// All sizes that no kernel takes.
+    /// All sizes that no kernel supports.
     pub fn check(&self) -> Result<(), NoPlan> {
         let is_width = |found: usize| found > 0 && found.is_multiple_of(8);
         let divides = self.key_heads > 0 && self.heads.is_multiple_of(self.key_heads);
@@ -243,7 +243,7 @@ impl Shape {
         }
     }
 
-    /// The experts of a layer, if it has some.
+    /// Returns the experts of a layer, if it has experts.
     fn experts_of(&self, layer: usize) -> Option<&Mixture> {
         self.mixture.as_ref().filter(|mixture| mixture.is_in(layer))
     }
@@ -252,12 +252,12 @@ impl Shape {
         self.windows.is_empty() || (0..self.windows.len()).any(|layer| self.experts_of(layer).is_none())
     }
 
-    /// Query heads of each key head.
+    /// Returns the number of query heads of each key head.
     pub fn group(&self) -> usize {
         self.heads / self.key_heads
     }
 
-    /// Bytes of so many split rows of every key head.
+    /// Returns the bytes of `rows` split rows of every key head.
     pub fn parts_bytes(&self, rows: usize) -> usize {
         Attend::<Buffer>::parts_bytes(rows, self.key_heads, self.head_size)
     }
@@ -266,7 +266,7 @@ impl Shape {
         (self.heads + 2 * self.key_heads) * self.head_size
     }
 
-    /// Bytes for rows of any matrix that are widened at once; 0 if weights are in bf16.
+    /// Returns the bytes for rows of any matrix that are widened at once; 0 if weights are in bf16.
     fn widened(&self) -> usize {
         let (hidden, inner) = (self.hidden, self.inner);
         let matrices = [
@@ -290,11 +290,11 @@ fn weight(weight: ModelWeight) -> Place<Buffer> {
 }
 
 impl Plan {
-    /// The pass of a model of this shape for a bucket, on a card with so many multiprocessors. With none, the
-    /// library makes all products.
+    /// Plans the pass of a model of this shape for a bucket, on a card with `multiprocessors`
+    /// multiprocessors. If it is 0, the library computes all products.
     ///
     /// # Errors
-    /// All sizes that the kernels do not take.
+    /// All sizes that the kernels do not support.
     pub fn new(shape: &Shape, bucket: &Bucket, multiprocessors: usize) -> Result<Self, NoPlan> {
         shape.check()?;
         let maker = Maker {
@@ -317,18 +317,18 @@ impl Plan {
         })
     }
 
-    /// The steps over buffers that begin at these addresses.
+    /// Returns the steps over buffers that begin at these addresses.
     pub fn at(&self, address: impl Fn(&Buffer) -> u64) -> Vec<Step<u64>> {
         self.steps.iter().map(|step| step.at(&address)).collect()
     }
 
-    /// How many launches there are, products counted as one each.
+    /// Returns the number of launches, with products counted as one each.
     pub fn launches(&self) -> usize {
         self.steps.len()
     }
 }
 
-/// Makes the steps of one shape and bucket.
+/// Builds the steps of one shape and bucket.
 struct Maker<'a> {
     shape: &'a Shape,
     bucket: &'a Bucket,
@@ -388,7 +388,7 @@ impl Maker<'_> {
         .node()
     }
 
-    /// The norm of all rows, with the scale of a layer.
+    /// Returns the norm of all rows, with the scale of a layer.
     fn norm(&self, layer: usize, scale: LayerWeight) -> Before<Buffer> {
         Before {
             scale: Place::start(Buffer::Layer(layer, scale)),
@@ -398,7 +398,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A product of all rows with a matrix of a layer.
+    /// Returns the product of all rows with a matrix of a layer.
     fn product(
         &self,
         weights: Buffer,
@@ -424,7 +424,7 @@ impl Maker<'_> {
         linear.steps(self.multiprocessors)
     }
 
-    /// How the weights of a matrix are kept, if not in bf16.
+    /// Returns the format of the weights of a matrix, if not bf16.
     fn rounded(&self, weights: Buffer) -> Option<Rounded<Buffer>> {
         let scales = match weights {
             Buffer::Model(weight) => Buffer::ModelScales(weight),
@@ -451,7 +451,7 @@ impl Maker<'_> {
             After::Plain,
         );
         steps.push(Step::Launch(self.turn(layer)));
-        // Two launches: of a piece of a prompt all warps are busy, and there may be many.
+        // Two launches: a piece of a prompt occupies all warps, and there may be many pieces.
         let sequences = self.attend(layer, window);
         let pieces = self.attend_pieces(sequences);
         let attend = [sequences, pieces]
@@ -490,7 +490,7 @@ impl Maker<'_> {
         .node()
     }
 
-    /// Attention of the sequences that feed a few tokens.
+    /// Returns the attention of the sequences that feed a few tokens.
     fn attend(&self, layer: usize, window: Option<usize>) -> Attend<Buffer> {
         let (shape, bucket) = (self.shape, self.bucket);
         Attend {
@@ -517,7 +517,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The same of the pieces of prompts, which stand behind those sequences.
+    /// Returns the attention of the pieces of prompts, which come after those sequences.
     fn attend_pieces(&self, sequences: Attend<Buffer>) -> Attend<Buffer> {
         let bucket = self.bucket;
         let behind = |part| Place {
@@ -555,7 +555,7 @@ impl Maker<'_> {
         steps
     }
 
-    /// The second half of a layer with experts.
+    /// Returns the second half of a layer with experts.
     fn experts(&self, layer: usize, mixture: &Mixture) -> Vec<Step<Buffer>> {
         let of = |weight| Place::start(Buffer::Layer(layer, weight));
         let routed = Routed {
@@ -575,7 +575,7 @@ impl Maker<'_> {
         routed.steps()
     }
 
-    /// The rows that are wanted, if there are any.
+    /// Returns the steps for the wanted rows, if there are any.
     fn head(&self) -> Vec<Step<Buffer>> {
         if self.bucket.rows == 0 {
             return Vec::new();

@@ -1,56 +1,56 @@
-//! The products of a pass: which kernel or library makes each, by the sizes of its matrix and the number of
-//! its vectors.
+//! The products of a pass: the kernel or library that computes each, by the sizes of its matrix and the
+//! number of its vectors.
 //!
-//! | vectors | who makes it | in the same launch | columns | rows |
+//! | vectors | computed by | in the same launch | columns | rows |
 //! |---|---|---|---|---|
 //! | 1 and 2 | `gemv.cu` | the norm before, the sum, the gates, or the wanted rows in `f32` | 1024 to 4096 in steps of 1024; for sums also 6144, 8192, 12288, 14336 | even |
 //! | 3 to 16 | `skinny.cu` | the sum, or rows in `f32` | 1024 to 4096 in steps of 1024 | multiples of 16 |
 //! | more, and all other sizes | the library of the card | the sum, or rows in `f32` | any | any |
 //!
 //! A matrix of eight bits ([`Rounded`]) is read by the same kernels, compiled for its format. For one and two
-//! vectors these make the same products; else
+//! vectors these compute the same products; otherwise
 //!
-//! | vectors | who makes it | bytes of weights, by number |
+//! | vectors | computed by | bytes of weights, by number |
 //! |---|---|---|
 //! | up to 16 | `skinny.cu`; sums over wider rows by several launches, of up to 4096 columns each | 1 |
 //! | 17 to 32 | the same, twice | 2 |
-//! | more, and what `skinny.cu` does not take | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
+//! | more, and sizes that `skinny.cu` lacks | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
 //!
-//! This is decided product by product: a model whose inner width no kernel takes has that product alone made
-//! by the library. What is not in the launch of a product is a launch of its own. Weights lie as the library
-//! reads them, whoever multiplies.
+//! This is decided product by product: in a model whose inner width no kernel supports, the library computes
+//! only that product. Everything that is not part of the launch of a product is a separate launch. Weights
+//! are stored in the library's layout, whatever computes the product.
 
 use super::node::{Argument, Node, Place};
 use super::shapes::{Format, Gate, MOST_SHARED, Norm, Widen, int, kernel, node};
 use super::step::{Output, Product, Step};
 use std::ops::RangeInclusive;
 
-/// Bytes of the ring of rows of `gemv.cu`.
+/// The number of bytes of the ring of rows of `gemv.cu`.
 const RING: usize = 98_304;
-/// The numbers of vectors that `skinny.cu` is for: for fewer, it is slower than `gemv.cu`, and its tiles hold
-/// no more.
+/// The numbers of vectors for which `skinny.cu` is used: for fewer, it is slower than `gemv.cu`, and its
+/// tiles hold no more.
 const SKINNY: RangeInclusive<usize> = 3..=SKINNY_MOST;
 const SKINNY_MOST: usize = 16;
-/// The widest rows that it multiplies in one launch.
+/// The widest rows that `skinny.cu` multiplies in one launch.
 const SKINNY_WIDEST: usize = 4096;
-/// For how many vectors it reads a matrix of eight bits more than once: twice is less than to widen it, in
-/// time.
+/// The most vectors for which `skinny.cu` is used with a matrix of eight bits, which it then reads twice:
+/// that takes less time than widening it.
 const SKINNY_TWICE: usize = 2 * SKINNY_MOST;
 
-/// How the weights of a matrix are kept that are not in bf16: in eight bits, with a scale for each row that
-/// its sum is multiplied with.
+/// The storage of the weights of a matrix that is not in bf16: eight bits, with a scale for each row by which
+/// its sum is multiplied.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounded<B> {
-    /// What the numbers are.
+    /// The format of the numbers.
     pub format: Format,
     /// `f32` `[rows]`.
     pub scales: Place<B>,
-    /// [`Widen::room`] bytes, where rows are written that the library is to multiply with.
+    /// A place of [`Widen::room`] bytes for the rows that are widened for the library.
     pub widened: Place<B>,
 }
 
 impl<B: Copy> Rounded<B> {
-    /// A product with this matrix by the library: some rows after others are widened, and multiplied.
+    /// Returns a product with this matrix by the library: rows are widened group by group, and multiplied.
     fn widened(&self, product: Product<B>) -> Vec<Step<B>> {
         let number = if product.output == Output::Wide { 4 } else { 2 };
         let each = Widen::<B>::rows_at_once(product.columns);
@@ -77,14 +77,14 @@ impl<B: Copy> Rounded<B> {
     }
 }
 
-/// What a product for one or two vectors does with its sums.
+/// The treatment of the sums of a product for one or two vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Writes them.
     Plain,
-    /// Adds them to what is there.
+    /// Adds them to the values there.
     Add,
-    /// Lets the second half of the rows through the gates of the first.
+    /// Gates the second half of the rows by the first.
     Gate,
     /// Writes them in `f32`.
     Wide,
@@ -93,47 +93,47 @@ pub enum End {
 /// A product for one or two vectors; see `gemv.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemv<B> {
-    /// `[rows, columns]`; the first half of the rows are gates, if there are gates.
+    /// `[rows, columns]`; with gates, the first half of the rows are the gates.
     pub weights: Place<B>,
-    /// How the weights are kept, if not in bf16.
+    /// The storage of the weights, if not bf16.
     pub rounded: Option<Rounded<B>>,
     /// `[vectors, columns]`, or more rows if some of them are wanted.
     pub x: Place<B>,
     /// `[columns]`: the scale of the norm before, if there is one.
     pub scale: Option<Place<B>>,
-    /// `i32` `[vectors]`, of rows in `f32`: which rows of `x` are vectors; those below 0 are left out. All,
-    /// in order, if absent.
+    /// `i32` `[vectors]`, for rows in `f32`: the rows of `x` that are vectors; those below 0 are left out. If
+    /// absent, all rows in order.
     pub wanted: Option<Place<B>>,
-    /// `[vectors, columns]`, of rows in `f32`: where the vectors are left as they are multiplied.
+    /// `[vectors, columns]`, for rows in `f32`: receives the vectors as they are multiplied.
     pub normed: Option<Place<B>>,
-    /// `[vectors, rows]`, half of that behind gates.
+    /// `[vectors, rows]`, or half as many rows with gates.
     pub out: Place<B>,
-    /// Even.
+    /// An even number.
     pub rows: usize,
-    /// 1024, 2048, 3072 or 4096; where sums are added also 6144, 8192, 12288 or 14336.
+    /// 1024, 2048, 3072 or 4096; if sums are added also 6144, 8192, 12288 or 14336.
     pub columns: usize,
     /// 1 or 2.
     pub vectors: usize,
-    /// What becomes of the sums.
+    /// The treatment of the sums.
     pub end: End,
-    /// What the norm adds to the mean of squares.
+    /// The number that the norm adds to the mean of squares.
     pub eps: f32,
-    /// Blocks: one for each multiprocessor.
+    /// The number of blocks: one for each multiprocessor.
     pub blocks: usize,
 }
 
-/// What the names of kernels end with that read weights which are kept so.
+/// Returns the suffix of the names of kernels that read weights in this storage.
 fn suffix<B>(rounded: &Option<Rounded<B>>) -> &'static str {
     rounded.as_ref().map_or("", |rounded| rounded.format.suffix())
 }
 
-/// Bytes of a weight.
+/// Returns the bytes of a weight.
 fn bytes<B>(rounded: &Option<Rounded<B>>) -> usize {
     if rounded.is_some() { 1 } else { 2 }
 }
 
 impl<B: Copy> Gemv<B> {
-    /// The launch; `None` if there is no kernel for these shapes.
+    /// Returns the launch; `None` if there is no kernel for these shapes.
     pub fn node(self) -> Option<Node<B>> {
         let end = match self.end {
             End::Plain => "PLAIN",
@@ -159,7 +159,8 @@ impl<B: Copy> Gemv<B> {
         (shared <= MOST_SHARED).then(|| node(kernel.name, [self.blocks, 1, 1], shared, arguments))
     }
 
-    /// Bytes of the ring and its barriers, of what the norm sums, and of the sums of the rows of a block.
+    /// Returns the bytes of the ring and its barriers, of the sums of the norm, and of the sums of the rows
+    /// of a block.
     fn shared(&self) -> usize {
         let warps = match self.columns {
             0..=2048 => 1,
@@ -174,12 +175,12 @@ impl<B: Copy> Gemv<B> {
     }
 }
 
-/// A product for up to sixteen vectors, perhaps of some columns of a matrix alone; see `skinny.cu`.
+/// A product for up to sixteen vectors, possibly of only some columns of a matrix; see `skinny.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Skinny<B> {
     /// `[rows, stride]`, from the first of the columns on.
     pub weights: Place<B>,
-    /// How the weights are kept, if not in bf16.
+    /// The storage of the weights, if not bf16.
     pub rounded: Option<Rounded<B>>,
     /// `[vectors, stride]`, from there on.
     pub x: Place<B>,
@@ -189,18 +190,18 @@ pub struct Skinny<B> {
     pub rows: usize,
     /// 1024, 2048, 3072 or 4096.
     pub columns: usize,
-    /// All columns of the matrix.
+    /// The number of all columns of the matrix.
     pub stride: usize,
     /// 1 to 16.
     pub vectors: usize,
-    /// What becomes of the product.
+    /// The treatment of the product.
     pub output: Output,
-    /// Blocks: one for each multiprocessor.
+    /// The number of blocks: one for each multiprocessor.
     pub blocks: usize,
 }
 
 impl<B: Copy> Skinny<B> {
-    /// The launch; `None` if there is no kernel for these shapes.
+    /// Returns the launch; `None` if there is no kernel for these shapes.
     pub fn node(self) -> Option<Node<B>> {
         let tiles = self.vectors.div_ceil(8);
         let name = format!("skinny_{}_{}{}", self.columns, 8 * tiles, suffix(&self.rounded));
@@ -228,7 +229,7 @@ impl<B: Copy> Skinny<B> {
         ))
     }
 
-    /// Bytes of the ring and its barriers, of the vectors, and of what eight warps sum.
+    /// Returns the bytes of the ring and its barriers, of the vectors, and of the sums of eight warps.
     fn shared(&self, tiles: usize) -> usize {
         let (twice, pitch, x) = match self.rounded {
             None => (1, 1024 * 2 + 16, self.columns + 8),
@@ -244,26 +245,25 @@ impl<B: Copy> Skinny<B> {
 pub struct Before<B> {
     /// `[columns]`.
     pub scale: Place<B>,
-    /// `[vectors, columns]`: where normed vectors are written if the norm is a launch of its own, or if some
-    /// rows are wanted.
+    /// `[vectors, columns]`: receives the normed vectors if the norm is a separate launch, or if some rows
+    /// are wanted.
     pub out: Place<B>,
-    /// `i32` `[vectors]`: which rows are vectors; all, in order, if absent.
+    /// `i32` `[vectors]`: the rows that are vectors; if absent, all in order.
     pub wanted: Option<Place<B>>,
-    /// What is added to the mean of squares.
+    /// The number that is added to the mean of squares.
     pub eps: f32,
 }
 
-/// What becomes of a product.
+/// The treatment of a product.
 #[derive(Clone, Copy, Debug)]
 pub enum After<B> {
-    /// It is written.
+    /// The product is written.
     Plain,
-    /// It is added to what is there.
+    /// The product is added to the values there.
     Add,
-    /// Its second half is let through the gates of the first. Both are written here if that is a launch of
-    /// its own.
+    /// Its second half is gated by the first. If the gate is a separate launch, both halves are written here.
     Gate(Place<B>),
-    /// It is written in `f32`.
+    /// The product is written in `f32`.
     Wide,
 }
 
@@ -272,27 +272,27 @@ pub enum After<B> {
 pub struct Linear<B> {
     /// `[rows, columns]`.
     pub weights: Place<B>,
-    /// How the weights are kept, if not in bf16.
+    /// The storage of the weights, if not bf16.
     pub rounded: Option<Rounded<B>>,
     /// `[vectors, columns]`, or all rows of the pass if some of them are wanted.
     pub x: Place<B>,
     /// The norm of `x`, if there is one.
     pub before: Option<Before<B>>,
-    /// `[vectors, rows]`, half of that behind gates.
+    /// `[vectors, rows]`, or half as many rows with gates.
     pub out: Place<B>,
-    /// Rows of the weights.
+    /// The number of rows of the weights.
     pub rows: usize,
-    /// Columns of the weights.
+    /// The number of columns of the weights.
     pub columns: usize,
-    /// Vectors.
+    /// The number of vectors.
     pub vectors: usize,
-    /// What becomes of the product.
+    /// The treatment of the product.
     pub after: After<B>,
 }
 
 impl<B: Copy> Linear<B> {
-    /// The steps that compute it on a card with so many multiprocessors. With none, products are the
-    /// library's.
+    /// Returns the steps that compute it on a card with `multiprocessors` multiprocessors. If it is 0, the
+    /// library computes all products.
     pub fn steps(self, multiprocessors: usize) -> Vec<Step<B>> {
         if let Some(fused) = self.gemv(multiprocessors).node() {
             return vec![Step::Launch(fused)];
@@ -315,7 +315,7 @@ impl<B: Copy> Linear<B> {
         steps
     }
 
-    /// A product with a matrix in bf16.
+    /// Returns the step of a product with a matrix in bf16.
     fn multiply(&self, product: Product<B>, multiprocessors: usize) -> Step<B> {
         let launches = SKINNY
             .contains(&self.vectors)
@@ -326,15 +326,15 @@ impl<B: Copy> Linear<B> {
         }
     }
 
-    /// The launches of `skinny.cu` that make a product, if it takes its sizes: one for sixteen vectors and
-    /// for as many columns of a matrix of eight bits as it multiplies at once.
+    /// Returns the launches of `skinny.cu` that compute a product, if it supports the sizes: one for sixteen
+    /// vectors and for as many columns of a matrix of eight bits as it multiplies at once.
     fn skinny(&self, product: &Product<B>, blocks: usize) -> Option<Vec<Step<B>>> {
         let most = if self.rounded.is_some() {
             SKINNY_TWICE
         } else {
             SKINNY_MOST
         };
-        // What is written in one go cannot be summed by several launches.
+        // A result that is written at once cannot be summed by several launches.
         let is_summed = product.output == Output::Sum && self.rounded.is_some();
         if product.count > most || product.columns > SKINNY_WIDEST && !is_summed {
             return None;
@@ -410,7 +410,7 @@ impl<B: Copy> Linear<B> {
         gate.node()
     }
 
-    /// The product alone.
+    /// Returns the product alone.
     fn product(&self) -> Product<B> {
         let (out, output) = match self.after {
             After::Plain => (self.out, Output::Plain),

@@ -1,34 +1,34 @@
-//! What each kernel is launched with: its arguments by name, and the grid and shared memory that follow from
-//! its shapes.
+//! The launch parameters of each kernel: its arguments by name, and the grid and shared memory that follow
+//! from its shapes.
 //!
-//! The structs mirror those of the sources, field by field. A mismatch in size is found by the launch on the
-//! processor (`kernels/tests/kernels`), one in order by the results.
+//! The structs mirror those of the sources, field by field. The launch on the processor
+//! (`kernels/tests/kernels`) detects a mismatch in size; the results reveal one in order.
 
 use super::node::{Argument, Kernel, Node, Place};
 
-/// Slots of a block of the cache, which is one step of a warp.
+/// The number of slots of a block of the cache, which is one step of a warp.
 pub const BLOCK_SIZE: usize = 16;
 /// The most fed tokens of a sequence times the query heads of a key head.
 pub const MOST_QUERY_ROWS: usize = 64;
 /// The most parts that the keys of a sequence are split into.
 pub const SPLITS: usize = 64;
-/// The width that a norm holds in registers.
+/// The largest width that a norm holds in registers.
 pub const MOST_NORM_WIDTH: usize = 8192;
-/// The widest row that a draw is made from.
+/// The widest row that a draw supports.
 pub const MOST_DRAW_WIDTH: usize = 128 * 64 * 32;
-/// Bytes of shared memory that a block can have, on an H100.
+/// The bytes of shared memory that a block can have on an H100.
 pub const MOST_SHARED: usize = 232_448;
-/// Bytes of what a draw writes for a row.
+/// The bytes that a draw writes for a row.
 pub const DRAWN_BYTES: usize = 56;
-/// Bytes of what a draw is asked by.
+/// The bytes of an ask.
 pub const ASKED_BYTES: usize = 104;
-/// Parts that the tokens of a row are counted in where filters cut it.
+/// The number of parts in which the tokens of a row are counted if filters cut it.
 pub const CUT_PARTS: usize = 512;
 
-/// Numbers that are widened at once: 24 MiB in bf16. The L2 of an H100 has 50 MB in two halves, each of which
-/// may have a copy of what is read.
+/// The number of values that are widened at once: 24 MiB in bf16. The L2 of an H100 has 50 MB in two halves,
+/// each of which may have a copy of the data that is read.
 const WIDENED: usize = 12 << 20;
-/// The numbers that a block of `widen_rows` (`small.cu`) widens.
+/// The number of values that a block of `widen_rows` (`small.cu`) widens.
 const WIDENED_BY_BLOCK: usize = 8192;
 
 macro_rules! kernels {
@@ -116,15 +116,15 @@ kernels! {
     skinny_4096_16 "skinny" 288,
 }
 
-/// The kernel of this name.
+/// Returns the kernel with this name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)
 }
 
-/// What the numbers of a matrix of eight bits are.
+/// The format of the numbers of a matrix of eight bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Whole numbers.
+    /// Integers.
     Int8,
     /// Floating-point numbers, e4m3 ([OCP 8-bit Floating Point
     /// Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1)).
@@ -132,7 +132,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the names of its kernels, and of their sources, end with.
+    /// Returns the suffix of the names of its kernels and of their sources.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Format::Int8 => "_int8",
@@ -140,7 +140,7 @@ impl Format {
         }
     }
 
-    /// Whether this source has kernels of another format.
+    /// Returns `true` if this source has kernels of another format.
     pub(super) fn is_foreign(format: Option<Self>, source: &str) -> bool {
         let name = source.trim_end_matches(".cu");
         let mut all = [Format::Int8, Format::Fp8].into_iter();
@@ -148,7 +148,7 @@ impl Format {
     }
 }
 
-/// A launch of a kernel that the table has.
+/// Returns a launch of a kernel in the table.
 pub(super) fn node<B>(name: &str, grid: [usize; 3], shared: usize, arguments: Vec<Argument<B>>) -> Node<B> {
     let kernel = kernel(name).unwrap_or_else(|| unreachable!("{name} stands in the table"));
     Node {
@@ -174,7 +174,7 @@ pub struct Attend<B> {
     pub values: Place<B>,
     /// `[tokens, heads · size]`.
     pub out: Place<B>,
-    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the
+    /// The place for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the
     /// [`split_rows`](Self::split_rows) of all sequences.
     pub parts: Place<B>,
     /// `i32` `[sequences, key heads]`, zeros.
@@ -189,34 +189,34 @@ pub struct Attend<B> {
     pub positions: Place<B>,
     /// `u32` `[tokens]`.
     pub sees: Place<B>,
-    /// `i32` `[sequences]`: the split rows of the sequences before each.
+    /// `i32` `[sequences]`: the number of split rows of the sequences before each.
     pub parts_at: Place<B>,
-    /// Numbers of a head: 64 or 128.
+    /// The width of a head: 64 or 128.
     pub size: usize,
-    /// Heads of keys and values.
+    /// The number of key and value heads.
     pub key_heads: usize,
-    /// Query heads of each key head.
+    /// The number of query heads of each key head.
     pub group: usize,
-    /// Sequences of the pass.
+    /// The number of sequences of the pass.
     pub sequences: usize,
-    /// Blocks of a row of `tables`.
+    /// The number of blocks of a row of `tables`.
     pub table_width: usize,
     /// The most tokens that a sequence feeds.
     pub most_fed: usize,
-    /// The parts that the keys of a sequence are split into at most: [`SPLITS`], or fewer where there are
-    /// many sequences that feed much.
+    /// The most parts that the keys of a sequence are split into: [`SPLITS`], or fewer if many sequences feed
+    /// much.
     pub most_splits: usize,
-    /// How many positions a token sees, its own among them; `None` if all.
+    /// The number of positions that a token sees, including its own; `None` if all.
     pub window: Option<usize>,
 }
 
 impl<B> Attend<B> {
-    /// Bytes of so many split rows of every key head.
+    /// Returns the bytes of `rows` split rows of every key head.
     pub fn parts_bytes(rows: usize, key_heads: usize, size: usize) -> usize {
         rows * key_heads * (size + 2) * 4
     }
 
-    /// The parts that a text of so many slots is split into, as the kernel splits it, at most so many.
+    /// Returns the number of parts, at most `most`, that the kernel splits a text of `slots` slots into.
     pub fn splits(slots: usize, most: usize) -> usize {
         let total = slots.max(1);
         let mut size = 128;
@@ -226,8 +226,9 @@ impl<B> Attend<B> {
         total.div_ceil(size)
     }
 
-    /// The rows of sums that a text of so many slots leaves of each key head, whose last `fed` tokens have
-    /// `group` query heads each: one of each of at most so many parts, and none if it is not split.
+    /// Returns the rows of sums that a text of `slots` slots leaves for each key head, if its last `fed`
+    /// tokens have `group` query heads each: one row for each part, of at most `most` parts, and none if it
+    /// is not split.
     pub fn split_rows(slots: usize, fed: usize, group: usize, most: usize) -> usize {
         match Self::splits(slots, most) {
             1 => 0,
@@ -235,7 +236,7 @@ impl<B> Attend<B> {
         }
     }
 
-    /// Bytes of the rings of four warps, and of the queries of as many tiles as there may be.
+    /// Returns the bytes of the rings of four warps, and of the queries of the largest number of tiles.
     fn shared(&self) -> usize {
         let stages = if self.size == 64 { 4 } else { 3 };
         let tiles = match (self.most_fed * self.group).div_ceil(16) {
@@ -246,7 +247,7 @@ impl<B> Attend<B> {
         4 * stages * 2 * 16 * self.size * 2 + tiles * 16 * self.size * 2
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let name = if self.size == 64 {
             "attend_64"
@@ -291,12 +292,12 @@ pub struct Embed<B> {
     pub out: Place<B>,
     /// A multiple of 8.
     pub width: usize,
-    /// Tokens of the pass.
+    /// The number of tokens of the pass.
     pub count: usize,
 }
 
 impl<B> Embed<B> {
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let arguments = vec![
             self.table.into(),
@@ -317,18 +318,18 @@ pub struct Norm<B> {
     pub scale: Place<B>,
     /// `[count, width]`.
     pub out: Place<B>,
-    /// `i32` `[count]`: which rows of `x`; those below 0 are left out. All, in order, if absent.
+    /// `i32` `[count]`: the rows of `x`; those below 0 are left out. If absent, all in order.
     pub rows: Option<Place<B>>,
-    /// A multiple of 8, [`MOST_NORM_WIDTH`] at most.
+    /// A multiple of 8, at most [`MOST_NORM_WIDTH`].
     pub width: usize,
-    /// Rows of the result.
+    /// The number of rows of the result.
     pub count: usize,
-    /// What is added to the mean of squares.
+    /// The number that is added to the mean of squares.
     pub eps: f32,
 }
 
 impl<B> Norm<B> {
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let arguments = vec![
             self.x.into(),
@@ -342,7 +343,7 @@ impl<B> Norm<B> {
     }
 }
 
-/// Queries and keys turned by their positions, keys and values stored; see `small.cu`.
+/// Rotates queries and keys by their positions, and stores keys and values; see `small.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<B> {
     /// `[count, (heads + 2 · key heads) · size]`.
@@ -357,26 +358,26 @@ pub struct Turn<B> {
     pub cosines: Place<B>,
     /// `f32` `[positions, size / 2]`.
     pub sines: Place<B>,
-    /// `[heads + key heads, size]`: scales of norms of each head, if there are such.
+    /// `[heads + key heads, size]`: the scales of the norms of each head, if there are any.
     pub scales: Option<Place<B>>,
     /// `i32` `[count]`.
     pub positions: Place<B>,
     /// `i32` `[count]`; below 0 for rows of padding.
     pub slots: Place<B>,
-    /// Numbers of a head: 64 or 128.
+    /// The width of a head: 64 or 128.
     pub size: usize,
-    /// Heads of queries.
+    /// The number of query heads.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// The number of key and value heads.
     pub key_heads: usize,
-    /// Tokens of the pass.
+    /// The number of tokens of the pass.
     pub count: usize,
-    /// What norms of heads add to the mean of squares.
+    /// The number that norms of heads add to the mean of squares.
     pub eps: f32,
 }
 
 impl<B> Turn<B> {
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let name = if self.size == 64 { "turn_64" } else { "turn_128" };
         let grid = [self.count, self.heads + 2 * self.key_heads, 1];
@@ -398,40 +399,40 @@ impl<B> Turn<B> {
     }
 }
 
-/// Tokens of a pass that draws bring; see `small.cu`.
+/// Takes the tokens of a pass from draws; see `small.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Take<B> {
-    /// What draws have written, [`DRAWN_BYTES`] a row.
+    /// The output of draws, [`DRAWN_BYTES`] a row.
     pub drawn: Place<B>,
-    /// `i32` `[count]`: `−1 − row` where the token is that of a row, which it becomes.
+    /// `i32` `[count]`: `−1 − row` if the token is to be replaced by the one drawn from a row.
     pub tokens: Place<B>,
-    /// Tokens of the pass, 128 at most.
+    /// The number of tokens of the pass, at most 128.
     pub count: usize,
 }
 
 impl<B> Take<B> {
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let arguments = vec![self.drawn.into(), self.tokens.into(), int(self.count)];
         node("take_drawn", [1, 1, 1], 0, arguments)
     }
 }
 
-/// What gates let through; see `small.cu`.
+/// Applies gates; see `small.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate<B> {
-    /// `[count, 2 · width]`: gates, then what they let through.
+    /// `[count, 2 · width]`: gates, then the values that they gate.
     pub rows: Place<B>,
     /// `[count, width]`.
     pub out: Place<B>,
     /// A multiple of 8.
     pub width: usize,
-    /// Tokens of the pass.
+    /// The number of tokens of the pass.
     pub count: usize,
 }
 
 impl<B> Gate<B> {
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let arguments = vec![self.rows.into(), self.out.into(), int(self.width)];
         node(
@@ -443,10 +444,10 @@ impl<B> Gate<B> {
     }
 }
 
-/// Rows of a matrix of eight bits in bf16; see `small.cu`.
+/// Widens rows of a matrix of eight bits to bf16; see `small.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Widen<B> {
-    /// What the numbers are.
+    /// The format of the numbers.
     pub format: Format,
     /// `[rows, columns]`.
     pub weights: Place<B>,
@@ -454,24 +455,24 @@ pub struct Widen<B> {
     pub scales: Place<B>,
     /// `[rows, columns]`.
     pub out: Place<B>,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
     /// A multiple of 8.
     pub columns: usize,
 }
 
 impl<B> Widen<B> {
-    /// The rows of so many columns that are widened at once.
+    /// Returns the number of rows of `columns` columns that are widened at once.
     pub(super) fn rows_at_once(columns: usize) -> usize {
         (WIDENED / columns.max(1) / 16 * 16).max(16)
     }
 
-    /// Bytes that the rows of a matrix take which are widened at once.
+    /// Returns the bytes of the rows of a matrix that are widened at once.
     pub fn room(rows: usize, columns: usize) -> usize {
         rows.min(Self::rows_at_once(columns)) * columns * 2
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn node(self) -> Node<B> {
         let name = match self.format {
             Format::Int8 => "widen_int8",
@@ -494,7 +495,7 @@ pub(super) mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Bytes of shared memory of each kernel, as needs.txt has them.
+    /// Returns the bytes of shared memory of each kernel in needs.txt.
     pub(crate) fn most_shared() -> BTreeMap<&'static str, u32> {
         let lines = include_str!("../sources/needs.txt")
             .lines()

@@ -2,10 +2,10 @@
 
 use super::node::{Node, Place};
 
-/// A step of a pass. `B` names buffers in a plan, and is an address once it is known where they lie.
+/// A step of a pass. `B` is a buffer name in a plan, and an address once the buffers are placed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<B> {
-    /// A kernel.
+    /// A launch of a kernel.
     Launch(Node<B>),
     /// A product by the library of the card.
     Product(Product<B>),
@@ -20,31 +20,31 @@ pub struct Product<B> {
     pub x: Place<B>,
     /// `[count, rows]`, in rows of `stride` numbers.
     pub out: Place<B>,
-    /// Rows of the weights.
+    /// The number of rows of the weights.
     pub rows: usize,
-    /// Columns of the weights.
+    /// The number of columns of the weights.
     pub columns: usize,
-    /// Rows of `x`.
+    /// The number of rows of `x`.
     pub count: usize,
-    /// From a row of `out` to the next: as many numbers as the weights have rows, or more.
+    /// The distance from a row of `out` to the next: the number of rows of the weights, or more.
     pub stride: usize,
-    /// What becomes of the product.
+    /// The treatment of the product.
     pub output: Output,
 }
 
-/// What becomes of a product.
+/// The treatment of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// It is written.
+    /// The product is written.
     Plain,
-    /// It is added to what is there.
+    /// The product is added to the values there.
     Sum,
-    /// It is written in `f32`.
+    /// The product is written in `f32`.
     Wide,
 }
 
 impl<B> Step<B> {
-    /// The same step over buffers that begin at these addresses.
+    /// Returns this step over buffers that begin at these addresses.
     pub fn at(&self, address: impl Fn(&B) -> u64) -> Step<u64> {
         match self {
             Step::Launch(node) => Step::Launch(node.at(address)),

@@ -6,19 +6,19 @@
 //!   Constraint, state ─────┘            refused if the constraint forbids it
 //! ```
 //!
-//! A [`Drafter`] offers tokens; the [`Draft`] takes one only if the constraint allows it after those before
-//! it, so no drafter can propose what the mask would reject, and each node carries the constraint's state
-//! after it. A draft is a tree: [`Draft::offer`] goes on below the last node, [`Draft::offer_below`] below
-//! any.
+//! A [`Drafter`] offers tokens; the [`Draft`] takes a token only if the constraint allows it after those
+//! before it, so no drafter can propose what the mask would reject, and each node carries the constraint's
+//! state after it. A draft is a tree: [`Draft::offer`] continues below the last node, [`Draft::offer_below`]
+//! below any.
 //!
-//! Drafters that learn are made of two parts: a [`Predictor`] says what may come next at a place, a [`Shape`]
-//! which of it is drafted.
+//! Drafters that learn consist of two parts: a [`Predictor`] predicts the tokens that may come next, a
+//! [`Shape`] chooses which of them are drafted.
 //!
-//! What a drafter looks at is its own affair, if it offers tokens as chosen without chance
-//! ([`Proposal::Point`]): these are verified by drawing once, and a draft model may even draw them with the
-//! random numbers that the target will use, so that it guesses the very token where both models agree about a
-//! row. A token offered as [`Proposal::Sampled`] must have been drawn with random numbers of its own, from
-//! the row that is offered with it; [`verify`](crate::verify) says what else.
+//! A drafter may use any information if it offers tokens as chosen without chance ([`Proposal::Point`]):
+//! these are verified by drawing once, and a draft model may even draw them with the random numbers that the
+//! target will use, so that it guesses the very same token where both models agree about a row. A token
+//! offered as [`Proposal::Sampled`] must have been drawn with separate random numbers, from the row that is
+//! offered with it; [`verify`](crate::verify) gives the other conditions.
 
 mod constraint;
 mod drafter;

@@ -10,7 +10,7 @@
 //! # Which law
 //!
 //! `p` is the model's next-token law *after* the [`Warping`]: penalties, bias and temperature belong to the
-//! model's law and come before the mask. `A(u)` is the mask at `u`, and `m(u) = Σ_{x∈A(u)} p(x|u)` the
+//! model's law and are applied before the mask. `A(u)` is the mask at `u`, and `m(u) = Σ_{x∈A(u)} p(x|u)` the
 //! feasible mass.
 //!
 //! | tag | law of the sequence `w` |
@@ -22,20 +22,20 @@
 //! | `local-filtered` | the same, cut to the allowed tokens that the filters keep and renormalised at each place |
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
 //! | `global-weighted` | drawn as `local` after the attempts ran out |
-//! | `best-of` | the likeliest of several samples, of no law that can be written down |
+//! | `best-of` | the likeliest of several samples; its law has no closed form |
 //! | `beam`, `best-first-beam`, `diverse-beam`, `dynamic-beam`, `a-star-esque`, `cntp` | a likely text that a search of this name has found |
 //! | `k-best` | one of the likeliest texts there are, exactly |
 //! | `smc` | drawn by weight from [`Particles`]: `global-exact` in the limit of many |
 //! | `sir` | drawn by weight from several `local` samples: `global-exact` in the limit of many |
 //! | `mcmc` | a text of a [`Chain`], or of one that took the place of attempts ([`Fallback::Chain`]): `global-exact` in the limit of many steps |
 //! | `aprad` | near `global-exact`, within a factor of about 2 for each time that the sampler of [`Aprad`] went back |
-//! | `lossy` | drafts accepted by [`TypicalAcceptance`], and drawn as `local` between them: of no law that can be written down |
+//! | `lossy` | drafts accepted by [`TypicalAcceptance`], and `local` draws between them; its law has no closed form |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
-//! The mask may be that of a grammar *within a budget*
-//! ([`MaskRequest::within`](lexiform_automata::matcher::MaskRequest::within)). Then the budget is part of the
-//! constraint: `L` is the texts that these masks allow, each at most `T` tokens long with its end token,
-//! `A(u)` depends on the tokens left at `u` too, and every row of the table holds as it stands.
+//! The mask may be the mask of a grammar *within a budget*
+//! ([`MaskRequest::within`](lexiform_automata::matcher::MaskRequest::within)). The budget is then part of the
+//! constraint: `L` is the set of texts that these masks allow, each at most `T` tokens long with its end
+//! token, `A(u)` depends on the tokens left at `u` too, and every row of the table holds unchanged.
 //!
 //! # Which number
 //!
@@ -44,35 +44,35 @@
 //! | `raw` | 0 | mean of `f` under the model |
 //! | `raw-filtered` | `Σ ln k`, see below | sum of `P(w) f(w)` over what the filters leave |
 //! | `local`, `global-weighted` | `Σ ln m` | `Z` times the mean of `f` under the global law |
-//! | `local-filtered` | `Σ ln k`, see below | the same, restricted to what the filters leave |
+//! | `local-filtered` | `Σ ln k`, see below | as for `local`, restricted to what the filters leave |
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
 //! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
 //! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |
 //! | `greedy`, `best-of`, `mcmc`, `aprad`, `lossy`, searches | none | |
 //!
-//! A `global-exact` sample has weight 1 because it has the normalised law already, while the weights of the
-//! other laws are relative to `Z`, which nobody knows. So the weights of samples of different laws must not
-//! be summed or compared: samples of one tag are averaged (dividing by the sum of their weights where these
+//! A `global-exact` sample has weight 1 because it already has the normalised law, while the weights of the
+//! other laws are relative to `Z`, which is unknown. So the weights of samples of different laws must not be
+//! summed or compared: samples of one tag are averaged (dividing by the sum of their weights where these
 //! differ), and then the averages may be combined. The same holds for a request whose fallback is
 //! [`Fallback::Weighted`], some of whose samples are `global-exact`.
 //!
-//! A weight is that of a whole text, with its end: where the end was not weighed, because nothing else was
-//! left and nobody asked for its probability, and where a text was cut, there is none. (The engine then
-//! reports none; a [`Walk`] sums what it has drawn, whatever the tag.)
+//! A weight belongs to a whole text with its end. There is none where a text was cut, and none where the end
+//! was not weighed because nothing else was left and the caller did not request its probability. (The engine
+//! then reports none; a [`Walk`] sums what it has drawn, whatever the tag.)
 //!
-//! The *log probability* is `ln P(w) = Σ ln p(x|u)` for every tag: that of the warped model before the mask,
-//! at temperature 0 as at temperature 1, whatever law `w` was drawn from. It is not the log of the
-//! probability with which `w` is drawn, which is `ln P(w)` minus the log weight under `local`, and minus
-//! `ln Z` under `global-exact`; nor that of the model without the warping.
+//! The *log probability* is `ln P(w) = Σ ln p(x|u)` for every tag: the log probability under the warped model
+//! before the mask, at temperature 0 as at temperature 1, whatever law `w` was drawn from. It is not the log
+//! of the probability with which `w` is drawn, which is `ln P(w)` minus the log weight under `local`, and
+//! minus `ln Z` under `global-exact`; nor is it the log probability under the model without the warping.
 //!
 //! # Filters and the mask
 //!
-//! A filter keeps some of the tokens of a law, which is then renormalised. Each is a part of its own; those
-//! that are asked for cut in this order, each the law that the one before it left:
+//! A filter keeps some of the tokens of a law, which is then renormalised. Filters can be combined: those
+//! that are set cut in this order, each cutting the law that the one before it left:
 //!
 //! | filter | keeps | paper |
 //! |---|---|---|
-//! | plausibility ([`Contrastive`]) | what the expert finds at least `α` times as likely as its most likely token | Li 2022, arXiv 2210.15097 |
+//! | plausibility ([`Contrastive`]) | the tokens that the expert finds at least `α` times as likely as its most likely token | Li 2022, arXiv 2210.15097 |
 //! | top-nσ | `l(x) ≥ max l − n σ`, with `σ` the standard deviation of the logits `l` | Tang 2024, arXiv 2411.07641 |
 //! | top-k | the `k` most likely tokens | Fan 2018, arXiv 1805.04833 |
 //! | typical | the fewest tokens, by the distance of `−ln p(x)` from the entropy, that reach `τ` | Meister 2022, arXiv 2202.00666 |
@@ -84,32 +84,32 @@
 //! | Mirostat 1 | the `k` most likely tokens, with `k` from a bound `μ` on the surprise and an estimate of Zipf's exponent | Basu 2020, arXiv 2007.14966 |
 //! | Mirostat 2 | `−log₂ p(x) ≤ μ` | Basu 2020, arXiv 2007.14966 |
 //!
-//! None leaves nothing of a law that has a token. All but the last two are functions of the row and of the
-//! mask. Mirostat's `μ` is a function of the tokens drawn so far, of which the [`Walk`] knows the
-//! probabilities: it has the `μ` of the place at which it draws ([`Walk::ceiling_at`]), forks and rewinds
-//! with it, and drafts are verified under the `μ` that they would have been drawn under. Under the global law
-//! Mirostat is refused ([`LawError::MirostatGlobal`]).
+//! No filter empties a law that has a token. All but the last two are functions of the row and of the mask.
+//! Mirostat's `μ` is a function of the tokens drawn so far, whose probabilities the [`Walk`] knows: it keeps
+//! the `μ` of the position at which it draws ([`Walk::ceiling_at`]), forks and rewinds with it, and verifies
+//! drafts under the `μ` that they would have been drawn under. Under the global law Mirostat is refused
+//! ([`LawError::MirostatGlobal`]).
 //!
-//! Cutting *before* the mask can leave no allowed token at all. For the global law that is harmless and the
+//! Cutting *before* the mask can leave no allowed token at all. For the global law this is harmless and the
 //! only reading that makes sense: the cut row is the model, a prefix without allowed mass has no valid
-//! completion, and the attempt fails like any other. A local sampler cannot go back, and to fall back to an
-//! uncut row there would change the law at some places and not at others. So under `local` the filters cut
-//! the *masked* row, which is never empty, and the tag says `local-filtered`; `k(u)`, the mass under `p` of
-//! the tokens kept, takes the place of `m(u)` in the weight. Greedy decoding is the case of one token kept.
+//! completion, and the attempt fails like any other. A local sampler cannot go back, and falling back to an
+//! uncut row would change the law at some positions and not at others. So under `local` the filters cut the
+//! *masked* row, which is never empty, and the tag is `local-filtered`; `k(u)`, the mass under `p` of the
+//! tokens kept, replaces `m(u)` in the weight. Greedy decoding is the special case of one token kept.
 //!
-//! Top-p adds probabilities from the most likely token down. It adds them as whole numbers, of which the most
-//! likely token has 2⁴⁴ or more, so that what it keeps does not depend on the order of a sum: a device that
-//! never sorts its rows keeps the same tokens.
+//! Top-p adds probabilities from the most likely token down. It adds them as integers, scaled so that the
+//! most likely token has 2⁴⁴ or more, so that the tokens it keeps do not depend on the order of summation: a
+//! device that never sorts its rows keeps the same tokens.
 //!
-//! A filter that depends on the whole law (top-nσ, typical, eta, Mirostat 1) is one of the allowed tokens
-//! then: the entropy, the standard deviation and the number of tokens are those of the masked row.
+//! A filter that depends on the whole law (top-nσ, typical, eta, Mirostat 1) then depends on the allowed
+//! tokens: the entropy, the standard deviation and the number of tokens are computed over the masked row.
 //!
 //! # Draws
 //!
-//! All chance comes through a [`Chooser`]. The [`Seeded`] one computes each draw from
-//! `(seed, sequence, place)` alone, so batching, preemption and drafts that are verified by drawing once
-//! cannot change it. [`law_of`] runs a sampler once for every path of choices and returns its exact law in
-//! any number type, which is how the tests prove equalities instead of estimating them.
+//! All randomness comes from a [`Chooser`]. The [`Seeded`] one computes each draw from `(seed, sequence,
+//! place)` alone, so batching, preemption and drafts that are verified by drawing once cannot change it.
+//! [`law_of`] runs a sampler once for every path of choices and returns its exact law in any number type,
+//! which is how the tests prove equalities instead of estimating them.
 
 mod awrs;
 mod choice;

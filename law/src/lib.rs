@@ -1,4 +1,4 @@
-//! What a constraint does to the distribution of a model: laws of sampling, drafts, and their verification.
+//! How a constraint changes the distribution of a model: laws of sampling, drafts, and their verification.
 //!
 //! ```text
 //!  logits, mask ─► law (which distribution is drawn from)
@@ -6,12 +6,12 @@
 //!  monitor (constraints of a host, which may know no mask)
 //! ```
 //!
-//! Of the grammars below it this crate names a vocabulary and a state; the rules themselves know rows of
-//! logits and sets of tokens. This crate is an interface between the crates of Lexiform: its releases follow
-//! theirs, and it may change in any of them. Depend on `lexiform` instead.
+//! This crate depends on the grammar crates only for a vocabulary and a state; the rules themselves work on
+//! rows of logits and sets of tokens. It is an interface between the crates of Lexiform: its releases follow
+//! theirs, and any release may change it. Depend on `lexiform` instead.
 
 #![forbid(unsafe_code)]
-// The docs of modules are also for those who read the source.
+// The docs of modules are also for readers of the source.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod law;

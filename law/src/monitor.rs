@@ -1,8 +1,8 @@
-//! Monitors: what may come next, as a program of the caller's own says it.
+//! Monitors: programs of the caller that decide which tokens may come next.
 //!
 //! A grammar knows the mask of every state. A type checker, a database or a policy often knows less: whether
-//! *this* text may go on with *this* token. [`Monitor`] is the interface of all of them, and its states say
-//! which kind of answer they can give:
+//! *this* text may continue with *this* token. [`Monitor`] is the interface of all of them, and its states
+//! declare which kind of answer they can give:
 //!
 //! | [`Coverage`] | the host gives | a token is drawn by |
 //! |---|---|---|
@@ -17,16 +17,16 @@
 //!                 the others asked
 //! ```
 //!
-//! The law of a token is that of the row inside what is allowed, whatever the kinds: that of the intersected
-//! mask, which nobody computes. By asking, the importance weight is an estimate with the right mean
-//! ([`asked`](crate::law::asked)), which is what particles need. The laws that make attempts or walk a chain
-//! need masks.
+//! A token has the law of the row restricted to what is allowed, whatever the kinds: the law under the
+//! intersected mask, which is never computed. When tokens are checked one by one, the importance weight is an
+//! estimate with the right mean ([`asked`](crate::law::asked)), which is what particles need. The laws that
+//! make attempts or walk a chain need masks.
 //!
-//! A product can come to a place where each part allows some token and all together none. Then the text ends
-//! with [`LawError::NoMass`](crate::law::LawError::NoMass), never with a token that one of them forbids;
-//! [`ProductState::last_refusal`] says whose no was the last.
+//! A product can reach a state where each part allows some token, but no token is allowed by all. Then the
+//! text ends with [`LawError::NoMass`](crate::law::LawError::NoMass), never with a token that one of them
+//! forbids; [`ProductState::last_refusal`] names the part that refused last.
 //!
-//! A text of the letters a and b that a function allows to hold no two b in a row:
+//! A text of the letters a and b in which a function allows no two b in a row:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -57,7 +57,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host may panic, or take its time. Nothing here catches that: it is for whoever runs the host to do.
+//! A host may panic, or take its time. Nothing here catches that; the code that runs the host has to.
 
 mod ask;
 mod grammar;
@@ -67,52 +67,52 @@ pub mod sample;
 pub use ask::{PerText, PerToken, Written};
 pub use product::{Product, ProductState};
 
-/// What a state can tell about all tokens at once.
+/// The information that a state can give about all tokens at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coverage {
     /// The mask holds the allowed tokens and no others.
     Exact,
     /// Every allowed token is in the mask, and others may be.
     Over,
-    /// Nothing: tokens have to be asked about.
+    /// There is no mask: tokens have to be checked one by one.
     Ask,
 }
 
-/// Why a constraint has no answer.
+/// The reason why a constraint has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(
-    /// What went wrong, in the words of the host.
+    /// The reason, in the words of the host.
     pub String,
 );
 
-/// A set of texts that a host decides about, token by token.
+/// A set of texts that a host decides token by token.
 pub trait Monitor: Send + Sync {
-    /// The state of the empty text.
+    /// Returns the state of the empty text.
     fn start(&self) -> Box<dyn MonitorState>;
 }
 
-/// A monitor after a text. Equal texts must get equal answers, whenever they are asked for.
+/// A monitor after a text. Equal texts must get equal answers at any time.
 pub trait MonitorState: Send {
-    /// The same state, for a text that goes on another way.
+    /// Returns a copy of this state, for a text that continues differently.
     fn fork(&self) -> Box<dyn MonitorState>;
 
-    /// Whether a token may come next. An end token may if the text is whole without it. `left` is how many
-    /// tokens may follow it, the end token included, where that is limited; who cannot tell whether so many
-    /// are enough ignores it.
+    /// Returns `true` if a token may come next. An end token may if the text is whole without it. `left` is
+    /// how many tokens may follow it, the end token included, if that is limited; a monitor that cannot
+    /// decide whether that many are enough ignores it.
     ///
     /// # Errors
     /// The host has no answer.
     fn allows(&mut self, token: u32, left: Option<usize>) -> Result<bool, Failure>;
 
-    /// Goes on with a token that is allowed.
+    /// Advances by a token that is allowed.
     ///
     /// # Errors
     /// The host has no answer, or the token is not allowed.
     fn advance(&mut self, token: u32) -> Result<(), Failure>;
 
-    /// Clears the bits of tokens that may not come next, as far as that is known without asking; `left` is
-    /// the number of tokens that may come, the end token included.
+    /// Clears the bits of tokens that may not come next, as far as that is known without checking single
+    /// tokens; `left` is the number of tokens that may come, the end token included.
     ///
     /// # Errors
     /// The host has no answer.

@@ -1,18 +1,19 @@
-//! `cargo xtask bench`: the library's benchmarks, or with `peers` the ones beside other engines. They need no
-//! libtorch, so neither does this command. With `llama`, the service beside llama.cpp's, which needs it.
+//! `cargo xtask bench`: runs the library's benchmarks, or with `peers` the comparisons with other engines.
+//! They need no libtorch, so neither does this command. With `llama`, compares the service with llama.cpp's,
+//! which needs libtorch.
 
 use crate::process::{Failure, cargo, must_succeed, root, succeeds};
 use crate::setup;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-/// What runs the service beside llama.cpp's.
+/// The script that runs the service beside llama.cpp's.
 const LLAMA: &str = "benches/llama/bench.py";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let (mut command, args) = match args.split_first() {
         Some((first, rest)) if first == "llama" => (beside_llama()?, rest),
-        // A package of its own, outside of the workspace: cargo has to be told where it lies.
+        // A separate package outside of the workspace: cargo needs its path.
         Some((first, rest)) if first == "peers" => (
             cargo([
                 "run",
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Both servers, and the script that asks them.
+/// Builds what the comparison needs, and returns the script that runs both servers.
 fn beside_llama() -> Result<Command, Failure> {
     setup::ensure()?;
     must_succeed(&mut cargo([

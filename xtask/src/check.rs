@@ -1,4 +1,4 @@
-//! `cargo xtask check`: everything a reviewer should not have to look for.
+//! `cargo xtask check`: everything that a reviewer should not have to look for.
 
 pub(crate) mod card;
 pub(crate) mod docs;
@@ -12,10 +12,10 @@ use crate::tally::Tally;
 use crate::test::programs::BUILT;
 use std::process::ExitCode;
 
-/// One check: what it is called in the report, and how it went.
+/// One check: its name in the report, and the function that runs it.
 type Check = (&'static str, fn() -> Result<Tally, Failure>);
 
-/// With what the engine and the service are checked.
+/// The features with which the engine and the service are checked.
 const KERNELS: &str = "lexiform-engine/kernels,lexiform-server/kernels";
 
 const CHECKS: [Check; 10] = [
@@ -39,7 +39,7 @@ const CHECKS: [Check; 10] = [
     ("kernels for sm_90", kernels::check),
 ];
 
-/// One of the checks alone.
+/// Runs one of the checks alone.
 pub(crate) fn only(name: &str) -> Result<ExitCode, Failure> {
     match name {
         "kernels" => kernels::run(),
@@ -91,7 +91,8 @@ fn clippy() -> Result<bool, Failure> {
     ]))
 }
 
-/// Tests and clippy have the kernels everywhere; who builds without them gets a whole program, too.
+/// Checks the build without kernels. Tests and clippy enable the kernels everywhere; a build without them
+/// must work, too.
 fn without_kernels() -> Result<bool, Failure> {
     succeeds(&mut cargo([
         "clippy",
@@ -117,9 +118,10 @@ fn layering() -> Result<bool, Failure> {
     succeeds(command.args(BUILT))
 }
 
-/// Those who embed the library must never compile libtorch, and who asks `lexiform --help` must not load it.
-/// `cargo tree` fails when the package is not in the graph, so success would be the failure here; a graph
-/// that cannot be read at all is told apart by asking for a known one.
+/// Checks that the library, `lexiform --help` and the kernels do without libtorch: users who embed the
+/// library must never compile it, and `--help` must not load it. `cargo tree` fails if the package is not in
+/// the graph, so success would be the failure here; a query for a known package detects a graph that cannot
+/// be read at all.
 fn library_alone() -> Result<bool, Failure> {
     let has = |root: &str, package: &str| {
         let mut command = cargo(["tree", "--package", root, "--all-features", "--edges", "all"]);
@@ -128,7 +130,7 @@ fn library_alone() -> Result<bool, Failure> {
         quiet_output(&mut command).is_some_and(|tree| tree.starts_with(package))
     };
     let is_light = |root| has(root, "regex-syntax") && !has(root, "tch") && !has(root, "actix-web");
-    // Tests are built for the whole workspace at once, where another package may lend it features.
+    // Tests are built for the whole workspace at once, where another package may enable its features.
     let mut alone = cargo(["check", "--package", "lexiform", "--no-default-features"]);
     let are_light = ["lexiform", "lexiform-cli", "lexiform-kernels"]
         .into_iter()
@@ -139,8 +141,8 @@ fn library_alone() -> Result<bool, Failure> {
 /// The crates of the library, in the order in which they would be published.
 const PUBLISHED: [&str; 4] = ["lexiform-automata", "lexiform-syntax", "lexiform-law", "lexiform"];
 
-/// Packs the crates of the library as for a registry, without building them once more. Nothing is written to
-/// a registry.
+/// Packages the crates of the library as for a registry, without building them again. Nothing is written to a
+/// registry.
 fn publish() -> Result<bool, Failure> {
     let mut command = cargo(["publish", "--dry-run", "--no-verify", "--allow-dirty"]);
     command.args(["--registry", "crates-io"]);

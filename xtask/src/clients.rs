@@ -1,9 +1,9 @@
-//! Tests with the clients that people really use, against a service that really runs.
+//! Runs the tests with the clients that people really use, against a real running service.
 //!
 //! They are programs in `server/tests/clients/`: Python ones, run by `unittest` in virtual environments with
 //! the versions that the `requirements.txt` beside them pins, and ones for Node, with the versions of a lock
-//! file. `LEXIFORM_URL` tells them where the service listens. Clients that cannot be installed are skipped by
-//! name.
+//! file. `LEXIFORM_URL` holds the address of the service. Clients that cannot be installed are reported as
+//! skipped.
 
 use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
 use crate::tally::{Tally, of_node, of_unittest};
@@ -14,14 +14,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a service may take until it is ready; loading the demo model takes a second or two where nothing
-/// else runs.
+/// The time within which a service must be ready; loading the demo model takes a second or two on an idle
+/// machine.
 const READY_WITHIN: Duration = Duration::from_secs(600);
 
-/// The Python programs: what their environment is called, and the folder they are in. Instructor wants an
-/// older version of the client that the others use. `pages` looks at the pages in a real browser, which is
-/// the system's own; `document` makes requests from the OpenAPI document; `manifest` reads what is deployed
-/// to Kubernetes.
+/// The Python programs: the name of the environment, and the folder. Instructor needs an older version of the
+/// client that the others use. `pages` looks at the pages in a real browser, which the system must provide;
+/// `document` makes requests from the OpenAPI document; `manifest` reads the files deployed to Kubernetes.
 const PYTHON: [(&str, &str); 5] = [
     ("openai", ""),
     ("instructor", "instructor"),
@@ -35,7 +34,7 @@ pub(crate) fn run() -> Result<Tally, Failure> {
     if !tests.is_dir() {
         return Ok(skipped("clients", "server/tests/clients is not there"));
     }
-    // As the tests have built it.
+    // The same build as for the tests.
     must_succeed(&mut cargo([
         "build",
         "--package",
@@ -83,7 +82,7 @@ fn unittest(environment: &Path, tests: &Path, port: u16) -> Result<Tally, Failur
     Ok(of_unittest(&output, finished_well))
 }
 
-/// Installs what the lock file names, unless it is there already.
+/// Installs the packages of the lock file, unless they are already there.
 fn prepare_node(folder: &Path) -> Result<(), String> {
     let lock = fs::read_to_string(folder.join("package-lock.json")).map_err(|error| error.to_string())?;
     let stamp = folder.join("node_modules/.lock");
@@ -106,7 +105,7 @@ fn node_test(folder: &Path, port: u16) -> Result<Tally, Failure> {
     Ok(of_node(&output, finished_well))
 }
 
-/// Runs tests against the service on this port, and keeps what they print.
+/// Runs tests against the service on this port, and captures their output.
 fn watched(command: &mut Command, port: u16) -> Result<(String, bool), Failure> {
     command.env("LEXIFORM_URL", format!("http://127.0.0.1:{port}"));
     let mut output = String::new();
@@ -117,8 +116,8 @@ fn watched(command: &mut Command, port: u16) -> Result<(String, bool), Failure> 
     Ok((output, finished_well))
 }
 
-/// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be
-/// had.
+/// Creates the virtual environment, or reuses one created for the same requirements. The error is the reason
+/// why there is none.
 pub(crate) fn prepare(environment: &Path, requirements: &Path) -> Result<(), String> {
     let wanted =
         fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
@@ -152,7 +151,7 @@ fn quiet_step(command: &mut Command) -> Result<(), String> {
         .ok_or_else(|| format!("this did not work (offline?): {}", line(command)))
 }
 
-/// A service with the demo model on a free port; it ends with this value.
+/// A service with the demo model on a free port; it is stopped when this value is dropped.
 struct Service {
     child: Child,
     port: u16,
@@ -174,7 +173,7 @@ impl Service {
             "demo",
         ]);
         command.args(["--port", &port.to_string()]).stdin(Stdio::null());
-        // Nothing that a client asks for is late because the machine is busy.
+        // Generous limits, so that a busy machine makes no request late.
         for limit in ["--queue-seconds", "--answer-seconds", "--compile-seconds"] {
             command.args([limit, "1800"]);
         }
@@ -205,14 +204,14 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // `cargo run` has become the service itself, so this ends the service and leaves nothing behind.
+        // `cargo run` has become the service itself, so this stops the service and leaves no process behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A port that was free a moment ago. The service could choose one itself, but then it would have to tell us
-/// which.
+/// Returns a port that was free a moment ago. The service could choose one itself, but would then have to
+/// report it.
 pub(crate) fn free_port() -> Result<u16, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());

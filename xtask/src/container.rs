@@ -1,9 +1,9 @@
-//! `cargo xtask container`: builds the image that `deploy/Containerfile` describes, starts it as it is, and
-//! asks the demo model in it a question.
+//! `cargo xtask container`: builds the image that `deploy/Containerfile` describes, starts it unchanged, and
+//! sends the demo model in it a question.
 //!
-//! buildah does it, because it builds and runs without a daemon, and with `BUILDAH_ISOLATION=chroot` without
-//! any privilege but that of a root user, so inside another container too. It is no part of the tests: the
-//! build compiles everything anew and wants base images from a registry.
+//! It uses buildah, which builds and runs without a daemon, and with `BUILDAH_ISOLATION=chroot` without any
+//! privilege other than that of a root user, so inside another container too. It is no part of the tests: the
+//! build compiles everything again and needs base images from a registry.
 
 use crate::clients::{answers_ok, free_port};
 use crate::process::{Failure, line, must_succeed, quiet_output, root};
@@ -11,10 +11,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 const IMAGE: &str = "localhost/lexiform";
-/// libtorch is half a gigabyte, which may have to come from a slow disk.
+/// libtorch is half a gigabyte, which may have to be read from a slow disk.
 const READY_WITHIN: Duration = Duration::from_secs(120);
-/// What the model must answer to the question of `.ci/request.json`, as it stands inside the JSON of the
-/// answer.
+/// The text that the model must answer to the question of `.ci/request.json`, as it appears inside the JSON
+/// of the answer.
 const ANSWER: &str = r#"{\"name\":\"Maria Keller\",\"age\":34,\"city\":\"Vienna\"}"#;
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -51,7 +51,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// A container of the image with the service running in it; both end with this value.
+/// A container of the image with the service running in it; both are removed when this value is dropped.
 struct Container {
     name: String,
     service: Child,
@@ -95,8 +95,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // The service ends with the buildah that runs it. Killed outright, buildah could not tidy up behind
-        // itself.
+        // The service ends with the buildah that runs it. If buildah were killed, it could not clean up.
         let _ = quiet_output(Command::new("kill").arg(self.service.id().to_string()));
         let _ = self.service.wait();
         let _ = quiet_output(Command::new("buildah").args(["rm", &self.name]));

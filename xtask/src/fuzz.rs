@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: builds the targets of `fuzz/` with coverage on the stable toolchain, and lets
-//! libFuzzer run each.
+//! `cargo xtask fuzz`: builds the targets of `fuzz/` with coverage on the stable toolchain, and runs each
+//! under libFuzzer.
 //!
 //! ```text
 //!   fuzz/seeds, schemas/, grammars/, tests/data ─► seeds ─┐
@@ -29,7 +29,7 @@ Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N] [--quic
 struct Plan {
     targets: Vec<String>,
     time: Duration,
-    /// Whether `time` is that of all targets together.
+    /// `true` if `time` is the total for all targets.
     shared: bool,
     jobs: usize,
     build: Build,

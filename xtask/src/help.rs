@@ -1,15 +1,15 @@
-//! The help of the commands: a line for each, and more for one that is named.
+//! The help of the commands: one line for each, and more for a single command.
 
 use crate::process::Failure;
 
-/// A command: its name, what it does in a line, and what else there is to know.
+/// A command: its name, a one-line description, and the full help.
 struct Topic {
     name: &'static str,
     line: &'static str,
     more: &'static str,
 }
 
-/// Commands that belong together.
+/// A group of related commands.
 struct TopicGroup {
     title: &'static str,
     topics: &'static [Topic],
@@ -135,7 +135,7 @@ const GROUPS: [TopicGroup; 4] = [
     },
 ];
 
-/// All commands, a line each.
+/// Returns the list of all commands, one line each.
 pub(crate) fn overview() -> String {
     let mut text = String::from("Usage: cargo xtask COMMAND\n");
     for group in &GROUPS {
@@ -147,7 +147,7 @@ pub(crate) fn overview() -> String {
     text + "\n`cargo xtask help COMMAND` says more about one."
 }
 
-/// The help of one command.
+/// Returns the help of one command.
 pub(crate) fn of(name: &str) -> Result<String, Failure> {
     let mut topics = GROUPS.iter().flat_map(|group| group.topics);
     let found = topics.find(|topic| topic.name == name);

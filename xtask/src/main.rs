@@ -1,4 +1,4 @@
-//! The project's own commands, in one place and without a shell dialect to learn.
+//! The project's development commands, in one place and without a shell dialect to learn.
 //!
 //! ```text
 //!  cargo xtask serve ──┐                                        (and a model, for serve)
@@ -7,8 +7,8 @@
 //!  cargo xtask bench ──┘
 //! ```
 //!
-//! Everything here runs on the standard library and calls the tools a developer would call by hand, so that a
-//! failing step can be repeated by copying the line that was printed.
+//! Everything here uses the standard library and calls the tools that a developer would call by hand, so that
+//! a failing step can be repeated by copying the line that was printed.
 
 mod bench;
 mod check;

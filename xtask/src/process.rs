@@ -1,11 +1,11 @@
-//! Running other programs: where they run, how they are shown, and how their failure reads.
+//! Runs other programs, prints their command lines, and reports their failures.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a command of this program ended early, as a sentence for the person at the terminal.
+/// The reason why a command of this program ended early, as a sentence for the user.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
@@ -14,7 +14,7 @@ impl Failure {
         Self(message.into())
     }
 
-    /// A file operation that failed, with the path it was about: an I/O error alone never says.
+    /// Creates a failure of a file operation with its path, which an I/O error does not contain.
     pub(crate) fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         Self(format!("{action} {}: {error}", path.display()))
     }
@@ -26,9 +26,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The root of this checkout.
+/// Returns the root of this checkout.
 pub(crate) fn root() -> PathBuf {
-    // Cargo tells a running package where it lies; the compile-time value is for a binary that was started by
+    // Cargo sets the path of a running package; the compile-time value is for a binary that was started by
     // hand.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -37,14 +37,14 @@ pub(crate) fn root() -> PathBuf {
         .map_or_else(|| package.clone(), Path::to_path_buf)
 }
 
-/// The cargo that started this program, in the root of the checkout.
+/// Returns a command for the cargo that started this program, in the root of the checkout.
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
     command
 }
 
-/// The command as a person would type it.
+/// Returns the command as a person would type it.
 pub(crate) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()
@@ -56,14 +56,14 @@ pub(crate) fn line(command: &Command) -> String {
         .join(" ")
 }
 
-/// Shows a command, runs it, and says whether it succeeded.
+/// Prints a command, runs it, and returns `true` if it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool, Failure> {
     eprintln!("$ {}", line(command));
     let status = command.status().map_err(|error| not_started(command, &error))?;
     Ok(status.success())
 }
 
-/// Like [`succeeds`], for steps that nothing can go on without.
+/// Like [`succeeds`], for steps whose failure ends the command.
 pub(crate) fn must_succeed(command: &mut Command) -> Result<(), Failure> {
     if succeeds(command)? {
         Ok(())
@@ -82,7 +82,7 @@ pub(crate) fn quiet_output(command: &mut Command) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Shows a command, runs it, and hands over each line of its standard output after printing it.
+/// Prints a command, runs it, and passes on each line of its standard output after printing it.
 pub(crate) fn each_line(command: &mut Command, mut line_read: impl FnMut(&str)) -> Result<bool, Failure> {
     eprintln!("$ {}", line(command));
     let mut child = command
@@ -92,7 +92,7 @@ pub(crate) fn each_line(command: &mut Command, mut line_read: impl FnMut(&str)) 
     if let Some(stdout) = child.stdout.take() {
         let mut reader = BufReader::new(stdout);
         let mut bytes = Vec::new();
-        // Lines are read as bytes: a test may print what is not UTF-8, and that must not end the run.
+        // Lines are read as bytes: a test may print output that is not UTF-8, which must not end the run.
         while reader.read_until(b'\n', &mut bytes).unwrap_or(0) != 0 {
             let text = String::from_utf8_lossy(&bytes);
             print!("{text}");

@@ -17,12 +17,12 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     {
         eprintln!("xtask: the demo model is served, because {why}");
     }
-    // What tests have built is there at once, and slower.
+    // The build of the tests is available at once, but slower.
     let (profile, args) = match args.split_first() {
         Some((first, rest)) if first == "--dev" => ("dev", rest),
         _ => ("serve", args),
     };
-    // Both programs: the command line is made of the same objects, and is there when somebody wants it.
+    // Both programs: the command line uses the same objects, and may be wanted later.
     must_succeed(&mut cargo([
         "build",
         "--package",
@@ -38,13 +38,13 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         .args(["--features", "kernels", "--profile", profile, "--", "serve"])
         .args(args);
     eprintln!("$ {}", line(&command));
-    // This process becomes cargo, and cargo becomes the service: a signal sent to it by a supervisor or a
-    // script reaches the service, which no parent in between would hand on.
+    // This process becomes cargo, and cargo becomes the service: a signal from a supervisor or a script
+    // reaches the service, while a parent in between would not pass it on.
     let error = command.exec();
     Err(Failure::new(format!("could not run {}: {error}", line(&command))))
 }
 
-/// Whether the service is told which model to serve, or only asked for help: then none is fetched for it.
+/// Returns `true` if the arguments name the model to serve, or request help: then none is fetched.
 fn names_a_model(args: &[String], variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_told =
         |arg: &String| ["--model", "--help", "-h"].contains(&arg.as_str()) || arg.starts_with("--model=");
@@ -56,7 +56,7 @@ fn names_a_model(args: &[String], variable: impl Fn(&str) -> Option<OsString>) -
             .is_some_and(|file| is_in_file(&file))
 }
 
-/// The file that `--config` names.
+/// Returns the file that `--config` names.
 fn config(args: &[String]) -> Option<PathBuf> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -69,7 +69,7 @@ fn config(args: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// Whether a file of flags, which the service reads itself, has a line for the model.
+/// Returns `true` if a file of flags, which the service reads itself, has a line for the model.
 fn is_in_file(file: &Path) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());

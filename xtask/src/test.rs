@@ -1,6 +1,6 @@
-//! `cargo xtask test`: every test there is, and one closing line that counts them.
-//! `cargo xtask test clients`: those with the programs of others alone; `cargo xtask test python`: those of
-//! the Python package alone.
+//! `cargo xtask test`: runs every test, and prints one closing line that counts them. `cargo xtask test
+//! clients` runs only the tests with third-party programs; `cargo xtask test python` only those of the Python
+//! package.
 
 mod plugins;
 pub(crate) mod programs;
@@ -24,23 +24,23 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     Ok(closed(tally))
 }
 
-/// The tests with real clients, browsers and the like alone.
+/// Runs only the tests with real clients, browsers and the like.
 pub(crate) fn clients() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     Ok(closed(clients::run()?))
 }
 
-/// The tests of the Python package alone.
+/// Runs only the tests of the Python package.
 pub(crate) fn of_python() -> Result<ExitCode, Failure> {
     Ok(closed(python::test()?))
 }
 
-/// The tests of the plugins for engines alone, which are no part of the others: they fetch whole engines.
+/// Runs only the tests of the plugins for engines, which are no part of the others: they fetch whole engines.
 pub(crate) fn of_plugins() -> Result<ExitCode, Failure> {
     Ok(closed(plugins::test()?))
 }
 
-/// Prints the counts, and says whether all is well.
+/// Prints the counts, and returns success if nothing failed.
 fn closed(tally: Tally) -> ExitCode {
     println!("{tally}");
     if tally.failed == 0 {
@@ -50,8 +50,8 @@ fn closed(tally: Tally) -> ExitCode {
     }
 }
 
-/// Large test data is not part of the repository. Where a folder with it lies beside the checkout, it is
-/// unpacked; where not, the tests that want it say so and are counted as skipped.
+/// Unpacks the large test data, which is not part of the repository, from a folder beside the checkout.
+/// Without that folder, tests that need the data report it and are counted as skipped.
 fn unpack_data() -> Result<(), Failure> {
     let unpack = root().join("../shared/unpack");
     if !unpack.exists() {

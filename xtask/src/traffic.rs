@@ -1,5 +1,5 @@
-//! Commands that speak HTTP to a running service: many clients at once, some of which want many texts, heavy
-//! ones beside a light one, hostile ones.
+//! Commands that send HTTP requests to a running service: many clients at once, some of which request several
+//! texts, heavy clients beside a light one, and hostile ones.
 
 pub(crate) mod attack;
 pub(crate) mod crowd;

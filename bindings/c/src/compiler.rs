@@ -1,4 +1,4 @@
-//! Compilers: sources to grammars, for one vocabulary.
+//! Compilers, which turn sources into grammars for one vocabulary.
 
 use std::ffi::{CStr, c_char};
 
@@ -13,10 +13,10 @@ use crate::grammar::GrammarHandle;
 use crate::options::{self, mistake};
 use crate::vocabulary::VocabularyHandle;
 
-/// The handle of a compiler. Several threads may compile with one at a time.
+/// The handle of a compiler. Several threads may compile with it at the same time.
 pub struct CompilerHandle(pub(crate) Compiler);
 
-/// A compiler for a vocabulary. A primed one knows from the beginning what JSON is made of.
+/// Creates a compiler for a vocabulary. A primed one has compiled the parts of JSON in advance.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_compiler_new(
     vocabulary: *const VocabularyHandle,
@@ -37,14 +37,14 @@ pub unsafe extern "C" fn lexiform_compiler_new(
     })
 }
 
-/// Frees a compiler; its grammars live on.
+/// Frees a compiler. Its grammars remain valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_compiler_free(compiler: *mut CompilerHandle) {
     // SAFETY: the header demands a handle that was not freed, or null.
     unsafe { free(compiler) };
 }
 
-/// Compiles a source. Where that fails, the result is null and `problems` gets all problems as JSON.
+/// Compiles a source. If that fails, the result is null and `problems` receives all problems as JSON.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_compile(
     compiler: *const CompilerHandle,
@@ -99,7 +99,7 @@ fn compile(
     compiled.map_err(|error| options::problems(&error))
 }
 
-/// The texts of a choice: a JSON array of strings.
+/// Parses the texts of a choice: a JSON array of strings.
 fn texts(json: &str) -> Result<Vec<String>, String> {
     let list: Option<Vec<Value>> = serde_json::from_str(json).ok();
     let text = |value: Value| value.as_str().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Grammars and their states: what may come next, and where a token leads.
+//! Grammars and their states: masks and steps.
 
 use std::ffi::c_char;
 use std::sync::OnceLock;
@@ -17,28 +17,28 @@ pub struct GrammarHandle {
     pub(crate) findings: String,
 }
 
-/// What stands for no state.
+/// The number that represents no state.
 pub const NONE: u32 = u32::MAX;
 
-/// A sequence of a batch, as `lexiform_row` has it.
+/// A sequence of a batch, `lexiform_row` in C.
 #[repr(C)]
 pub struct RowOfC {
     /// Its grammar; null for a sequence without one, which may take every token.
     pub grammar: *const GrammarHandle,
-    /// Where it stands.
+    /// Its state.
     pub state: u32,
-    /// The row of the buffer that its mask goes to.
+    /// The row of the buffer that its mask is written to.
     pub index: usize,
-    /// The tokens that it may still take; negative for no limit.
+    /// The number of tokens that it may still take; negative for no limit.
     pub budget: i64,
 }
 
-/// The budget of a sequence; none where C says a negative number.
+/// Returns the budget of a sequence; `None` if C passes a negative number.
 pub(crate) fn budget(budget: i64) -> Option<usize> {
     usize::try_from(budget).ok()
 }
 
-/// What a grammar and the number of one of its states are.
+/// Returns a grammar and one of its states by number; `None` if either is missing.
 ///
 /// # Safety
 /// The pointer is null or a handle.
@@ -48,7 +48,7 @@ unsafe fn at<'a>(grammar: *const GrammarHandle, state: u32) -> Option<(&'a Gramm
     Some((grammar, grammar.state(state)?))
 }
 
-/// The findings of a compile that did not stop it, as a JSON array.
+/// Returns the findings of a compile that did not stop it, as a JSON array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_grammar_findings(grammar: *const GrammarHandle) -> *mut c_char {
     guarded(std::ptr::null_mut(), || {
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn lexiform_grammar_findings(grammar: *const GrammarHandle
     })
 }
 
-/// Another handle of the same grammar.
+/// Creates another handle of the same grammar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_grammar_clone(grammar: *const GrammarHandle) -> *mut GrammarHandle {
     guarded(std::ptr::null_mut(), || {
@@ -72,14 +72,14 @@ pub unsafe extern "C" fn lexiform_grammar_clone(grammar: *const GrammarHandle) -
     })
 }
 
-/// Frees a grammar. Sessions that go on in it keep it.
+/// Frees a grammar. Sessions that still use it keep it alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_grammar_free(grammar: *mut GrammarHandle) {
     // SAFETY: the header demands a handle that was not freed, or null.
     unsafe { free(grammar) };
 }
 
-/// The state before any token.
+/// Returns the state before any token.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_start(grammar: *const GrammarHandle) -> u32 {
     // SAFETY: the header demands a handle or null.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn lexiform_start(grammar: *const GrammarHandle) -> u32 {
     })
 }
 
-/// The state after a token, or [`NONE`].
+/// Returns the state after a token, or [`NONE`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_step(grammar: *const GrammarHandle, state: u32, token: u32) -> u32 {
     guarded(NONE, || {
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn lexiform_mask(
     })
 }
 
-/// Whether the text so far is complete.
+/// Returns `true` if the text so far is complete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_is_accepting(grammar: *const GrammarHandle, state: u32) -> bool {
     // SAFETY: the header demands a handle or null.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn lexiform_is_accepting(grammar: *const GrammarHandle, st
     })
 }
 
-/// Whether a token that ends the text was taken.
+/// Returns `true` if a token that ends the text was taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_is_finished(grammar: *const GrammarHandle, state: u32) -> bool {
     // SAFETY: the header demands a handle or null.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn lexiform_is_finished(grammar: *const GrammarHandle, sta
     })
 }
 
-/// Writes the bytes that every completion goes on with, as far as there is room; how many there are.
+/// Writes the bytes that every completion continues with, as far as there is room; returns their number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_forced(
     grammar: *const GrammarHandle,
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn lexiform_fill_batch(
     })
 }
 
-/// The threads for the masks of batches.
+/// Returns the thread pool that computes the masks of batches.
 fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(available_parallelism().map_or(1, usize::from), std::process::id))

@@ -1,23 +1,23 @@
-//! Lexiform behind a C ABI: vocabularies, compilers, grammars, states, masks, batches, sessions.
+//! A C ABI for Lexiform: vocabularies, compilers, grammars, states, masks, batches, sessions.
 //!
 //! ```text
 //!   tokens ─ vocabulary ─ compiler ─ compile ─► grammar ─ start, step, mask ─► words
 //!                                                  └───── session: accept, validate, rollback, fill
 //! ```
 //!
-//! `include/lexiform.h` declares all of it, and documents it for those who call. It is written by hand, since
-//! the usual generator is under a licence that this project does not take; `tests/header.rs` holds it against
-//! these sources, and `tests/programs.rs` compiles programs that use it.
+//! `include/lexiform.h` declares all of it and documents it for callers. It is written by hand, since the
+//! usual generator has a licence that this project does not accept; `tests/header.rs` compares it with these
+//! sources, and `tests/programs.rs` compiles programs that use it.
 //!
 //! Three rules hold everywhere. A handle comes from a `new`, is freed once by its `free`, and keeps alive
-//! whatever it needs: a grammar may outlive its compiler. A null pointer where a handle or a buffer belongs
-//! is an error of that call, never a crash. A panic ends at the boundary and becomes an error as well.
+//! whatever it needs: a grammar may outlive its compiler. A null pointer instead of a handle or a buffer is
+//! an error of that call, never a crash. A panic ends at the boundary and becomes an error as well.
 //!
-//! With the feature `llguidance` the library also has the functions by which llama.cpp calls that engine; see
-//! `llguidance.rs`.
+//! With the feature `llguidance` the library also exports the functions through which llama.cpp calls that
+//! engine; see `llguidance.rs`.
 
-// Every function here takes pointers from C, and what must hold of them is said in the header, where its
-// readers are.
+// Every function here takes pointers from C, and the header states their requirements, where callers read
+// them.
 #![expect(
     clippy::missing_safety_doc,
     reason = "the header says what must hold of each pointer"

@@ -4,10 +4,10 @@
 //!   llg_new_tokenizer ─► llg_constraint_init_set_defaults ─► llg_new_matcher ─► compute_mask, get_mask, consume_token …
 //! ```
 //!
-//! So a llama.cpp that is compiled with `-DLLAMA_USE_LLGUIDANCE` links this library instead, without a patch.
-//! Kinds of grammars are `json`, `json_schema`, `json_object`, `regex` and, of `lark`, what llama.cpp makes
-//! of a schema; `ebnf` is ours. The numbers in `LlgParserLimits` are those of another machine and have no
-//! effect: the limits of Lexiform hold.
+//! A llama.cpp compiled with `-DLLAMA_USE_LLGUIDANCE` can link this library instead, without a patch. The
+//! kinds of grammars are `json`, `json_schema`, `json_object`, `regex` and, of `lark`, the form that
+//! llama.cpp generates from a schema; `ebnf` is an addition of Lexiform. The numbers in `LlgParserLimits`
+//! belong to another engine and have no effect: the limits of Lexiform hold.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 
@@ -31,7 +31,7 @@ pub struct LlgParserLimits {
     precompute_large_lexemes: bool,
 }
 
-/// `LlgConstraintInit`: what a matcher is made with.
+/// `LlgConstraintInit`: the parameters of a matcher.
 #[repr(C)]
 pub struct LlgConstraintInit {
     tokenizer: *const LlgTokenizer,
@@ -58,11 +58,11 @@ pub struct LlgTokenizerInit {
     slices: *const *const c_char,
 }
 
-/// A vocabulary with what its grammars share.
+/// A vocabulary with the data that its grammars share.
 #[derive(Clone)]
 pub struct LlgTokenizer(Compiler);
 
-/// A sequence, or why there is none.
+/// A sequence, or the reason why there is none.
 #[derive(Clone)]
 pub struct LlgMatcher {
     session: Result<Session, CString>,
@@ -72,10 +72,10 @@ pub struct LlgMatcher {
     mask: Option<Vec<u32>>,
 }
 
-/// What begins the bytes of a special token.
+/// The first byte of a special token.
 const SPECIAL: u8 = 0xFF;
 
-/// The defaults, with a tokenizer.
+/// Fills in the defaults, with a tokenizer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_constraint_init_set_defaults(
     init: *mut LlgConstraintInit,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn llg_constraint_init_set_defaults(
     }
 }
 
-/// A tokenizer; null with a message in `error` where the tokens are none of a model.
+/// Creates a tokenizer; returns null with a message in `error` if the tokens form no vocabulary.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_new_tokenizer(
     init: *const LlgTokenizerInit,
@@ -154,7 +154,7 @@ unsafe fn vocabulary(init: &LlgTokenizerInit) -> Result<Vocabulary, String> {
     Vocabulary::new(&tokens, &[init.tok_eos]).map_err(|error| error.to_string())
 }
 
-/// Writes a text with a zero byte at its end, as far as there is room.
+/// Writes a text with a terminating zero byte, as far as there is room.
 ///
 /// # Safety
 /// There is room for `len` bytes, or the pointer is null.
@@ -170,7 +170,7 @@ unsafe fn write_text(place: *mut c_char, len: usize, text: &str) {
     }
 }
 
-/// Another handle of the same tokenizer.
+/// Creates another handle of the same tokenizer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_clone_tokenizer(tokenizer: *const LlgTokenizer) -> *mut LlgTokenizer {
     guarded(std::ptr::null_mut(), || {
@@ -179,14 +179,14 @@ pub unsafe extern "C" fn llg_clone_tokenizer(tokenizer: *const LlgTokenizer) -> 
     })
 }
 
-/// Frees a tokenizer; its matchers live on.
+/// Frees a tokenizer. Its matchers remain valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_free_tokenizer(tokenizer: *mut LlgTokenizer) {
     // SAFETY: the header demands a handle that was not freed.
     unsafe { free(tokenizer) };
 }
 
-/// A matcher, which is never null; [`llg_matcher_get_error`] says whether it is of use.
+/// Creates a matcher, which is never null; [`llg_matcher_get_error`] reports whether it can be used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_new_matcher(
     init: *const LlgConstraintInit,
@@ -248,7 +248,7 @@ impl LlgMatcher {
         };
         let mut words = vec![0; self.words];
         if session.is_terminated() {
-            // As that engine does: whoever samples on after the end gets the end again.
+            // As in llguidance: a caller that samples after the end gets the end token again.
             words[self.eos as usize / 32] |= 1 << (self.eos % 32);
         } else {
             session
@@ -268,7 +268,7 @@ impl LlgMatcher {
         }
     }
 
-    /// What C is told of a result. The first error stays.
+    /// Converts a result into a status for C. The first error is kept.
     fn told(&mut self, result: Result<(), String>) -> i32 {
         match result {
             Ok(()) => 0,
@@ -285,10 +285,10 @@ impl LlgMatcher {
     }
 }
 
-/// Does something with a matcher; -1 where it is null or has failed.
+/// Runs `work` on a matcher; returns -1 if it is null or has failed.
 ///
 /// # Safety
-/// The pointer is null, or a handle that nobody else uses during the call.
+/// The pointer is null, or a handle that nothing else uses during the call.
 unsafe fn with(matcher: *mut LlgMatcher, work: impl FnOnce(&mut LlgMatcher) -> Result<(), String>) -> i32 {
     guarded(-1, || {
         // SAFETY: as the caller promises.
@@ -302,7 +302,7 @@ unsafe fn with(matcher: *mut LlgMatcher, work: impl FnOnce(&mut LlgMatcher) -> R
     })
 }
 
-/// Why a matcher is of no use; null where it is.
+/// Returns the reason why a matcher cannot be used; null if it can.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_get_error(matcher: *mut LlgMatcher) -> *const c_char {
     // SAFETY: the header demands a handle.
@@ -312,14 +312,14 @@ pub unsafe extern "C" fn llg_matcher_get_error(matcher: *mut LlgMatcher) -> *con
     }
 }
 
-/// The bytes of a mask: four for each 32 tokens.
+/// Returns the number of bytes of a mask: four for each 32 tokens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_get_mask_byte_size(matcher: *mut LlgMatcher) -> usize {
     // SAFETY: the header demands a handle.
     unsafe { value(matcher) }.map_or(0, |matcher| matcher.words * 4)
 }
 
-/// The mask that was computed since the last token; null where none was.
+/// Returns the mask computed since the last token; null if none was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_get_mask(matcher: *mut LlgMatcher) -> *const u32 {
     // SAFETY: the header demands a handle.
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn llg_matcher_get_mask(matcher: *mut LlgMatcher) -> *cons
     mask.map_or(std::ptr::null(), |mask| mask.as_ptr())
 }
 
-/// Computes the mask of what may come next.
+/// Computes the mask of the tokens that may come next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_compute_mask(matcher: *mut LlgMatcher) -> i32 {
     // SAFETY: the header demands a handle.
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn llg_matcher_consume_token(matcher: *mut LlgMatcher, tok
     unsafe { with(matcher, |matcher| matcher.consume(token)) }
 }
 
-/// Goes back to the beginning.
+/// Resets the matcher to the beginning.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_reset(matcher: *mut LlgMatcher) -> i32 {
     let reset = |matcher: &mut LlgMatcher| {
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn llg_matcher_reset(matcher: *mut LlgMatcher) -> i32 {
     unsafe { with(matcher, reset) }
 }
 
-/// A copy of a matcher, which goes its own way.
+/// Returns an independent copy of a matcher.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_clone_matcher(matcher: *const LlgMatcher) -> *mut LlgMatcher {
     guarded(std::ptr::null_mut(), || {

@@ -1,4 +1,4 @@
-//! The options of a compile as JSON, and its problems as JSON.
+//! The options of a compile, read from JSON, and its problems, written as JSON.
 
 use lexiform::Options;
 use lexiform::error::{CompileError, Place, Problem};
@@ -16,10 +16,10 @@ const FIELDS: [&str; 6] = [
     "refuse",
 ];
 
-/// Reads options; without a text they are those under which models write.
+/// Reads options; without a text, returns those for generation by models.
 ///
 /// # Errors
-/// The first thing that is wrong with them.
+/// The first mistake in the options.
 pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
     let mut options = Options::for_generation();
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
@@ -77,12 +77,12 @@ fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// All problems of a source, as `{"problems": […]}`.
+/// Returns all problems of a source, as `{"problems": […]}`.
 pub(crate) fn problems(error: &CompileError) -> String {
     json!({"problems": listed(&error.problems)}).to_string()
 }
 
-/// Problems or findings as JSON objects.
+/// Returns problems or findings as JSON objects.
 pub(crate) fn listed(problems: &[Problem]) -> Value {
     problems.iter().map(listing).collect()
 }
@@ -101,7 +101,7 @@ fn listing(problem: &Problem) -> Value {
     listing
 }
 
-/// A mistake in a call, in the form that problems of a source have.
+/// Returns a mistake in a call, in the format of the problems of a source.
 pub(crate) fn mistake(message: &str) -> String {
     json!({"problems": [{"kind": "call", "message": message}]}).to_string()
 }

@@ -18,17 +18,17 @@ fn status(result: Result<(), SessionError>) -> Status {
     }
 }
 
-/// The session behind a pointer.
+/// Returns the session behind a pointer.
 ///
 /// # Safety
-/// The pointer is null, or a handle that nobody else uses during the call.
+/// The pointer is null, or a handle that nothing else uses during the call.
 unsafe fn session<'a>(pointer: *mut SessionHandle) -> Option<&'a mut Session> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_mut() }.map(|handle| &mut handle.0)
 }
 
-/// A sequence at its beginning. It ends with one of the `n` tokens, or with those of the vocabulary where `n`
-/// is 0.
+/// Creates a sequence at its beginning. It ends with one of the `n` tokens, or with those of the vocabulary
+/// if `n` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_new(
     grammar: *const GrammarHandle,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn lexiform_session_new(
     })
 }
 
-/// A copy of a session, which goes its own way.
+/// Returns an independent copy of a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_clone(pointer: *const SessionHandle) -> *mut SessionHandle {
     guarded(std::ptr::null_mut(), || {
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn lexiform_session_free(pointer: *mut SessionHandle) {
     unsafe { free(pointer) };
 }
 
-/// Takes all of these tokens, or none.
+/// Accepts all of these tokens, or none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_accept(
     pointer: *mut SessionHandle,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn lexiform_session_accept(
     })
 }
 
-/// How many of these tokens could be taken one after the other; none is.
+/// Returns how many of these tokens could be accepted one after the other; accepts none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_validate(
     pointer: *const SessionHandle,
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn lexiform_session_validate(
     })
 }
 
-/// Takes back the last `n` tokens.
+/// Removes the last `n` tokens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_rollback(pointer: *mut SessionHandle, n: usize) -> Status {
     guarded(Status::Panic, || {
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn lexiform_session_rollback(pointer: *mut SessionHandle, 
     })
 }
 
-/// Takes back all tokens.
+/// Removes all tokens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_reset(pointer: *mut SessionHandle) -> Status {
     guarded(Status::Panic, || {
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn lexiform_session_reset(pointer: *mut SessionHandle) -> 
     })
 }
 
-/// Writes the mask of what may come next.
+/// Writes the mask of the tokens that may come next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_fill(
     pointer: *const SessionHandle,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn lexiform_session_fill(
     })
 }
 
-/// How many tokens were taken.
+/// Returns the number of accepted tokens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_len(pointer: *const SessionHandle) -> usize {
     // SAFETY: the header demands a handle or null.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn lexiform_session_len(pointer: *const SessionHandle) -> 
     })
 }
 
-/// Whether the text so far is complete.
+/// Returns `true` if the text so far is complete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_is_accepting(pointer: *const SessionHandle) -> bool {
     // SAFETY: the header demands a handle or null.
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn lexiform_session_is_accepting(pointer: *const SessionHa
     })
 }
 
-/// Whether a token that ends the sequence was taken.
+/// Returns `true` if a token that ends the sequence was accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_session_is_terminated(pointer: *const SessionHandle) -> bool {
     // SAFETY: the header demands a handle or null.

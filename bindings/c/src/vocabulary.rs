@@ -10,7 +10,7 @@ use crate::boundary::{free, guarded, hand_out, handle, slice, value};
 /// The handle of a vocabulary.
 pub struct VocabularyHandle(pub(crate) Arc<Vocabulary>);
 
-/// A vocabulary of `n` tokens, whose bytes lie one after another in `bytes`.
+/// Creates a vocabulary of `n` tokens, whose bytes are concatenated in `bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_vocabulary_new(
     bytes: *const u8,
@@ -62,7 +62,8 @@ fn new(bytes: &[u8], lengths: &[usize], kinds: &[u8], eos: &[u32]) -> Result<Voc
     Vocabulary::new(&tokens, eos).map_err(|error| error.to_string())
 }
 
-/// A vocabulary out of the text of a `tokenizer.json`, cut or widened to `rows` tokens unless that is 0.
+/// Creates a vocabulary from the text of a `tokenizer.json`, truncated or padded to `rows` tokens unless that
+/// is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_vocabulary_from_tokenizer_json(
     json: *const c_char,
@@ -110,7 +111,7 @@ unsafe fn handed(made: Result<Vocabulary, String>, error: *mut *mut c_char) -> *
     }
 }
 
-/// How many tokens a vocabulary has.
+/// Returns the number of tokens of a vocabulary.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lexiform_vocabulary_len(vocabulary: *const VocabularyHandle) -> usize {
     // SAFETY: the header demands a handle or null.

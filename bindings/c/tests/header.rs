@@ -1,4 +1,4 @@
-//! The header against the sources: the same functions, with the same number and kinds of arguments.
+//! Compares the header with the sources: the same functions, with the same number and kinds of arguments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ fn in_sources() -> Functions {
     functions
 }
 
-/// A type of Rust in the words of C.
+/// Returns the C spelling of a Rust type.
 fn rust(kind: &str) -> String {
     let kind = kind.trim();
     if let Some(inner) = kind.strip_prefix("*mut ") {
@@ -81,7 +81,7 @@ fn in_header() -> Functions {
     functions
 }
 
-/// The type and the name of `const char *text`.
+/// Splits a declaration such as `const char *text` into its type and name.
 fn declared(text: &str) -> (String, String) {
     let at = text.rfind([' ', '*']).expect("a type and a name") + 1;
     let kind = text[..at].replace(' ', "").replace("const", "const ");

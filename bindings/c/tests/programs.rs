@@ -1,4 +1,4 @@
-//! Programs in C that are compiled against the header, linked with the library both ways, and run.
+//! C programs that are compiled against the header, linked with the library both ways, and run.
 
 #[path = "../../../tests/masks/digested.rs"]
 mod schemas;
@@ -12,7 +12,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The folder of the libraries, which cargo puts beside the tests.
+/// Returns the folder of the libraries, which cargo puts beside the tests.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.parent().expect("a folder").to_owned()
@@ -22,8 +22,8 @@ fn built(name: &str, shared: bool) -> Option<PathBuf> {
     compiled(&here(&format!("tests/programs/{name}.c")), name, shared)
 }
 
-/// Compiles a program and links it, with the library inside of it or beside it. `None` where there is no
-/// compiler.
+/// Compiles a program and links it with the library, shared or static. Returns `None` if no compiler is
+/// installed.
 fn compiled(source: &Path, name: &str, shared: bool) -> Option<PathBuf> {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
     if Command::new(&compiler).arg("--version").output().is_err() {
@@ -125,7 +125,7 @@ fn masks_are_those_of_the_library() {
     }
 }
 
-/// A JSON text without line breaks, which stand only between its values.
+/// Replaces the line breaks of a JSON text, which occur only between its values, by spaces.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }

@@ -13,10 +13,10 @@ use crate::pool::pool;
 use crate::session::Session;
 use crate::state::State;
 
-/// Writes the masks of many sequences into the rows of one array. Each item of `rows` is
-/// `(grammar, state, row)`, perhaps with a budget and with the tokens that end the sequence, or
-/// `(session, row)`, perhaps with a budget. Returns the numbers of the rows whose masks would cost more than
-/// the limits of their grammars allow; these are cleared.
+/// Writes the masks of many sequences into the rows of one array. Each item of `rows` is `(grammar, state,
+/// row)`, optionally with a budget and with the tokens that end the sequence, or `(session, row)`, optionally
+/// with a budget. Returns the numbers of the rows whose masks would cost more than the limits of their
+/// grammars allow; these rows are cleared.
 #[pyfunction]
 pub(crate) fn fill_batch(
     py: Python<'_>,
@@ -47,9 +47,9 @@ pub(crate) fn fill_batch(
     Ok(refused.into_iter().map(|(number, _)| number).collect())
 }
 
-/// One item of the rows.
+/// Reads one item of the rows.
 fn read(item: &Bound<'_, PyTuple>) -> PyResult<(usize, BatchRow)> {
-    // To ask for what is not there would make an exception, which takes longer than all the rest.
+    // Reading an item that is missing would raise an exception, which takes longer than everything else here.
     let optional = |index: usize| -> PyResult<Option<Borrowed<'_, '_, PyAny>>> {
         match item.len() > index {
             true => Ok(Some(item.get_borrowed_item(index)?).filter(|value| !value.is_none())),

@@ -1,19 +1,19 @@
-//! Masks in the memory of Python objects: rows of 32-bit words in an array, written in place. To look up the
-//! memory of an array of numpy takes 0.4 µs, twice what a known mask takes; [`Masks`] does so once for many
+//! Masks in the memory of Python objects: rows of 32-bit words in an array, written in place. Looking up the
+//! memory of a numpy array takes 0.4 µs, twice the time of a known mask; [`Masks`] does it once for many
 //! calls.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// An array of masks whose memory was looked up once, which takes longer than to write a known mask into it.
-/// Wherever an array of masks is taken, this is taken in its place. The array cannot be resized meanwhile.
+/// An array of masks whose memory was looked up once; a look-up takes longer than writing a known mask. It is
+/// accepted wherever an array of masks is. The array cannot be resized while this exists.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Masks(Memory);
 
 #[pymethods]
 impl Masks {
-    /// The masks of an array of int32 with one row or with several, which shares its memory.
+    /// Creates the masks of an array of int32 with one or more rows, sharing its memory.
     #[new]
     fn new(array: &Bound<'_, PyAny>) -> PyResult<Masks> {
         Ok(Masks(Memory::of(array)?))
@@ -24,7 +24,7 @@ impl Masks {
         self.0.rows
     }
 
-    /// The 32-bit words of one row.
+    /// The number of 32-bit words of one row.
     #[getter]
     fn words(&self) -> usize {
         self.0.width
@@ -35,7 +35,7 @@ impl Masks {
     }
 }
 
-/// The memory of an array of int32 that is contiguous and can be written.
+/// The memory of a contiguous, writable array of int32.
 struct Memory {
     buffer: PyBuffer<i32>,
     rows: usize,
@@ -76,20 +76,19 @@ pub(crate) struct Words<'a> {
     memory: Held<'a>,
 }
 
-/// Memory that one call looks up, or that a value of [`Masks`] holds.
+/// Memory that was looked up by one call or is held by a [`Masks`].
 enum Held<'a> {
     ByCall(Memory),
     ByMasks(&'a Memory),
 }
 
 impl<'a> Words<'a> {
-    /// The words of an array with one row or with several. Tensors of torch on the CPU share their memory
-    /// with the array that they return.
+    /// Returns the words of an array with one or more rows. Torch tensors on the CPU share their memory with
+    /// the array that they return.
     ///
     /// # Errors
-    /// A `TypeError` where the object does not share its memory or holds something else than int32, and a
-    /// `ValueError` where its shape is another one, it cannot be written, or its rows do not have `width`
-    /// words.
+    /// A `TypeError` if the object does not share its memory or holds a type other than int32, and a
+    /// `ValueError` if it has another shape, is not writable, or its rows do not have `width` words.
     pub(crate) fn of(mask: &'a Bound<'_, PyAny>, width: usize) -> PyResult<Words<'a>> {
         let words = match mask.cast::<Masks>() {
             Ok(masks) => Words {
@@ -114,7 +113,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The number of a row, if there is such a row.
+    /// Returns the number of a row, if there is such a row.
     pub(crate) fn row(&self, number: usize) -> PyResult<usize> {
         if number < self.rows() {
             return Ok(number);
@@ -126,18 +125,18 @@ impl<'a> Words<'a> {
         Err(PyIndexError::new_err(message))
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.memory().rows
     }
 
-    /// The words of one row, which exists.
+    /// Returns the words of one row, which must exist.
     pub(crate) fn one(&mut self, number: usize) -> &mut [u32] {
         let width = self.memory().width;
         &mut self.all()[number * width..(number + 1) * width]
     }
 
-    /// The words of all rows.
+    /// Returns the words of all rows.
     #[expect(unsafe_code, reason = "only the exporter of a buffer owns its memory")]
     pub(crate) fn all(&mut self) -> &mut [u32] {
         let memory = self.memory();
@@ -146,15 +145,15 @@ impl<'a> Words<'a> {
             return &mut [];
         }
         // SAFETY: the buffer stays exported, and its memory in place, while this value lives. It is
-        // contiguous, writable and of `count` items of four bytes that are aligned as such; `PyBuffer`
-        // checked the items, and `Memory::of` the rest. Every pattern of bits is a `u32`. That nobody else
-        // reads or writes the mask at the same time is for the caller of the function of Python to see to, as
-        // with every function that writes to an array without the interpreter's lock.
+        // contiguous, writable and has `count` items of four bytes with their alignment; `PyBuffer` checked
+        // the items, and `Memory::of` the rest. Every bit pattern is a `u32`. The caller of the Python
+        // function has to ensure that nothing else reads or writes the mask at the same time, as with every
+        // function that writes to an array without the interpreter's lock.
         unsafe { std::slice::from_raw_parts_mut(memory.buffer.buf_ptr().cast(), count) }
     }
 }
 
-/// Whether the bytes of each item come in the order that this machine does not have.
+/// Returns `true` if the bytes of each item are in the opposite of this machine's byte order.
 fn has_other_order(buffer: &PyBuffer<i32>) -> bool {
     match buffer.format().to_bytes().first() {
         Some(b'>' | b'!') => cfg!(target_endian = "little"),
@@ -179,7 +178,7 @@ fn wrong_type(mask: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The integers of an array or a sequence.
+/// Returns the integers of an array or a sequence.
 pub(crate) fn integers(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let py = object.py();
     if let Ok(buffer) = PyBuffer::<i64>::get(object) {

@@ -1,4 +1,4 @@
-//! Compiles sources for one vocabulary, and keeps the grammars that were asked for last.
+//! Compiles sources for one vocabulary, and caches the most recently requested grammars.
 
 mod cache;
 mod options;
@@ -34,9 +34,9 @@ pub(crate) struct Compiler {
 
 #[pymethods]
 impl Compiler {
-    /// A compiler that keeps the grammars of the last requests, as long as they take no more than
-    /// `cache_bytes` together. With `primed` it learns at once what JSON is made of, which takes a fraction
-    /// of a second. `limits` changes what a compile and a mask may cost, by the names of the library's
+    /// Creates a compiler that caches the most recently requested grammars, as long as they take at most
+    /// `cache_bytes` together. With `primed` it compiles the parts of JSON in advance, which takes a fraction
+    /// of a second. `limits` changes the limits of a compile and of a mask, by the names of the library's
     /// limits.
     #[new]
     #[pyo3(signature = (vocabulary, *, primed = true, cache_bytes = 256 << 20, limits = None))]
@@ -65,17 +65,17 @@ impl Compiler {
         })
     }
 
-    /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a
-    /// Pydantic model, or a Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as
+    /// Compiles the grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool,
+    /// a Pydantic model, or a Pydantic `TypeAdapter`. `prefix` are bytes that precede every text, such as
     /// those that `Vocabulary.heal` removes from a prompt. `deadline` bounds the compile in seconds. `strict`
-    /// refuses keywords that have no effect and were meant to have one, such as misspelled ones; `exact`
-    /// refuses these, unknown formats, and keywords of which less is allowed than they say.
+    /// refuses keywords that have no effect but were meant to have one, such as misspelled ones; `exact` also
+    /// refuses unknown formats, and keywords that allow less than they say.
     ///
-    /// An object that lists `properties` and says nothing of others is closed; `additional_properties="open"`
-    /// allows further keys, as the specification has it. Integers are written in digits and other numbers as
-    /// doubles are; `numbers="any"` allows all spellings. White space is none, one space, or a line break
-    /// with up to eight spaces or tabs for each open bracket; "flexible" allows up to 64, "compact" none at
-    /// all.
+    /// An object that lists `properties` and does not mention others is closed;
+    /// `additional_properties="open"` allows further keys, as in the specification. Integers are written in
+    /// digits and other numbers as doubles are; `numbers="any"` allows all spellings. White space is none,
+    /// one space, or a line break with up to eight spaces or tabs for each open bracket; "flexible" allows up
+    /// to 64, "compact" none at all.
     #[pyo3(signature = (schema, *, whitespace = "indented", whitespace_pattern = None, key_order = "schema",
         additional_properties = "closed", numbers = "double", escapes = "minimal", draft = None, formats = "assert",
         documents = None, strict = false, exact = false, prefix = None, deadline = None))]
@@ -117,8 +117,8 @@ impl Compiler {
         self.get(py, source.behind(prefix), deadline)
     }
 
-    /// The grammar of the texts that a regular expression matches from edge to edge. `dialect` is "python",
-    /// "ecma" or "rust".
+    /// Compiles the grammar of the texts that a regular expression matches from edge to edge. `dialect` is
+    /// "python", "ecma" or "rust".
     #[pyo3(signature = (pattern, *, dialect = "python", prefix = None, deadline = None))]
     fn regex(
         &self,
@@ -132,7 +132,7 @@ impl Compiler {
         self.get(py, source.behind(prefix), deadline)
     }
 
-    /// The grammar of a text in Lexiform's EBNF.
+    /// Compiles a grammar in Lexiform's EBNF.
     #[pyo3(signature = (text, *, prefix = None, deadline = None))]
     fn ebnf(
         &self,
@@ -144,21 +144,21 @@ impl Compiler {
         self.get(py, OwnedSource::Ebnf(text).behind(prefix), deadline)
     }
 
-    /// The grammar whose texts are these.
+    /// Compiles the grammar whose texts are exactly `texts`.
     #[pyo3(signature = (texts, *, prefix = None))]
     fn choice(&self, py: Python<'_>, texts: Vec<String>, prefix: Option<&[u8]>) -> PyResult<Grammar> {
         self.get(py, OwnedSource::Choice(texts).behind(prefix), None)
     }
 
-    /// The grammar of all that a model can write: any bytes, and special tokens between them.
+    /// Compiles the grammar of everything that a model can write: any bytes, and special tokens between them.
     #[pyo3(signature = (*, prefix = None))]
     fn any(&self, py: Python<'_>, prefix: Option<&[u8]>) -> PyResult<Grammar> {
         self.get(py, OwnedSource::Any.behind(prefix), None)
     }
 
-    /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of
-    /// xgrammar. `dialect` is that of the regular expressions in it; `additional_properties` and `numbers`
-    /// are those of its schemas.
+    /// Compiles the grammar of a structural tag: a JSON text, a dict, or a Pydantic object such as those of
+    /// xgrammar. `dialect` is the dialect of the regular expressions in it; `additional_properties` and
+    /// `numbers` apply to its schemas.
     #[pyo3(signature = (tag, *, dialect = "python", additional_properties = "closed", numbers = "double", prefix = None,
         deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
@@ -177,12 +177,12 @@ impl Compiler {
         self.get(py, source.behind(prefix), deadline)
     }
 
-    /// Forgets the grammars that were compiled; those that are in use stay.
+    /// Clears the cache of grammars; grammars in use stay valid.
     fn clear(&self) {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// How many grammars are kept.
+    /// The number of cached grammars.
     #[getter]
     fn cached(&self) -> usize {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).len()

@@ -1,4 +1,4 @@
-//! The library's errors as exceptions of Python.
+//! Converts the library's errors to Python exceptions.
 
 use lexiform::error::{CompileError, Exhausted};
 use lexiform::repair::RepairError;
@@ -21,12 +21,12 @@ mod raised {
 #[pyclass(frozen, get_all, eq, module = "lexiform")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Problem {
-    /// What kind of problem: "syntax", "invalid", "unsupported", "narrowed", "reference", "unsatisfiable",
+    /// The kind of problem: "syntax", "invalid", "unsupported", "narrowed", "reference", "unsatisfiable",
     /// "limit", "cancelled" or "busy".
     kind: &'static str,
-    /// Where it is, as a text: "#/properties/age", "line 1, column 2", "rule item" or "source".
+    /// The place of the problem, as a text: "#/properties/age", "line 1, column 2", "rule item" or "source".
     place: String,
-    /// What is wrong.
+    /// A description of the problem.
     message: String,
     /// The JSON pointer of the place, if it is one.
     pointer: Option<String>,
@@ -66,19 +66,19 @@ impl From<&error::Problem> for Problem {
     }
 }
 
-/// `lexiform.CompileError` with all problems.
+/// Returns a `lexiform.CompileError` with all problems.
 pub(crate) fn compile_error(error: &CompileError) -> PyErr {
     let problems: Vec<Problem> = error.problems.iter().map(Problem::from).collect();
     raised::CompileError::new_err((problems,))
 }
 
-/// `lexiform.LimitError` for a question that the grammar does not answer within its limits.
+/// Returns a `lexiform.LimitError` for a request that the grammar cannot answer within its limits.
 pub(crate) fn limit_error(exhausted: Exhausted) -> PyErr {
     raised::LimitError::new_err((exhausted.limit, exhausted.allowed, exhausted.to_string()))
 }
 
-/// `lexiform.RepairError` for a text that has no repair within reach, with the cost below which there is
-/// none, and the limit; a `lexiform.LimitError` or a `ValueError` for what is no matter of the text.
+/// Returns a `lexiform.RepairError` for a text that has no repair within reach, with the cost below which
+/// there is none, and the limit; a `lexiform.LimitError` or a `ValueError` for errors unrelated to the text.
 pub(crate) fn repair_error(error: &RepairError) -> PyErr {
     let message = error.to_string();
     match error {
@@ -91,22 +91,22 @@ pub(crate) fn repair_error(error: &RepairError) -> PyErr {
     }
 }
 
-/// `lexiform.StateError`: a state was given to a grammar that did not hand it out.
+/// Returns a `lexiform.StateError` for a state that was passed to a grammar it does not belong to.
 pub(crate) fn state_error() -> PyErr {
     raised::StateError::new_err("the state belongs to another grammar")
 }
 
-/// A `ValueError` that says what is wrong with a vocabulary.
+/// Returns a `ValueError` for an invalid vocabulary.
 pub(crate) fn vocabulary_error(error: VocabularyError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A `ValueError` that says why arrays are no tree.
+/// Returns a `ValueError` for arrays that form no tree.
 pub(crate) fn tree_error(error: TreeError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A `ValueError`, or a `lexiform.LimitError`, that says what a session did not do.
+/// Returns a `ValueError`, or a `lexiform.LimitError`, for a failed operation of a session.
 pub(crate) fn session_error(error: SessionError) -> PyErr {
     match error {
         SessionError::Exhausted(exhausted) => limit_error(exhausted),

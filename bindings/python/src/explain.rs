@@ -1,4 +1,4 @@
-//! What may come next and why, and what of a schema is enforced, for people.
+//! Explanations for people: the possible continuations and their reasons, and how a schema is enforced.
 
 use lexiform::Expected;
 use lexiform::schema::Enforced;
@@ -6,27 +6,27 @@ use lexiform_automata::matcher;
 use lexiform_syntax::schema;
 use pyo3::prelude::*;
 
-/// What may come next in a state, and why.
+/// The possible continuations of a state, and the reasons for them.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Explanation {
-    /// Whether the text may end here.
+    /// `True` if the text may end here.
     may_end: bool,
-    /// The bytes that every completion goes on with.
+    /// The bytes that every completion continues with.
     forced: Vec<u8>,
-    /// The ways to go on that are shown.
+    /// The continuations that are shown.
     ways: Vec<Py<Way>>,
-    /// How many readings of the text there are.
+    /// The number of readings of the text.
     readings: usize,
 }
 
-/// One way in which the text can go on.
+/// One possible continuation of the text.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Way {
-    /// What is read: "text", "bytes", "word", "key" or "special".
+    /// The kind of continuation: "text", "bytes", "word", "key" or "special".
     expected: &'static str,
     /// The fixed text, the shortest completion of the word or key, or the name of the special token.
     text: Option<Vec<u8>>,
-    /// Whether some of a word or key is written.
+    /// `True` if part of a word or key is already written.
     begun: bool,
     /// The bytes that may come first, as ranges with both ends included.
     bytes: Vec<(u8, u8)>,
@@ -55,7 +55,7 @@ impl Way {
 }
 
 impl Explanation {
-    /// The explanation as Python has it.
+    /// Converts an explanation for Python.
     pub(crate) fn new(py: Python<'_>, explanation: matcher::Explanation) -> PyResult<Explanation> {
         let ways = explanation.ways.into_iter();
         Ok(Explanation {
@@ -93,12 +93,12 @@ impl From<lexiform::Way> for Way {
 pub(crate) struct Assertion {
     /// The JSON pointer of the keyword.
     pointer: String,
-    /// The keyword; empty where the whole schema is `false`.
+    /// The keyword; empty if the whole schema is `false`.
     keyword: String,
     /// "exact", "spelled" (exact for values, but not in every spelling), "closed" (the only keys that are
-    /// written are those that it lists) or "narrower".
+    /// written are the listed ones) or "narrower".
     enforced: &'static str,
-    /// What is left out, if anything is.
+    /// The part that is left out, if any.
     note: Option<String>,
 }
 

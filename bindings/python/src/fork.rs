@@ -1,16 +1,16 @@
-//! Forks of the process wait until no thread is inside of the library.
+//! Makes a fork of the process wait until no thread is inside the library.
 //!
-//! A fork copies the memory and one thread. Had another thread a lock of a table at that moment, it would
-//! stay locked in the copy for ever. So a fork waits until the work that is under way is done, and work that
-//! would begin waits for the fork.
+//! A fork copies the memory and one thread. If another thread held the lock of a table at that moment, the
+//! lock would stay locked in the copy forever. So a fork waits until the work that is under way is done, and
+//! new work waits for the fork.
 //!
 //! ```text
 //!   thread 1   enter ─ fill ─ leave                    enter (waits) ─────── fill
 //!   thread 2            os.fork: before (waits) ─────► fork ─► after
 //! ```
 //!
-//! Who holds the interpreter all the time need not enter: nobody else can fork meanwhile. There is no lock in
-//! this file, so that none can stay locked.
+//! Work that holds the interpreter throughout need not enter: no other thread can fork meanwhile. This file
+//! has no lock, so that none can stay locked.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -20,24 +20,24 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The calls that are inside of the library, in all threads.
+/// The number of calls inside the library, in all threads.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 
-/// The forks that wait or happen.
+/// The number of forks that wait or are under way.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Those of this thread: a handler of a signal may run Python, and even fork, in the middle of a compile.
+    /// The calls of this thread: a signal handler may run Python, and even fork, in the middle of a compile.
     static OWN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// How long a waiting thread sleeps until it looks again.
+/// The time that a waiting thread sleeps before it checks again.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A call that is inside of the library, in the thread that made it.
+/// A call inside the library, in the thread that made it.
 pub(crate) struct Inside(PhantomData<*const ()>);
 
-/// Begins a call, after the forks that are waiting.
+/// Begins a call, after any waiting forks.
 pub(crate) fn enter(py: Python<'_>) -> Inside {
     loop {
         INSIDE.fetch_add(1, Ordering::SeqCst);
@@ -61,7 +61,7 @@ impl Drop for Inside {
     }
 }
 
-/// Waits until no other thread is inside.
+/// Waits until no other thread is inside the library.
 #[pyfunction]
 fn before_fork(py: Python<'_>) {
     FORKS.fetch_add(1, Ordering::SeqCst);
@@ -73,20 +73,20 @@ fn before_fork(py: Python<'_>) {
     });
 }
 
-/// Lets the other threads go on.
+/// Lets the other threads continue.
 #[pyfunction]
 fn after_fork_in_parent() {
     FORKS.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// In the new process there is one thread, and no fork waits.
+/// Resets the counters in the new process, which has one thread and no waiting fork.
 #[pyfunction]
 fn after_fork_in_child() {
     INSIDE.store(OWN.get(), Ordering::SeqCst);
     FORKS.store(0, Ordering::SeqCst);
 }
 
-/// Has these called when the process forks, where it can.
+/// Registers these functions to run when the process forks, if the platform can fork.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let os = py.import("os")?;

@@ -1,4 +1,4 @@
-//! Grammars: steps, masks, and what is forced.
+//! Grammars: steps, masks, and forced text.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Grammar {
     about: Arc<About>,
 }
 
-/// What a grammar was made from.
+/// The source and the limits of a grammar.
 pub(crate) struct About {
     /// The schema with its options, for reports; `None` for other sources.
     pub(crate) schema: Option<(String, schema::Options)>,
@@ -38,13 +38,13 @@ pub(crate) struct About {
 
 #[pymethods]
 impl Grammar {
-    /// Where every sequence begins.
+    /// Returns the state in which every sequence begins.
     fn start(&self) -> State {
         self.at_start()
     }
 
-    /// The state after a token, or `None` if it may not come next. `ends` are the tokens that end the
-    /// sequence, in place of those of the vocabulary.
+    /// Returns the state after a token, or `None` if the token may not come next. `ends` are the tokens that
+    /// end the sequence, instead of those of the vocabulary.
     #[pyo3(signature = (state, token, *, ends = None))]
     fn step(
         &self,
@@ -57,15 +57,15 @@ impl Grammar {
         state.after(py, token, state.ends(ends)?.as_ref())
     }
 
-    /// The state after these bytes, or `None` if no text of the language goes on with them.
+    /// Returns the state after these bytes, or `None` if no text of the language continues with them.
     fn step_bytes(&self, py: Python<'_>, state: &Bound<'_, State>, bytes: &[u8]) -> PyResult<Option<State>> {
         let state = state.get().of(&self.shared)?;
         let next = asked(py, || state.grammar().try_step_bytes(state.state, bytes));
         Ok(next.map_err(limit_error)?.map(|next| state.kept(next)))
     }
 
-    /// The states after each of these tokens, as far as they may come: a list that is shorter than the draft
-    /// where one may not.
+    /// Returns the state after each of these tokens. The list stops before the first token that may not come,
+    /// so it may be shorter than `tokens`.
     #[pyo3(signature = (state, tokens, *, ends = None))]
     fn walk(
         &self,
@@ -80,9 +80,9 @@ impl Grammar {
         Ok(states.into_iter().map(|next| state.at(next)).collect())
     }
 
-    /// Writes the mask of what may come next into a row of an array of int32. With a budget, what cannot be
-    /// completed within that many tokens is cleared. `ends` are the tokens that end the sequence, in place of
-    /// those of the vocabulary.
+    /// Writes the mask of the tokens that may come next into a row of an array of int32. With a budget,
+    /// tokens after which the text cannot be completed within that many tokens are cleared. `ends` are the
+    /// tokens that end the sequence, instead of those of the vocabulary.
     #[pyo3(signature = (state, mask, row = 0, *, budget = None, ends = None))]
     fn fill(
         &self,
@@ -101,9 +101,9 @@ impl Grammar {
     }
 
     /// Writes the masks of a tree of drafted tokens, one row for each node, and returns the states after the
-    /// nodes. Node 0 is the last token of the text, after which `state` stands. `child` and `sibling` hold
-    /// the first child and the next sibling of each node, or a negative number. Rows of nodes that cannot be
-    /// reached, and of those after an end, are left as they are; the state of the former is `None`.
+    /// nodes. Node 0 is the last token of the text, and `state` is the state after it. `child` and `sibling`
+    /// hold the first child and the next sibling of each node, or a negative number. Rows of nodes that
+    /// cannot be reached, and of those after an end, are not changed; the state of the former is `None`.
     #[pyo3(signature = (state, child, sibling, tokens, mask, *, budget = None, ends = None))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
     fn fill_tree(
@@ -138,7 +138,7 @@ impl Grammar {
             .collect())
     }
 
-    /// The tokens that may come next, in ascending order.
+    /// Returns the tokens that may come next, in ascending order.
     #[pyo3(signature = (state, *, budget = None, ends = None))]
     fn tokens(
         &self,
@@ -159,19 +159,19 @@ impl Grammar {
         Ok(mask.map_err(limit_error)?.iter().collect())
     }
 
-    /// Whether the text so far is complete.
+    /// Returns `True` if the text so far is complete.
     fn is_accepting(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<bool> {
         let state = state.get().of(&self.shared)?;
         Ok(asked(py, || state.grammar().is_accepting(state.state)))
     }
 
-    /// Whether a token that ends the sequence was taken.
+    /// Returns `True` if a token that ends the sequence was taken.
     fn is_finished(&self, state: &Bound<'_, State>) -> PyResult<bool> {
         let state = state.get().of(&self.shared)?;
         Ok(state.grammar().is_finished(state.state))
     }
 
-    /// The bytes that every completion goes on with; empty where there is a choice, or where the text may
+    /// Returns the bytes that every completion continues with; empty if there is a choice, or if the text may
     /// end.
     fn forced<'py>(&self, py: Python<'py>, state: &Bound<'_, State>) -> PyResult<Bound<'py, PyBytes>> {
         let state = state.get().of(&self.shared)?;
@@ -179,14 +179,14 @@ impl Grammar {
         Ok(PyBytes::new(py, &forced))
     }
 
-    /// The fewest tokens that complete the sequence, its end among them; `None` where the vocabulary cannot
-    /// write what is missing.
+    /// Returns the fewest tokens that complete the sequence, including its end; `None` if the vocabulary
+    /// cannot write what is missing.
     fn min_completion(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<Option<usize>> {
         let state = state.get().of(&self.shared)?;
         asked(py, || state.grammar().try_min_completion(state.state)).map_err(limit_error)
     }
 
-    /// What may come next and where in the source it stands: at most `most` ways.
+    /// Explains the possible continuations and where in the source they come from: at most `most` of them.
     #[pyo3(signature = (state, most = 16))]
     fn explain(&self, py: Python<'_>, state: &Bound<'_, State>, most: usize) -> PyResult<Explanation> {
         let state = state.get().of(&self.shared)?;
@@ -194,7 +194,7 @@ impl Grammar {
         Explanation::new(py, explanation)
     }
 
-    /// How each assertion of the schema is enforced, in its order.
+    /// Reports how each assertion of the schema is enforced, in the order of the schema.
     fn report(&self, py: Python<'_>) -> PyResult<Vec<Assertion>> {
         let Some((text, options)) = &self.about.schema else {
             return Err(PyValueError::new_err("only grammars of schemas have a report"));
@@ -205,14 +205,14 @@ impl Grammar {
         Ok(report.assertions.into_iter().map(Assertion::from).collect())
     }
 
-    /// The valid text that is nearest to a given one, without any model. Of a schema it is the one that holds
-    /// the JSON values of the text, each whole, in a fence, with prose around it or in other quotation marks;
-    /// `changes` says what was done. Elsewhere, and where no value can be kept, it is exactly the one at the
-    /// least cost of edits. An edit inserts, deletes or replaces one character; `insert`, `delete` and
-    /// `substitute` say what that costs, each from 1 to 1000. The search looks at no more than `nodes` pairs
-    /// of a state and a place in the text, each of which takes some hundred bytes, and ends after `deadline`
-    /// seconds with a `TimeoutError`. A `RepairError` says that the nearest text was not found within that
-    /// limit, or that there is none.
+    /// Returns the valid text that is nearest to a given one, without any model. For a schema, the result
+    /// holds the JSON values of the text, each whole, even if they are in a fence, with prose around them or
+    /// in other quotation marks; `changes` lists what was done. For other grammars, and if no value can be
+    /// kept, the result is exactly the text at the lowest cost of edits. An edit inserts, deletes or replaces
+    /// one character; `insert`, `delete` and `substitute` are the costs, each from 1 to 1000. The search
+    /// visits at most `nodes` pairs of a state and a place in the text, each of which takes a few hundred
+    /// bytes, and ends after `deadline` seconds with a `TimeoutError`. A `RepairError` means that the nearest
+    /// text was not found within that limit, or that there is none.
     #[pyo3(signature = (text, *, insert = 1, delete = 1, substitute = 1, nodes = REPAIR_NODES, deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
     fn repair(
@@ -244,8 +244,8 @@ impl Grammar {
         )
     }
 
-    /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with
-    /// its place.
+    /// The findings of the compile: keywords that are enforced more narrowly than they say, or that have no
+    /// effect, each with its place.
     #[getter]
     fn findings(&self) -> Vec<Problem> {
         self.about
@@ -256,19 +256,19 @@ impl Grammar {
             .collect()
     }
 
-    /// The special tokens and marks that texts of the language may hold.
+    /// The special tokens and marks that may occur in texts of the language.
     #[getter]
     fn specials(&self) -> Vec<u32> {
         self.shared.current().grammar.specials().to_vec()
     }
 
-    /// About how many bytes the masks and states take that were found so far.
+    /// The approximate number of bytes of the masks and states found so far.
     #[getter]
     fn memory(&self) -> usize {
         self.shared.bytes()
     }
 
-    /// The vocabulary that masks are over.
+    /// The vocabulary of the masks.
     #[getter]
     fn vocabulary(&self) -> Vocabulary {
         Vocabulary {
@@ -276,7 +276,7 @@ impl Grammar {
         }
     }
 
-    /// The 32-bit words of one row of a mask.
+    /// The number of 32-bit words of one row of a mask.
     #[getter]
     fn words(&self) -> usize {
         self.shared.current().grammar.vocabulary().len().div_ceil(32)
@@ -291,14 +291,14 @@ impl Grammar {
         }
     }
 
-    /// Where every sequence begins.
+    /// Returns the state in which every sequence begins.
     pub(crate) fn at_start(&self) -> State {
         let generation = self.shared.current();
         let state = generation.grammar.start();
         State { generation, state }
     }
 
-    /// Another handle on the same grammar.
+    /// Returns another handle on the same grammar.
     pub(crate) fn handle(&self) -> Grammar {
         Grammar {
             shared: self.shared.clone(),
@@ -306,17 +306,16 @@ impl Grammar {
         }
     }
 
-    /// About how much memory the grammar takes, with its source.
+    /// Returns the approximate memory of the grammar with its source, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let text = self.about.schema.as_ref().map_or(0, |(text, _)| text.len());
         OVERHEAD + text + self.shared.bytes()
     }
 }
 
-/// The pairs of a state and a place that a repair looks at, unless it is told otherwise: some hundred
-/// megabytes.
+/// The default number of pairs of a state and a place that a repair visits: a few hundred megabytes.
 const REPAIR_NODES: usize = 1 << 21;
 
-/// What a compiled grammar takes that has found nothing yet: its rules and the terminals that no other
-/// grammar shares.
+/// The bytes of a compiled grammar that has no masks yet: its rules and the terminals that no other grammar
+/// shares.
 const OVERHEAD: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! The module `_lexiform`, which the Python package `lexiform` is made of.
+//! The module `_lexiform`, on which the Python package `lexiform` is built.
 //!
 //! ```text
 //!   Vocabulary ─► Compiler ─► Grammar ─► State, a value          fill, fill_batch, fill_tree ─► int32 buffers of Python
@@ -7,18 +7,18 @@
 //!                    └ watch: deadlines, KeyboardInterrupt
 //! ```
 //!
-//! Work that may take long releases the interpreter; work that is known to be short does not, because to
-//! release it takes as long as a known mask. Nothing that comes from Python panics: every error is an
-//! exception with a sentence.
+//! Work that may take long releases the interpreter; work that is known to be short does not, because
+//! releasing takes as long as a known mask. No input from Python causes a panic: every error is an exception
+//! with a message.
 //!
-//! Each class of Python has a file; `compiler/` has options by their names, the cache of grammars and the
-//! cancellation of a compile. Short work is tried first with the interpreter's lock held, within a few
-//! rounds of counted work (`lexiform::briefly`).
+//! Each Python class has a file; `compiler/` holds options by name, the cache of grammars and the
+//! cancellation of a compile. Short work is first tried with the interpreter's lock held, within a few rounds
+//! of counted work (`lexiform::briefly`).
 //!
-//! Tests: `bindings/python/tests/test_grammars.py` and `tests/masks/mask_digests.rs` compute the same
-//! digests of masks for 200 schemas, `test_processes.py` forks, `test_engines.py` compares sequences with
-//! walks from the beginning, and `test_compat_xgrammar.py` compares scripts with a record of xgrammar.
-//! stubtest compares the stubs with this module.
+//! Tests: `bindings/python/tests/test_grammars.py` and `tests/masks/mask_digests.rs` compute the same digests
+//! of masks for 200 schemas, `test_processes.py` forks, `test_engines.py` compares sequences with walks from
+//! the beginning, and `test_compat_xgrammar.py` compares scripts with a record of xgrammar. stubtest compares
+//! the stubs with this module.
 
 mod batch;
 mod buffer;
@@ -37,7 +37,7 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// What the package imports. `fork.rs` relies on the interpreter's lock.
+/// The content of the module. `fork.rs` relies on the interpreter's lock.
 #[pymodule(gil_used = true)]
 fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::Masks>()?;

@@ -1,4 +1,4 @@
-//! The threads of the package.
+//! The thread pool of the package.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use lexiform::Pool;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The threads of the package, and how many there may be.
+/// The thread pool, created on first use.
 static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
-/// The most threads that are started without being asked for.
+/// The most threads that are started by default.
 const MOST: usize = 8;
 
-/// The threads for batches and trees.
+/// Returns the thread pool for batches and trees.
 pub(crate) fn pool() -> Arc<Pool> {
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || {

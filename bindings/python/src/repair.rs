@@ -1,4 +1,4 @@
-//! The nearest valid text, and what it changes.
+//! The nearest valid text, and the changes that lead to it.
 
 use lexiform::error::Place;
 use lexiform::repair;
@@ -13,17 +13,17 @@ use crate::watch::Watch;
 #[pyclass(frozen, get_all, eq, module = "lexiform")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Edit {
-    /// Where it begins in the given text, in bytes of UTF-8.
+    /// The start in the given text, in bytes of UTF-8.
     offset: usize,
-    /// The same in characters: an index of the string.
+    /// The start in characters: an index of the string.
     start: usize,
     /// The line, from 1.
     line: usize,
     /// The column in characters, from 1.
     column: usize,
-    /// What stood there.
+    /// The text that was removed.
     removed: String,
-    /// What stands there now.
+    /// The text that was inserted.
     inserted: String,
 }
 
@@ -41,15 +41,15 @@ impl Edit {
     }
 }
 
-/// What was done with a value of a text that was repaired as JSON.
+/// A change of a value of a text that was repaired as JSON.
 #[pyclass(frozen, get_all, eq, module = "lexiform")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Change {
     /// "around", "reordered", "dropped", "added" or "respelled".
     kind: &'static str,
-    /// The value, as a JSON pointer of the given text; the value that holds it where it was added.
+    /// The value, as a JSON pointer into the given text; if a value was added, the value that contains it.
     pointer: String,
-    /// What it is about, without its end if it is long.
+    /// The text that the change concerns, truncated if it is long.
     text: String,
 }
 
@@ -61,16 +61,16 @@ impl Change {
     }
 }
 
-/// A valid text at the least cost from a given one.
+/// A valid text at the lowest cost from a given one.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Repair {
     /// The text.
     text: String,
-    /// What its edits cost together.
+    /// The total cost of its edits.
     cost: u64,
-    /// What was changed, in the order of the text. Edits that touch are one.
+    /// The edits, in the order of the text. Adjacent edits are merged.
     edits: Vec<Edit>,
-    /// What was done with the values of a text of JSON; empty where it was repaired by its characters.
+    /// The changes of the values of a JSON text; empty if the text was repaired by characters.
     changes: Vec<Change>,
 }
 
@@ -81,14 +81,14 @@ impl Repair {
     }
 }
 
-/// What a text is read as.
+/// The way in which a text is read.
 #[derive(Clone, Copy)]
 pub(crate) enum Reading {
     Json,
     Characters,
 }
 
-/// Repairs a text with the interpreter released; Ctrl-C and the deadline call it off.
+/// Repairs a text with the interpreter released; Ctrl-C and the deadline cancel it.
 pub(crate) fn nearest(
     py: Python<'_>,
     (grammar, reading): (&lexiform::Grammar, Reading),

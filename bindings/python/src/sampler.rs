@@ -1,8 +1,8 @@
 //! The laws of the library over rows of logits: local, global, and weighted draws for constraints without a
 //! mask.
 //!
-//! A sampler walks along one text of a grammar. The caller runs the model and hands over the row of logits
-//! after the prompt and the tokens so far; the sampler says what to do next.
+//! A sampler walks along one text of a grammar. The caller runs the model and passes the row of logits after
+//! the prompt and the tokens so far; the sampler returns the next step.
 //!
 //! ```text
 //!   local    token token token … end
@@ -27,8 +27,8 @@ use crate::fork;
 use crate::grammar::Grammar;
 use crate::state::{Shared, State};
 
-/// What failed attempts at the global law taught, for all samplers of one model, prompt, warping, grammar and
-/// greatest length.
+/// The bounds that failed attempts at the global law have left, shared by all samplers of one model, prompt,
+/// warping, grammar and greatest length.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Trie {
     inner: Arc<Mutex<law::Trie>>,
@@ -38,8 +38,8 @@ pub(crate) struct Trie {
 
 #[pymethods]
 impl Trie {
-    /// An empty trie for answers of at most `max_tokens` tokens, their end included. It keeps at most
-    /// `capacity` prefixes and edges.
+    /// Creates an empty trie for answers of at most `max_tokens` tokens, including their end. It keeps at
+    /// most `capacity` prefixes and edges.
     #[new]
     #[pyo3(signature = (grammar, *, max_tokens, ends = None, capacity = 1 << 16))]
     fn new(
@@ -62,10 +62,10 @@ impl Trie {
     }
 }
 
-/// What to do at a prefix.
+/// The step to take at a prefix.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Step {
-    /// "token": append the token and go on. "end": append it; the sample is accepted. "restart": drop the
+    /// "token": append the token and continue. "end": append it; the sample is accepted. "restart": drop the
     /// tokens of the answer and begin again after the prompt. "stuck": there will be no sample.
     kind: &'static str,
     /// The token, if there is one.
@@ -74,7 +74,7 @@ pub(crate) struct Step {
     log_mass: Option<f64>,
     /// The log of the probability of the token under the warped row, before the mask.
     log_probability: Option<f64>,
-    /// Why there will be no sample.
+    /// The reason why there will be no sample.
     reason: Option<String>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Sampler {
 
 /// An answer that is being drawn.
 struct OpenDrawing {
-    /// Where the grammar that takes the place of an outgrown one is kept.
+    /// Keeps alive the grammar that replaces an outgrown one.
     _shared: Arc<Shared>,
     start: State,
     state: State,
@@ -128,10 +128,10 @@ struct OpenDrawing {
 
 #[pymethods]
 impl Sampler {
-    /// A sampler at the beginning of an answer. With a `trie`, it draws from the global law, in at most
-    /// `attempts` attempts; without, from the local one, and `max_tokens` has its answers complete within
-    /// that many tokens. Every draw depends on `seed`, on the number of the sample and on the place of the
-    /// token alone.
+    /// Creates a sampler at the beginning of an answer. With a `trie`, it draws from the global law, in at
+    /// most `attempts` attempts; without one, from the local law, and `max_tokens` makes its answers complete
+    /// within that many tokens. Every draw depends only on `seed`, on the number of the sample and on the
+    /// place of the token.
     #[new]
     #[pyo3(signature = (grammar, *, seed = 0, sample = 0, trie = None, attempts = 1000, fallback = "fail", temperature = 1.0,
         top_k = None, top_p = 1.0, min_p = 0.0, max_tokens = None, ends = None))]
@@ -205,8 +205,8 @@ impl Sampler {
         })
     }
 
-    /// The step after the tokens so far, from the model's row of logits there: float32, one for each token of
-    /// the vocabulary.
+    /// Takes the step after the tokens so far, given the model's row of logits there: float32, one for each
+    /// token of the vocabulary.
     fn next(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> PyResult<Step> {
         let row = row_of(logits)?;
         let _inside = fork::enter(py);
@@ -242,7 +242,7 @@ impl Sampler {
         self.read(|drawing| drawing.walk.log_weight())
     }
 
-    /// How many attempts at the global law have failed.
+    /// The number of failed attempts at the global law.
     #[getter]
     fn failed_attempts(&self) -> u32 {
         self.read(|drawing| drawing.walk.failed_attempts())
@@ -306,7 +306,7 @@ impl OpenDrawing {
     }
 }
 
-/// The tokens that end an answer.
+/// Returns the tokens that end an answer.
 fn ends_of(state: &State, ends: Option<&Ends>) -> Vec<u32> {
     match ends {
         Some(ends) => ends.tokens().to_vec(),
@@ -318,7 +318,7 @@ fn law_error(error: LawError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The numbers of a row of float32.
+/// Returns the numbers of a row of float32.
 fn row_of(logits: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let wrong =
         |_| PyTypeError::new_err("a row of logits is a contiguous array of float32 with one dimension");
@@ -331,10 +331,10 @@ fn row_of(logits: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     }
 }
 
-/// Draws a token where there is no mask, but only a function that says of a token whether it may come
-/// (adaptive weighted rejection sampling): the token and its log weight, whose mean is the probability of all
-/// allowed tokens. `None` if no token with probability may come. The function is asked about few tokens, at
-/// most once about each.
+/// Draws a token without a mask, given a function that returns whether a token may come next (adaptive
+/// weighted rejection sampling). Returns the token and its log weight; the mean of the weight is the
+/// probability of all allowed tokens. Returns `None` if no token with probability may come. The function is
+/// called for few tokens, at most once for each.
 #[pyfunction]
 #[pyo3(signature = (logits, allows, *, seed = 0, sample = 0, position = 0, temperature = 1.0))]
 pub(crate) fn weighted_token(
@@ -356,7 +356,7 @@ pub(crate) fn weighted_token(
     let mut raised = None;
     let ask = |token: u32| {
         let answer = allows.call1((token,)).and_then(|answer| answer.is_truthy());
-        // After an error every token will do: the draw ends, and nobody sees it.
+        // After an error any answer will do: the draw ends, and its result is discarded.
         answer.unwrap_or_else(|error| {
             raised.get_or_insert(error);
             true

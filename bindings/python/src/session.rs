@@ -14,8 +14,8 @@ use crate::fork;
 use crate::grammar::Grammar;
 use crate::state::{SHORT, Shared, State};
 
-/// The tokens of one sequence so far, and where its grammar stands after them. Its memory does not grow with
-/// what the grammar remembers of long texts.
+/// The tokens of one sequence so far, and the state of its grammar after them. Its memory does not grow with
+/// what the grammar stores about long texts.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct Session {
     shared: Arc<Shared>,
@@ -24,8 +24,8 @@ pub(crate) struct Session {
 
 #[pymethods]
 impl Session {
-    /// A sequence at its beginning, or in a state of the grammar. `ends` are the tokens that end it; by
-    /// default those of the vocabulary.
+    /// Creates a sequence at its beginning, or in a state of the grammar. `ends` are the tokens that end it;
+    /// by default those of the vocabulary.
     #[new]
     #[pyo3(signature = (grammar, *, state = None, ends = None))]
     fn new(
@@ -44,7 +44,8 @@ impl Session {
         })
     }
 
-    /// Takes a token or a list of tokens, all or none; whether they may come. False for tokens after the end.
+    /// Accepts a token or a list of tokens, all or none, and returns `True` if they were accepted. Returns
+    /// `False` for tokens after the end.
     fn accept(&self, py: Python<'_>, tokens: &Bound<'_, PyAny>) -> PyResult<bool> {
         let tokens = match tokens.extract::<u32>() {
             Ok(token) => vec![token],
@@ -57,23 +58,23 @@ impl Session {
         }
     }
 
-    /// How many of these tokens could be accepted one after the other. Nothing is taken.
+    /// Returns how many of these tokens could be accepted one after the other. Accepts none.
     fn validate(&self, py: Python<'_>, tokens: Vec<u32>) -> usize {
         self.locked(py, |session| session.validate(&tokens))
     }
 
-    /// Takes back the last tokens, an end among them too.
+    /// Removes the last `count` tokens, which may include an end.
     fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
         self.locked(py, |session| session.rollback(count))
             .map_err(session_error)
     }
 
-    /// Takes back all tokens.
+    /// Removes all tokens.
     fn reset(&self, py: Python<'_>) {
         self.locked(py, matcher::Session::reset);
     }
 
-    /// Writes the mask of what may come next into a row of an array.
+    /// Writes the mask of the tokens that may come next into a row of an array.
     #[pyo3(signature = (mask, row = 0, *, budget = None))]
     fn fill(
         &self,
@@ -91,7 +92,7 @@ impl Session {
         filled.map_err(limit_error)
     }
 
-    /// A session that goes on from here by itself.
+    /// Returns an independent copy of the session.
     fn copy(&self) -> Session {
         Session {
             shared: self.shared.clone(),
@@ -99,19 +100,19 @@ impl Session {
         }
     }
 
-    /// Whether a token that ends the sequence was accepted.
+    /// `True` if a token that ends the sequence was accepted.
     #[getter]
     fn terminated(&self) -> bool {
         self.lock().is_terminated()
     }
 
-    /// Whether the text so far is complete, so that the sequence may end.
+    /// `True` if the text so far is complete, so that the sequence may end.
     #[getter]
     fn accepting(&self) -> bool {
         self.lock().is_accepting()
     }
 
-    /// Where the sequence stands.
+    /// The state of the sequence.
     #[getter]
     fn state(&self) -> State {
         let session = self.lock();
@@ -135,24 +136,24 @@ impl Session {
 }
 
 impl Session {
-    /// The session as a row of a batch.
+    /// Returns the session as a row of a batch.
     pub(crate) fn row(&self, budget: Option<usize>) -> BatchRow {
         self.lock().row(budget)
     }
 
-    /// Never held while the interpreter is waited for.
+    /// Locks the session. The lock is never held while waiting for the interpreter.
     fn lock(&self) -> MutexGuard<'_, matcher::Session> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to the session that may turn out to be no short work; `None` then, and where another
-    /// thread has the session.
+    /// Runs short work on the session. Returns `None` if the work turns out not to be short, or if another
+    /// thread holds the session.
     fn shortly<T>(&self, act: impl FnOnce(&mut matcher::Session) -> Option<T>) -> Option<T> {
         act(&mut *self.inner.try_lock().ok()?)
     }
 
     fn accepted(&self, py: Python<'_>, tokens: &[u32]) -> Result<(), SessionError> {
-        // A step that was short will be shorter the second time.
+        // A step that was short is even shorter the second time.
         let short = self.shortly(|session| {
             briefly(SHORT, || session.validate(tokens))?;
             Some(session.accept(tokens))
@@ -160,7 +161,7 @@ impl Session {
         short.unwrap_or_else(|| self.locked(py, |session| session.accept(tokens)))
     }
 
-    /// Does something to the session without holding the interpreter: another thread may have the session.
+    /// Runs work on the session with the interpreter released: another thread may hold the session.
     fn locked<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut matcher::Session) -> T + Send) -> T {
         let _inside = fork::enter(py);
         py.detach(|| act(&mut self.lock()))

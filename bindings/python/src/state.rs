@@ -1,7 +1,7 @@
-//! States: where a sequence stands, as a value.
+//! States: positions of sequences in a grammar, as values.
 //!
-//! A state holds its grammar. When a grammar has outgrown its memory, steps lead into the one that takes its
-//! place, and the old one is freed with its last state.
+//! A state holds its grammar. When a grammar has outgrown its memory, steps lead into its replacement, and
+//! the old one is freed with its last state.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,32 +16,32 @@ use pyo3::prelude::*;
 use crate::error::{limit_error, state_error, vocabulary_error};
 use crate::fork;
 
-/// What all handles on one compiled grammar share.
+/// The data that all handles on one compiled grammar share.
 pub(crate) struct Shared {
-    /// Tells the states of one grammar from those of others.
+    /// Distinguishes the states of one grammar from those of others.
     id: u64,
-    /// The grammar, or what has taken its place since it outgrew its memory.
+    /// The grammar, or its replacement after it outgrew its memory.
     current: Mutex<Arc<Generation>>,
 }
 
-/// One of the grammars that follow each other.
+/// One of the successive grammars.
 pub(crate) struct Generation {
     id: u64,
     pub(crate) grammar: lexiform::Grammar,
-    /// Where the generation that comes next is kept. Whoever steps has a handle that holds it.
+    /// The place where the next generation is stored. A caller that steps has a handle that keeps it alive.
     shared: Weak<Shared>,
-    /// The steps that were taken: the grammar is asked now and then whether it has outgrown its memory. Steps
-    /// of several threads at a time may count as one.
+    /// The number of steps taken, by which the grammar is checked from time to time for having outgrown its
+    /// memory. Simultaneous steps of several threads may count as one.
     steps: AtomicU32,
 }
 
-/// After so many steps a grammar is asked, which costs as much as several of them.
+/// A grammar is checked after this many steps, because a check costs as much as several of them.
 const ASKED_AFTER: u32 = 64;
 
-/// The work that is done without releasing the interpreter, in rounds: some microseconds.
+/// The amount of work done without releasing the interpreter, in rounds: a few microseconds.
 pub(crate) const SHORT: usize = 256;
 
-/// Does work that is mostly short: first with the interpreter held, and if it takes longer, again without.
+/// Runs work that is mostly short: first with the interpreter held, and if it takes longer, again without.
 pub(crate) fn asked<T: Send>(py: Python<'_>, ask: impl Fn() -> T + Send + Sync) -> T {
     briefly(SHORT, &ask).unwrap_or_else(|| {
         let _inside = fork::enter(py);
@@ -63,7 +63,7 @@ impl Shared {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The grammar as new sequences use it.
+    /// Returns the grammar for new sequences.
     pub(crate) fn current(&self) -> Arc<Generation> {
         let mut current = self.lock();
         if let Some(renewed) = current.grammar.compacted() {
@@ -72,7 +72,7 @@ impl Shared {
         current.clone()
     }
 
-    /// The generation of a grammar that is one of those that follow each other.
+    /// Returns the generation of a grammar that is one of the successive ones.
     pub(crate) fn generation(&self, grammar: &lexiform::Grammar) -> Arc<Generation> {
         let current = self.lock();
         match current.grammar.ptr_eq(grammar) {
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    /// The memory of what was found so far, in bytes.
+    /// Returns the memory of the masks and states found so far, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.lock().grammar.memory_usage()
     }
@@ -97,7 +97,7 @@ impl Generation {
         })
     }
 
-    /// A state in the grammar that takes the place of this one, if it has outgrown its memory.
+    /// Returns the state in the replacement of this grammar, if the grammar has outgrown its memory.
     fn renewed(&self, state: lexiform::State) -> Option<State> {
         let steps = self.steps.load(Ordering::Relaxed);
         self.steps.store(steps.wrapping_add(1), Ordering::Relaxed);
@@ -113,8 +113,8 @@ impl Generation {
     }
 }
 
-/// Where a sequence stands. States are values: to keep one is to be able to go back, and equal states have
-/// the same future.
+/// The position of a sequence in its grammar. States are values: keep one to be able to go back. Equal states
+/// have the same future.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct State {
     pub(crate) generation: Arc<Generation>,
@@ -143,7 +143,7 @@ impl State {
 }
 
 impl State {
-    /// The state itself, if it belongs to the grammar.
+    /// Returns the state itself, if it belongs to the grammar.
     pub(crate) fn of(&self, shared: &Arc<Shared>) -> PyResult<&State> {
         match self.generation.id == shared.id {
             true => Ok(self),
@@ -151,12 +151,12 @@ impl State {
         }
     }
 
-    /// The grammar that the state belongs to.
+    /// Returns the grammar that the state belongs to.
     pub(crate) fn grammar(&self) -> &lexiform::Grammar {
         &self.generation.grammar
     }
 
-    /// Another state of the same grammar.
+    /// Returns another state of the same grammar.
     pub(crate) fn at(&self, state: lexiform::State) -> State {
         State {
             generation: self.generation.clone(),
@@ -164,19 +164,19 @@ impl State {
         }
     }
 
-    /// The state after one more token; `None` if it may not come.
+    /// Returns the state after one more token; `None` if the token may not come.
     pub(crate) fn after(&self, py: Python<'_>, token: u32, ends: Option<&Ends>) -> PyResult<Option<State>> {
         let next = asked(py, || self.grammar().step_for(self.state, token, ends));
         Ok(next.map_err(limit_error)?.map(|next| self.kept(next)))
     }
 
-    /// A state that follows this one, in the grammar in which it goes on.
+    /// Returns a state that follows this one, in the grammar in which it continues.
     pub(crate) fn kept(&self, state: lexiform::State) -> State {
         let renewed = self.generation.renewed(state);
         renewed.unwrap_or_else(|| self.at(state))
     }
 
-    /// The state as a row of a batch.
+    /// Returns the state as a row of a batch.
     pub(crate) fn row(&self, budget: Option<usize>, ends: Option<Ends>) -> BatchRow {
         BatchRow {
             grammar: self.grammar().clone(),
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// Writes the mask of what may come next.
+    /// Writes the mask of the tokens that may come next.
     pub(crate) fn fill(
         &self,
         py: Python<'_>,
@@ -207,7 +207,7 @@ impl State {
         filled.map_err(limit_error)
     }
 
-    /// These tokens as the ends of a request; `None` for those of the vocabulary.
+    /// Returns these tokens as the ends of a request; `None` for those of the vocabulary.
     pub(crate) fn ends(&self, ends: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Ends>> {
         let Some(ends) = ends else { return Ok(None) };
         let tokens = ends.try_iter()?.map(|token| token?.extract::<u32>());

@@ -1,4 +1,4 @@
-//! Vocabularies, from tokenizers as Python programs have them.
+//! Vocabularies, from tokenizers in the forms that Python programs use.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(crate) struct Vocabulary {
 
 #[pymethods]
 impl Vocabulary {
-    /// The vocabulary of a tokenizer of `transformers` or `tokenizers`. `rows` are the rows of the model's
-    /// output (`model.config.vocab_size`), and `eos` the tokens that end a sequence; by default those that
-    /// the tokenizer names.
+    /// Creates the vocabulary of a tokenizer of `transformers` or `tokenizers`. `rows` is the number of rows
+    /// of the model's output (`model.config.vocab_size`), and `eos` are the tokens that end a sequence; by
+    /// default those that the tokenizer names.
     #[staticmethod]
     #[pyo3(signature = (tokenizer, *, rows = None, eos = None))]
     fn from_tokenizer(
@@ -48,15 +48,15 @@ impl Vocabulary {
         read(tokenizer.py(), &text, &eos, rows)
     }
 
-    /// The vocabulary of the text of a `tokenizer.json`.
+    /// Creates the vocabulary of the text of a `tokenizer.json`.
     #[staticmethod]
     #[pyo3(signature = (text, *, eos, rows = None))]
     fn from_json(py: Python<'_>, text: &str, eos: Vec<u32>, rows: Option<usize>) -> PyResult<Vocabulary> {
         read(py, text, &eos, rows)
     }
 
-    /// The vocabulary of these tokens by id. `kinds` says of each whether it is "text", "special", "mark" or
-    /// "unused"; all are text by default. The bytes of a special token are its name.
+    /// Creates the vocabulary of these tokens by id. `kinds` gives the kind of each: "text", "special",
+    /// "mark" or "unused"; all are text by default. The bytes of a special token are its name.
     #[staticmethod]
     #[pyo3(signature = (tokens, *, eos, kinds = None))]
     fn from_tokens(
@@ -88,7 +88,7 @@ impl Vocabulary {
         format!("<Vocabulary of {} tokens>", self.inner.len())
     }
 
-    /// The 32-bit words of one row of a mask.
+    /// The number of 32-bit words of one row of a mask.
     #[getter]
     fn words(&self) -> usize {
         self.inner.len().div_ceil(32)
@@ -100,12 +100,12 @@ impl Vocabulary {
         self.inner.eos().to_vec()
     }
 
-    /// What a token writes, or the name of a special one; empty outside the vocabulary.
+    /// Returns the bytes of a token, or the name of a special one; empty outside the vocabulary.
     fn bytes<'py>(&self, py: Python<'py>, token: u32) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.bytes(token))
     }
 
-    /// "text", "special", "mark" or "unused".
+    /// Returns the kind of a token: "text", "special", "mark" or "unused".
     fn kind(&self, token: u32) -> &'static str {
         match self.inner.kind(token) {
             TokenKind::Text => "text",
@@ -115,15 +115,15 @@ impl Vocabulary {
         }
     }
 
-    /// How many tokens of a prompt stay, and the bytes of the others: as few are removed from its end as
-    /// leave no token that could begin in what stays and end behind the prompt. A grammar with these bytes as
-    /// its `prefix` goes on from there.
+    /// Returns how many tokens of a prompt are kept, and the bytes of the removed ones. As few tokens as
+    /// possible are removed from its end, such that no token could begin in the part that is kept and end
+    /// after the prompt. A grammar with these bytes as its `prefix` continues from there.
     fn heal<'py>(&self, py: Python<'py>, prompt: Vec<u32>) -> (usize, Bound<'py, PyBytes>) {
         let healed = self.inner.heal(&prompt);
         (healed.kept, PyBytes::new(py, &healed.removed))
     }
 
-    /// The special token or mark of this name.
+    /// Returns the special token or mark of this name.
     fn special(&self, name: &str) -> Option<u32> {
         self.inner.special(name)
     }

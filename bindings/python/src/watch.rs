@@ -1,4 +1,4 @@
-//! What calls off work that may take long: a deadline, and an interrupt from the keyboard.
+//! Cancels work that may take long: after a deadline, or on an interrupt from the keyboard.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,26 +8,26 @@ use lexiform::limits::Cancel;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
-/// How often the work lets Python run the handlers of signals, in milliseconds.
+/// The interval at which the work lets Python run signal handlers, in milliseconds.
 const EVERY_MS: u64 = 20;
 
-/// Work that is watched.
+/// Work that can be cancelled.
 #[derive(Clone)]
 pub(crate) struct Watch(Arc<Watched>);
 
 struct Watched {
-    /// What it is called.
+    /// The name of the work.
     work: &'static str,
     began: Instant,
     deadline: Option<Duration>,
-    /// When handlers were last run, in milliseconds after the beginning.
+    /// The time at which handlers last ran, in milliseconds after the beginning.
     looked: AtomicU64,
-    /// Why the work is called off.
+    /// The reason why the work is cancelled.
     reason: Mutex<Option<PyErr>>,
 }
 
 impl Watch {
-    /// Work of this name begins now; at most so many seconds.
+    /// Begins work of this name, which may take at most `deadline` seconds.
     pub(crate) fn new(work: &'static str, deadline: Option<f64>) -> Watch {
         let deadline = deadline.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
         Watch(Arc::new(Watched {
@@ -39,7 +39,8 @@ impl Watch {
         }))
     }
 
-    /// What the work asks. The thread that does it must not be attached to the interpreter.
+    /// Returns the cancellation check for the work. The thread that does the work must not be attached to the
+    /// interpreter.
     pub(crate) fn cancel(&self) -> Cancel {
         let watch = self.clone();
         Cancel::when(move || watch.look())
@@ -74,7 +75,7 @@ impl Watch {
         *self.0.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Why the work was called off, if it was.
+    /// Returns the reason why the work was cancelled, if it was.
     pub(crate) fn reason(&self) -> Option<PyErr> {
         self.0
             .reason

@@ -1,5 +1,5 @@
-//! What is asked about a schema itself: whether everything in it has an effect, how each assertion is
-//! enforced, and what the compiler made of it.
+//! Questions about a schema itself: whether everything in it has an effect, how each assertion is enforced,
+//! and what the compiler made of it.
 
 use clap::ValueEnum;
 use lexiform::Options;
@@ -13,7 +13,7 @@ use super::judged::By;
 use crate::input::source::Loaded;
 use crate::shown::paint::{dim, good, note};
 
-/// The flags of `lexiform check` that are about schemas alone.
+/// The flags of `lexiform check` that concern only schemas.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct SchemaArgs {
     /// Refuse misspelt keywords and those of another draft, as `strict: true` does in the API
@@ -26,7 +26,7 @@ pub(super) struct SchemaArgs {
     /// Judge the JSON value of a text, whatever the order of its keys and its white space
     #[arg(long, requires = "schema")]
     value: bool,
-    /// Say of every assertion how it is enforced
+    /// Report for every assertion how it is enforced
     #[arg(long, requires = "schema")]
     report: bool,
     /// Print a form of the schema that the compiler works with
@@ -37,12 +37,12 @@ pub(super) struct SchemaArgs {
 /// A form of a schema between its text and its grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PrintedForm {
-    /// Which values each part allows, as unions of plain conjunctions
+    /// The values that each part allows, as unions of plain conjunctions
     NormalForm,
 }
 
 impl SchemaArgs {
-    /// Which schemas are refused that can be compiled.
+    /// Returns which compilable schemas are refused.
     pub(super) fn refuse(&self) -> Refuse {
         match (self.exact, self.strict) {
             (true, _) => Refuse::Inexact,
@@ -51,12 +51,12 @@ impl SchemaArgs {
         }
     }
 
-    /// What is judged of texts.
+    /// Returns what a text is judged by.
     pub(super) fn by(&self) -> By {
         if self.value { By::Value } else { By::Spelling }
     }
 
-    /// What was asked for, and which objects are open.
+    /// Computes the requested forms and reports, and finds the open objects.
     ///
     /// # Errors
     /// The schema does not compile.
@@ -74,7 +74,7 @@ impl SchemaArgs {
     }
 }
 
-/// The objects that would be closed if a model wrote them, by their JSON pointers.
+/// Returns the objects that would be closed if a model wrote them, by their JSON pointers.
 fn open_objects(source: &Loaded, options: &schema::Options, limits: &Limits) -> Vec<String> {
     if !source.is_schema() || options.additional_properties == AdditionalProperties::Closed {
         return Vec::new();
@@ -93,14 +93,14 @@ fn open_objects(source: &Loaded, options: &schema::Options, limits: &Limits) -> 
     pointers.collect()
 }
 
-/// What was asked about a schema.
+/// The answers about a schema.
 pub(super) struct About {
     normal_form: Option<String>,
     report: Option<Report>,
     open: Vec<String>,
 }
 
-/// The most open objects that are named in words.
+/// The most open objects that are named in the text output.
 const NAMED: usize = 5;
 
 impl About {
@@ -162,8 +162,8 @@ impl About {
     }
 }
 
-/// Every assertion with how it is enforced. That a number has spellings which are never written is no fault
-/// of the schema, so it stands in small print below.
+/// Formats every assertion with how it is enforced. Spellings of a number that are never written are no fault
+/// of the schema, so they are mentioned in small print below.
 fn report_text(report: &Report) -> String {
     let all = report.assertions.len();
     let count =

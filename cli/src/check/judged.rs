@@ -13,22 +13,22 @@ use crate::verdict::pointer::pointer;
 use crate::verdict::value::Unwritten;
 use crate::verdict::{Verdict, judge};
 
-/// How the texts of a check are judged.
+/// The rules by which the texts of a check are judged.
 pub(super) struct Judge<'a> {
     pub(super) grammar: &'a Grammar,
     pub(super) source: &'a Loaded,
-    /// Whether texts of JSON are judged as values, whichever way they are spelled.
+    /// The property of a JSON text that is judged.
     pub(super) by: By,
     /// Makes the grammar of a schema with the keys in any order.
     pub(super) any_order: &'a dyn Fn() -> Option<Grammar>,
 }
 
-/// What is judged of a text of JSON.
+/// The property of a JSON text that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// Whether it is ever written.
+    /// Judges whether the text is ever written.
     Spelling,
-    /// Whether its value is allowed.
+    /// Judges whether its value is allowed.
     Value,
 }
 
@@ -55,14 +55,14 @@ impl Judge<'_> {
     }
 }
 
-/// A text with what is said of it.
+/// A text with its verdict.
 struct Told {
     name: String,
     bytes: Vec<u8>,
     verdict: Verdict,
-    /// What is never written of a text whose value is allowed.
+    /// For a text whose value is allowed: the reason why its spelling is never written.
     unwritten: Option<Unwritten>,
-    /// The value that the problem is in, of a text of JSON.
+    /// The JSON pointer of the value that contains the problem, for a JSON text.
     pointer: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Judged {
         }
     }
 
-    /// Texts that nothing can be said of; those that cannot be read are named all the same.
+    /// Returns texts without verdicts; those that cannot be read are still named.
     pub(super) fn unread(given: Vec<Text>) -> Self {
         let unreadable = given
             .into_iter()
@@ -151,7 +151,7 @@ impl Judged {
         cases.chain(texts).chain(unreadable).max().unwrap_or(Code::Fine)
     }
 
-    /// Says on standard error which texts could not be read.
+    /// Reports on standard error which texts could not be read.
     pub(super) fn complain(&self) {
         for (_, failure) in &self.unreadable {
             output::err(&format!("{} {failure}\n", bad("error:")));
@@ -175,7 +175,7 @@ impl Judged {
         text
     }
 
-    /// How many texts of a list are as its folder says.
+    /// Summarises how many texts of a list have the verdict that the folder expects.
     fn summary(&self, accept: bool) -> String {
         let of_list = || self.cases.iter().filter(move |(case, _)| case.accept == accept);
         let (all, right) = (

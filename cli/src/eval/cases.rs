@@ -1,16 +1,15 @@
-//! `lexiform eval cases`: sources with texts to accept and to reject. A case is one text, and texts are
-//! whole.
+//! `lexiform eval cases`: sources with texts to accept and to reject. A case is one whole text.
 //!
 //! ```text
 //!   {"regex": "a+b", "accept": ["ab", "aab"], "reject": ["b"]}
 //! ```
 //!
-//! A folder is a collection, too, in the shape of `grammars/`: a folder for each grammar, with
+//! A folder can also be a collection, in the layout of `grammars/`: a folder for each grammar, with
 //! `grammar.ebnf`, `accept.txt` and `reject.txt`, or one such folder alone.
 //!
-//! Two marks of the collections in use are understood. `FINAL_REJECT:` before a text says that an engine may
-//! notice only at its end, which is no difference for a whole text. `spec_disagrees` lists texts whose label
-//! contradicts the specification of the language; they are judged by the specification.
+//! Two marks of existing collections are understood. `FINAL_REJECT:` before a text means that an engine may
+//! reject it only at its end, which makes no difference for a whole text. `spec_disagrees` lists texts whose
+//! label contradicts the specification of the language; they are judged by the specification.
 
 use std::path::Path;
 
@@ -34,7 +33,7 @@ use crate::input::tokenizer;
 pub struct Args {
     #[command(flatten)]
     data: Data,
-    /// The language of the sources; without it, each line says its own
+    /// The language of the sources; without it, each line names its own
     #[arg(long, value_enum)]
     kind: Option<CaseKind>,
     #[command(flatten)]
@@ -82,11 +81,11 @@ pub(super) fn report(args: &Args) -> Result<Report, Failure> {
 
 /// A source with its texts.
 struct CaseEntry {
-    /// Where it stands.
+    /// The place of the source in the collection.
     name: String,
     kind: CaseKind,
     source: String,
-    /// Each with what to call it and whether the specification accepts it.
+    /// The texts, each with its name and whether the specification accepts it.
     texts: Vec<(String, String, bool)>,
 }
 
@@ -178,7 +177,8 @@ impl CaseKind {
         }
     }
 
-    /// A file may hold entries of several kinds, which then say theirs.
+    /// Returns `true` if an entry is of this kind. A file may hold entries of several kinds, which then name
+    /// theirs.
     fn is_of(self, entry: &Value) -> bool {
         entry.get(self.field()).is_some() && entry["kind"].as_str().is_none_or(|kind| kind == self.name())
     }
@@ -206,7 +206,7 @@ impl CaseEntry {
                 return Err(format!("{} grammars are not supported", self.kind.name()));
             }
         };
-        // The texts of a schema are JSON in any spelling that its specification allows.
+        // The texts of a schema are JSON in any spelling that the specification allows.
         let meaning = Meaning {
             key_order: KeyOrder::Any,
             ..Meaning::default()
@@ -226,7 +226,7 @@ impl CaseEntry {
     }
 }
 
-/// The text of the source. A schema is a JSON value, and may be given as its text.
+/// Returns the text of the source. A schema is a JSON value, and may also be given as text.
 fn source_of(kind: CaseKind, entry: &Value) -> String {
     let field = &entry[kind.field()];
     let text = field.as_str().map_or_else(|| field.to_string(), str::to_owned);
@@ -236,7 +236,7 @@ fn source_of(kind: CaseKind, entry: &Value) -> String {
     }
 }
 
-/// The texts of an entry, each with whether the specification accepts it.
+/// Returns the texts of an entry, each with whether the specification accepts it.
 fn cases_of(entry: &Value) -> Vec<(String, bool)> {
     let disagreements = strings(&entry["spec_disagrees"]);
     let mut cases = Vec::new();
@@ -252,7 +252,7 @@ fn cases_of(entry: &Value) -> Vec<(String, bool)> {
     cases
 }
 
-/// A list of strings, or a single one.
+/// Returns a list of strings, or a single string as a list.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

@@ -1,15 +1,16 @@
-//! How long a thread worked.
+//! Measures how long a thread worked.
 //!
-//! Wall time on a shared machine measures the neighbours too; what is compared between engines is the work
-//! that one thread did. The clock of its processor time has that, but asking it twice costs more than half a
-//! microsecond, which is more than most masks. Both clocks tell at least the work, so that the lesser of the
-//! two is nearer to it: the wall's where nothing came between, the thread's where something did.
+//! Wall time on a shared machine includes the work of others; engines are compared by the work of one thread.
+//! The clock of the thread's processor time measures that, but reading it twice costs more than half a
+//! microsecond, which is longer than most masks take. Neither clock shows less than the work, so the smaller
+//! of the two is closer to it: the wall clock if nothing interrupted the thread, the thread's clock if
+//! something did.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The processor time of this thread so far.
+/// Returns the processor time of this thread so far.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -17,7 +18,7 @@ fn thread_time() -> Duration {
     Duration::new(seconds, nanoseconds)
 }
 
-/// Runs `work` and says how many microseconds of this thread it took, at most.
+/// Runs `work` and returns an upper bound on the microseconds of this thread that it took.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let thread = thread_time();
     let wall = Instant::now();

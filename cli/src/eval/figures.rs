@@ -1,10 +1,10 @@
-//! Turning samples into the figures of a report.
+//! Computes the figures of a report from samples.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// All samples of one measurement, in microseconds. Every one is kept: the tail is what people compare, and
-/// an estimate of a 99.9th percentile is worth little.
+/// All samples of one measurement, in microseconds. Every one is kept: comparisons look at the tail, and an
+/// estimate of a 99.9th percentile is of little use.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<f32>);
 
@@ -14,7 +14,7 @@ impl Samples {
         self.0.push(microseconds as f32);
     }
 
-    /// `count`, `mean`, percentiles and `max`; all but the count are null where there is no sample.
+    /// Returns `count`, `mean`, percentiles and `max`; all but the count are null if there is no sample.
     pub fn summary(&self) -> Value {
         let mut sorted = self.0.clone();
         sorted.sort_by(f32::total_cmp);
@@ -33,29 +33,28 @@ impl Samples {
     }
 }
 
-/// The smallest sample that at least this share of the samples does not exceed.
+/// Returns the smallest sample that at least this share of the samples does not exceed.
 fn nearest_rank(sorted: &[f32], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).map(|it| f64::from(*it))
 }
 
-/// Two decimals: a hundredth of a microsecond is below what the clock can tell.
+/// Rounds to two decimals: the clock cannot resolve a hundredth of a microsecond.
 fn rounded(value: Option<f64>) -> Value {
     value.map_or(Value::Null, |it| json!((it * 100.0).round() / 100.0))
 }
 
-/// How often each reason occurred, the most frequent first.
+/// The number of occurrences of each reason, the most frequent first.
 #[derive(Clone, Debug, Default)]
 pub struct Reasons(BTreeMap<String, u64>);
 
 impl Reasons {
-    /// Counts a reason, in its normal form: what differs from source to source in the same complaint is left
-    /// out.
+    /// Counts a reason in its normal form, without the parts that differ from source to source.
     pub fn count(&mut self, reason: &str) {
         *self.0.entry(normal_form(reason)).or_default() += 1;
     }
 
-    /// `{reason: count}`.
+    /// Returns `{reason: count}`.
     pub fn report(&self) -> Value {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -69,7 +68,7 @@ impl Reasons {
 
 const REASON_CHARACTERS: usize = 120;
 
-/// Replaces what stands between double quotes by `…` and every number by `N`, and cuts a long text short.
+/// Replaces everything between double quotes by `…` and every number by `N`, and truncates a long text.
 fn normal_form(reason: &str) -> String {
     let mut text = String::new();
     for (index, part) in reason.split('"').enumerate() {

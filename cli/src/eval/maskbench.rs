@@ -5,8 +5,8 @@
 //!   instance ──json.dumps──► text ──tokenizer──► tokens:  step, mask, is the next token allowed?  …  at the end: EOS?
 //! ```
 //!
-//! A sample of `mask_us` is the way from one token to the next mask: the step with the token and the mask of
-//! the state it leads to, since a lazy engine may do its work in either.
+//! A sample of `mask_us` covers the way from one token to the next mask: the step with the token and the mask
+//! of the resulting state, since a lazy engine may do its work in either.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -40,24 +40,24 @@ pub struct Args {
     /// Only the first N schemas
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Whether what was learned about masks is forgotten before every schema, or kept from schema to schema
+    /// Whether masks learned so far are forgotten before every schema, or kept from schema to schema
     #[arg(long, value_enum, default_value_t)]
     cache: WarmTables,
     #[command(flatten)]
     pub(super) publishing: Publishing,
 }
 
-/// What a schema may profit from.
+/// The earlier work that a schema may profit from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum WarmTables {
     /// Its own earlier instances, and the tables that are built once for the vocabulary
     #[default]
     Cold,
-    /// What schemas before it left behind
+    /// Everything that schemas before it have computed
     Warm,
 }
 
-/// Walks the collection and makes the report.
+/// Walks the collection and creates the report.
 ///
 /// # Errors
 /// The data or the tokenizer cannot be read.
@@ -80,7 +80,7 @@ pub(super) fn report(args: &Args) -> Result<Report, Failure> {
     Ok(Report::new(bench.results.report(), bench.results.failures))
 }
 
-/// The engine under test with everything it needs, and what was found so far.
+/// The engine under test with everything it needs, and the results so far.
 struct Bench {
     tokenizer: Tokenizer,
     compiler: Compiler,
@@ -100,12 +100,12 @@ struct Results {
     mask_us: Samples,
     compile_us: Samples,
     first_mask_us: Samples,
-    /// What was found once for the vocabulary, before the first schema: its time and its memory.
+    /// The time and the memory of the tables that are built once for the vocabulary, before the first schema.
     prime_us: f64,
     tables_bytes: usize,
 }
 
-/// What was being done when a panic came.
+/// The stage at which a panic occurred.
 #[derive(Clone, Copy)]
 enum PanicStage {
     Compile,
@@ -147,8 +147,7 @@ impl Bench {
 
     fn judge(&mut self, schema: &str, tests: &[Value], stage: &Cell<PanicStage>) -> Verdict {
         if self.cache == WarmTables::Cold {
-            // What grammars share lies in their compiler; a fresh one knows what JSON is made of and nothing
-            // else.
+            // Grammars share data through their compiler; a fresh one has compiled only the parts of JSON.
             self.compiler = self.compiler.fresh();
         }
         let (compiled, compile_us) =
@@ -183,7 +182,7 @@ impl Bench {
         Verdict::Right
     }
 
-    /// Whether masks allow these tokens one after another, and then the end.
+    /// Returns `true` if masks allow these tokens one after another, and then the end.
     fn allows(&mut self, grammar: &Grammar, tokens: &[u32]) -> bool {
         let mut state = grammar.start();
         let mut mask = grammar.mask(state);
@@ -264,8 +263,8 @@ fn schema_counts(counts: &Counts) -> Map<String, Value> {
         .collect()
 }
 
-/// The part of the collection that a name belongs to: `Github_easy---o123` to `Github_easy`, `BFCL_java_0` to
-/// `BFCL`.
+/// Returns the part of the collection that a name belongs to: `Github_easy` for `Github_easy---o123`, `BFCL`
+/// for `BFCL_java_0`.
 fn split(name: &str) -> String {
     let part = name
         .split_once("---")

@@ -1,4 +1,4 @@
-//! A panic in the engine under test is a finding about one source, not the end of the run.
+//! Turns a panic of the engine under test into a finding about one source, so that the run continues.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -10,14 +10,14 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     set_hook(Box::new(|_| {}));
     let result = catch_unwind(AssertUnwindSafe(work));
     set_hook(before);
-    // A panic of the evaluation itself is a bug in it, and goes on as one.
+    // A panic of the evaluation itself is a bug in it, and is resumed.
     result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// Runs `work`, and turns a panic into its message.
+/// Runs `work`, and converts a panic into its message.
 ///
-/// What `work` was changing may be half changed; callers hand in only what they throw away, or samples whose
-/// loss does not matter.
+/// A panic may leave the data of `work` half changed, so callers pass only data that they discard, or samples
+/// whose loss does not matter.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| format!("panic: {}", message(&*payload)))
 }

@@ -1,8 +1,8 @@
-//! JSON as Python's `json.dumps(data, ensure_ascii=False)` writes it.
+//! Writes JSON as Python's `json.dumps(data, ensure_ascii=False)` does.
 //!
 //! MaskBench stores instances as values and gives engines this text of them, so figures can only be compared
 //! if the text is the same byte for byte. Strings are easy; numbers pass through Python's types on the way,
-//! which is what most of this file is about:
+//! and most of this file deals with that:
 //!
 //! ```text
 //!   literal          Python type   text
@@ -12,14 +12,14 @@
 
 use serde_json::{Number, Value};
 
-/// The text of a value.
+/// Returns the text of a value.
 pub fn dumps(value: &Value) -> String {
     let mut text = String::new();
     write_value(value, &mut text);
     text
 }
 
-/// The depth of a value is bounded by the reader that made it, so recursion is safe here.
+/// Writes a value. Its depth is bounded by the reader that created it, so recursion is safe here.
 fn write_value(value: &Value, to: &mut String) {
     match value {
         Value::Null => to.push_str("null"),
@@ -65,8 +65,8 @@ fn write_string(text: &str, to: &mut String) {
     to.push('"');
 }
 
-/// The workspace reads numbers as their literals, so what the file said is still there to be read as Python
-/// would.
+/// Writes a number. The workspace keeps numbers as their literals, so the text in the file can be read as
+/// Python would read it.
 fn write_number(number: &Number, to: &mut String) {
     let literal = number.to_string();
     if literal.contains(['.', 'e', 'E']) {
@@ -76,8 +76,8 @@ fn write_number(number: &Number, to: &mut String) {
     }
 }
 
-/// `repr` of a Python float: the shortest digits that read back as the same double, with an exponent only
-/// where the number is below 10⁻⁴ or at least 10¹⁶.
+/// Returns the `repr` of a Python float: the shortest digits that read back as the same double, with an
+/// exponent only if the number is below 10⁻⁴ or at least 10¹⁶.
 fn python_float(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {
@@ -94,7 +94,7 @@ fn python_float(value: f64) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..16).contains(&exponent) {
-        // `{:?}` keeps `.0` on whole numbers, but changes to exponents at limits of its own; `{}` never does.
+        // `{:?}` keeps `.0` on whole numbers, but switches to exponents at different limits; `{}` never does.
         let plain = format!("{value}");
         return if plain.contains('.') { plain } else { plain + ".0" };
     }
@@ -139,7 +139,7 @@ mod tests {
         );
     }
 
-    /// The right-hand sides are what CPython 3.11 prints for `json.dumps(json.loads(literal))`.
+    /// The right-hand sides are the output of CPython 3.11 for `json.dumps(json.loads(literal))`.
     #[test]
     fn floats_are_written_as_python_writes_them() {
         let cases = [

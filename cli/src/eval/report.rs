@@ -1,4 +1,4 @@
-//! The report of an evaluation: its figures, the cases that failed, and where it goes.
+//! The report of an evaluation: its figures, the failed cases, and where it is written.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::shown::output::Output;
 use crate::shown::paint::{bad, dim, good};
 
-/// How many failures people are shown; `--json` and `--out` have all.
+/// The most failures shown in the text output; `--json` and `--out` have all.
 const LISTED_FAILURES: usize = 50;
 
-/// Where the report goes.
+/// The destinations of the report.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Publishing {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(super) struct Publishing {
     out: Option<PathBuf>,
 }
 
-/// What was found in a collection.
+/// The results on a collection.
 pub(super) struct Report {
     /// The counts and the figures.
     figures: Map<String, Value>,
@@ -37,14 +37,14 @@ fn write(report: &Value, path: &Path) -> Result<(), Failure> {
 }
 
 impl Publishing {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the answer is printed as JSON.
     pub(super) fn is_json(&self) -> bool {
         self.output.json
     }
 }
 
 impl Report {
-    /// From an object of figures.
+    /// Creates a report from an object of figures.
     pub(super) fn new(figures: Value, failures: Failures) -> Self {
         let Value::Object(figures) = figures else {
             return Self {
@@ -58,7 +58,7 @@ impl Report {
     /// Prints the report, and writes it to the file that was named.
     ///
     /// # Errors
-    /// It cannot be printed or written.
+    /// The report cannot be printed or written.
     pub(super) fn publish(&self, publishing: &Publishing) -> Outcome {
         if let Some(path) = &publishing.out {
             write(&self.json(), path)?;
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-/// A figure, or the figures of one measurement, a line. Tables within the report are for programs.
+/// Formats a figure, or the figures of one measurement, as a line. Tables within the report are for programs.
 fn line(name: &str, value: &Value) -> String {
     match value {
         Value::Object(parts) if parts.values().all(|it| !it.is_object()) && parts.contains_key("p50") => {

@@ -1,7 +1,7 @@
-//! `lexiform eval suite`: the official test suite of JSON Schema, one draft of it.
+//! `lexiform eval suite`: one draft of the official test suite of JSON Schema.
 //!
 //! The folder is a checkout of the suite: `tests/draft7/*.json`, each a list of schemas with tests, and
-//! `remotes/`, which the suite's schemas refer to under `http://localhost:1234/`. Those are handed to the
+//! `remotes/`, which the suite's schemas refer to under `http://localhost:1234/`. These are passed to the
 //! compiler by name; nothing is fetched.
 
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ pub struct Args {
     /// The draft: 4, 6, 7, 2019-09 or 2020-12
     #[arg(long, value_parser = ["4", "6", "7", "2019-09", "2020-12"])]
     draft: String,
-    /// The optional tests of `format` too, for which formats are asserted. For the required ones they are
-    /// annotations, as the specification has it
+    /// Also run the optional tests of `format`, which assert formats. In the required tests formats are
+    /// annotations, as in the specification
     #[arg(long)]
     optional_format: bool,
     #[command(flatten)]
@@ -77,8 +77,8 @@ fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
     files.into_iter().map(|file| (file, formats)).collect()
 }
 
-/// The specification knows no order of keys and every spelling of a string; without `$schema`, a schema is of
-/// the draft whose folder it lies in.
+/// Returns the options of the specification: keys in any order and any spelling of a string. Without
+/// `$schema`, a schema belongs to the draft of its folder.
 fn options(draft: &str, documents: Vec<(String, String)>) -> Options {
     let meaning = Meaning {
         key_order: KeyOrder::Any,
@@ -96,10 +96,10 @@ fn options(draft: &str, documents: Vec<(String, String)>) -> Options {
     options
 }
 
-/// Where the suite's own server would serve `remotes/`.
+/// The URI under which the suite's own server would serve `remotes/`.
 const REMOTES: &str = "http://localhost:1234/";
 
-/// Every JSON file under `remotes/`, by its URI.
+/// Returns every JSON file under `remotes/`, with its URI.
 fn remotes(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
     let mut documents = Vec::new();
     let mut open = vec![(folder.to_owned(), REMOTES.to_owned())];
@@ -121,13 +121,13 @@ fn remotes(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
     Ok(documents)
 }
 
-/// The JSON files directly in a folder.
+/// Returns the JSON files directly in a folder.
 fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let is_json = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
     Ok(entries(folder)?.into_iter().filter(is_json).collect())
 }
 
-/// What lies in a folder, in order of name.
+/// Returns the entries of a folder, sorted by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |source| Failure::Read {
         path: folder.to_owned(),
@@ -164,7 +164,8 @@ fn judge_file(
         for test in tests {
             let verdict = match &compiled {
                 Ok(Ok((grammar, _))) => judge(grammar, test),
-                // A schema that nothing satisfies is refused with that finding, and so is every instance.
+                // A schema that nothing satisfies is refused with that finding, and every instance is
+                // rejected.
                 Ok(Err(error)) if is_unsatisfiable(error) => judge_nothing(test),
                 Ok(Err(error)) => Verdict::DoesNotCompile(error.to_string()),
                 Err(panic) => Verdict::DoesNotCompile(panic.clone()),
@@ -202,7 +203,7 @@ fn judge(grammar: &Grammar, test: &Value) -> Verdict {
     }
 }
 
-/// Whether a whole text is in the language.
+/// Returns `true` if a whole text is in the language.
 pub(super) fn belongs(grammar: &Grammar, text: &str) -> bool {
     grammar
         .step_bytes(grammar.start(), text.as_bytes())

@@ -1,4 +1,4 @@
-//! Verdicts on the cases of a collection, their counts and the list of those that failed, and what reads the
+//! Verdicts on the cases of a collection, their counts, the list of failed cases, and helpers to read the
 //! collections.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// A progress bar on standard error; nothing where that is no terminal.
+/// Creates a progress bar on standard error; hidden if that is no terminal.
 pub(super) fn progress(total: usize) -> ProgressBar {
     let bar = ProgressBar::new(total as u64);
     match ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta} left") {
@@ -17,27 +17,27 @@ pub(super) fn progress(total: usize) -> ProgressBar {
     }
 }
 
-/// A line of a JSONL file that is not JSON ends the run: a report on half a collection would look like a
-/// whole one.
+/// Parses a line of a JSONL file. A line that is not JSON ends the run: a report on half a collection would
+/// look like one on all of it.
 pub(super) fn parse_line(path: &Path, line_number: usize, line: &str) -> Result<Value, Failure> {
     serde_json::from_str(line)
         .map_err(|error| Failure::message(format!("{}, line {line_number}: {error}", path.display())))
 }
 
-/// How a schema, an instance or a text fared.
+/// The verdict on a schema, an instance or a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Right,
     /// The source did not compile, for this reason.
     DoesNotCompile(String),
-    /// Something valid was refused.
+    /// A valid instance or text was refused.
     Refused(String),
-    /// Something invalid was let through.
+    /// An invalid instance or text was let through.
     LetThrough(String),
 }
 
 impl Verdict {
-    /// What failed, for programs and for people, and why.
+    /// Returns the kind of failure, for programs and for people, and the reason.
     fn failure(&self) -> Option<(&'static str, &'static str, &str)> {
         match self {
             Verdict::Right => None,
@@ -48,12 +48,12 @@ impl Verdict {
     }
 }
 
-/// The cases that failed, each with its name and why.
+/// The failed cases, each with its name and verdict.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failures(Vec<(String, Verdict)>);
 
 impl Failures {
-    /// Notes a case, unless it is right.
+    /// Records a case, unless it is right.
     pub(super) fn note(&mut self, name: impl FnOnce() -> String, verdict: &Verdict) {
         if *verdict != Verdict::Right {
             self.0.push((name(), verdict.clone()));
@@ -88,14 +88,14 @@ impl Failures {
     }
 }
 
-/// Where a collection lies.
+/// The location of a collection.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct Data {
     /// The collection
     #[arg(value_name = "DATA")]
     place: Option<PathBuf>,
-    /// The same, as a flag
+    /// The collection, given as a flag
     #[arg(long, value_name = "DATA")]
     data: Option<PathBuf>,
 }
@@ -107,7 +107,7 @@ impl Data {
     }
 }
 
-/// How many of each.
+/// The number of cases with each verdict.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) all: u64,
@@ -129,7 +129,7 @@ impl Counts {
     }
 }
 
-/// Where the data of a collection lies, when it is a folder: a message that names what was looked for.
+/// Returns the path if it exists; fails with a message that names what was expected there.
 pub(super) fn must_exist(path: PathBuf, what: &str) -> Result<PathBuf, Failure> {
     if path.exists() {
         return Ok(path);

@@ -1,4 +1,4 @@
-//! A folder with a grammar and texts to accept and to reject, one JSON string a line: the shape of
+//! A folder with a grammar and texts to accept and to reject, one JSON string a line: the layout of
 //! `grammars/`.
 //!
 //! ```text
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, read_text};
 
-/// The file that makes a folder one of a grammar.
+/// The file that marks the folder of a grammar.
 const GRAMMAR: &str = "grammar.ebnf";
 
-/// A text with what the folder says of it.
+/// A text with the verdict that its folder expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Where it stands: `accept.txt:3`.
+    /// The place of the text: `accept.txt:3`.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Whether it belongs to the grammar.
+    /// `true` if it belongs to the grammar.
     pub accept: bool,
 }
 
-/// A folder that was read.
+/// The content of a folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
     /// The file of the grammar.
@@ -62,10 +62,11 @@ impl Folder {
         })
     }
 
-    /// The folders of grammars in this place: itself, or those directly in it, in order of name.
+    /// Returns the folders of grammars in this place, sorted by name: the place itself, or the folders
+    /// directly in it.
     ///
     /// # Errors
-    /// The place cannot be read, or there is none.
+    /// The place cannot be read, or it has no such folder.
     pub fn all(place: &Path) -> Result<Vec<PathBuf>, Failure> {
         if place.join(GRAMMAR).is_file() {
             return Ok(vec![place.to_owned()]);

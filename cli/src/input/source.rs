@@ -1,5 +1,4 @@
-//! Which constraint a command is about: a schema, a regular expression or a grammar, from the command line or
-//! a file.
+//! The constraint of a command: a schema, a regular expression or a grammar, from the command line or a file.
 //!
 //! ```text
 //!   -             standard input
@@ -24,7 +23,7 @@ use crate::failure::{Failure, read_text};
 use crate::input::folder::{Case, Folder};
 use crate::input::{stdin, tokenizer};
 
-/// The constraint: one of the three, which the group [`KINDS`] of a command holds.
+/// The constraint: exactly one of the three, which the group [`KINDS`] of a command enforces.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub struct Constraint {
@@ -43,23 +42,23 @@ pub struct Constraint {
     dialect: Dialect,
 }
 
-/// The arguments of [`Constraint`] that exclude one another.
+/// The arguments of [`Constraint`] that exclude each other.
 pub const KINDS: [&str; 3] = ["schema", "regex", "grammar"];
 
-/// The syntax of a regular expression. In all of them the whole text has to match.
+/// The syntax of a regular expression. In every syntax the whole text has to match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
-    /// That of Rust's `regex`, which is much like RE2's
+    /// The syntax of Rust's `regex`, which is similar to RE2's
     #[default]
     Rust,
-    /// That of JavaScript (ECMA-262, with the flag `u`), which JSON Schema's `pattern` uses
+    /// The syntax of JavaScript (ECMA-262, with the flag `u`), which JSON Schema's `pattern` uses
     Ecma,
-    /// That of Python's module `re`
+    /// The syntax of Python's `re` module
     Python,
 }
 
 impl Dialect {
-    /// Its name in a request.
+    /// Returns its name in a request.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rust => "rust",
@@ -79,7 +78,7 @@ impl From<Dialect> for regex::Dialect {
     }
 }
 
-/// What a source means where its language leaves a choice.
+/// The interpretation of a source where its language leaves a choice.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Meaning {
     /// The order of an object's keys
@@ -88,16 +87,16 @@ pub struct Meaning {
     /// White space between the tokens of JSON; default: indented for mask, else flexible
     #[arg(long, value_enum)]
     pub whitespace: Option<Whitespace>,
-    /// What a model writes where a schema leaves a choice
+    /// The choices of a model where a schema leaves any
     #[command(flatten)]
     pub writing: Writing,
 }
 
-/// What a model writes under a schema where it leaves a choice. The defaults differ: `generate` and `mask`
-/// are about what is written, the other commands about texts that are there.
+/// The choices that a model makes where a schema leaves any. The defaults differ: `generate` and `mask`
+/// concern text to be written, the other commands existing text.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Writing {
-    /// Further keys of objects that list `properties` and say nothing of others; default: closed for generate
+    /// Further keys of objects that list `properties` and do not mention others; default: closed for generate
     /// and mask, else open
     #[arg(long, value_enum)]
     pub additional_properties: Option<AdditionalProperties>,
@@ -106,27 +105,27 @@ pub struct Writing {
     pub numbers: Option<Numbers>,
 }
 
-/// What objects may hold that list their properties and say nothing of others.
+/// The keys of objects that list their properties and do not mention others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AdditionalProperties {
-    /// The keys that are listed
+    /// Only the listed keys
     Closed,
-    /// Any further keys, as JSON Schema itself has it
+    /// Any further keys, as in JSON Schema itself
     Open,
 }
 
-/// How numbers may be spelled.
+/// The spellings of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Numbers {
     /// As doubles: integers in at most 20 digits and nothing else, others with at most 17 significant digits
     /// and three digits of exponent
     Double,
-    /// In all ways that JSON has
+    /// Every spelling that JSON allows
     Any,
 }
 
 impl Writing {
-    /// Puts the choices into options.
+    /// Copies the choices into options.
     fn settle(self, options: &mut schema::Options) {
         if let Some(objects) = self.additional_properties {
             options.additional_properties = match objects {
@@ -142,7 +141,7 @@ impl Writing {
         }
     }
 
-    /// The choices that were made, as the fields of a request.
+    /// Returns the choices that were made, as the fields of a request.
     pub fn fields(self) -> impl Iterator<Item = (&'static str, String)> {
         let name = |value: Option<clap::builder::PossibleValue>| Some(value?.get_name().to_owned());
         let objects = name(
@@ -157,35 +156,35 @@ impl Writing {
     }
 }
 
-/// In which order the keys of an object may come.
+/// The order in which the keys of an object may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KeyOrder {
-    /// As `properties` lists them, the others after them
+    /// In the order of `properties`, followed by the others
     #[default]
     Schema,
-    /// In every order, as JSON Schema itself has it
+    /// In any order, as in JSON Schema itself
     Any,
 }
 
-/// Where white space may stand in JSON.
+/// The places where white space may occur in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Whitespace {
-    /// A space, or a line break with as much indentation as the depth needs, where people and programs put
-    /// some
+    /// A space, or a line break with as much indentation as the depth requires, where people and programs
+    /// usually put it
     Indented,
-    /// The same with up to 64 spaces or tabs of indentation
+    /// As indented, with up to 64 spaces or tabs of indentation
     Flexible,
-    /// Nowhere
+    /// No white space
     Compact,
 }
 
 impl Meaning {
-    /// The options of a compile, where what is not said is as the specification has it.
+    /// Returns the options of a compile. Choices that were not made follow the specification.
     pub fn options(&self) -> lexiform::Options {
         self.over(schema::Options::default())
     }
 
-    /// The same where a model writes the texts.
+    /// Returns the options for texts that a model writes.
     pub fn options_for_writing(&self) -> lexiform::Options {
         self.over(schema::Options::for_generation())
     }
@@ -212,8 +211,8 @@ impl Meaning {
         }
     }
 
-    /// The same where texts are judged that others wrote: every spelling of a character counts, not only the
-    /// one that we would write.
+    /// Returns the options for judging texts of other writers: every spelling of a character counts, not only
+    /// the one that Lexiform would write.
     pub fn options_for_judging(&self) -> lexiform::Options {
         let mut options = self.options();
         options.schema.escapes = Escapes::Any;
@@ -239,7 +238,7 @@ enum SourceKind {
 }
 
 impl Constraint {
-    /// Reads the source, from where it lies.
+    /// Reads the source, from the command line, a file or standard input.
     ///
     /// # Errors
     /// A file that was named cannot be read, or there is no source.
@@ -276,7 +275,7 @@ impl Loaded {
         }
     }
 
-    /// What this source is, for messages.
+    /// Returns the kind of the source, for messages.
     pub fn name(&self) -> &'static str {
         match self.kind {
             SourceKind::Schema => "schema",
@@ -285,40 +284,40 @@ impl Loaded {
         }
     }
 
-    /// The file it came from.
+    /// Returns the file it came from.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// Its text.
+    /// Returns its text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The texts that its folder has.
+    /// Returns the texts of its folder.
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
 
-    /// Whether the texts of the source are JSON.
+    /// Returns `true` if the texts of the source are JSON.
     pub fn is_schema(&self) -> bool {
         self.kind == SourceKind::Schema
     }
 
-    /// Whether it is a grammar.
+    /// Returns `true` if it is a grammar.
     pub fn is_grammar(&self) -> bool {
         self.kind == SourceKind::Grammar
     }
 
-    /// Whether it is a regular expression, and in which syntax.
+    /// Returns the syntax of a regular expression; `None` for other sources.
     pub fn dialect(&self) -> Option<Dialect> {
         (self.kind == SourceKind::Regex).then_some(self.dialect)
     }
 
-    /// A vocabulary of bytes to judge texts with, and of the special tokens that a grammar names.
+    /// Creates a vocabulary of bytes to judge texts with, and of the special tokens that a grammar names.
     ///
     /// # Errors
-    /// Those of [`tokenizer::bytes_only`].
+    /// The errors of [`tokenizer::bytes_only`].
     pub fn vocabulary_of_bytes(&self) -> Result<Arc<Vocabulary>, Failure> {
         match self.kind {
             SourceKind::Grammar => tokenizer::bytes_and_specials_of(&self.text),
@@ -350,7 +349,7 @@ impl Loaded {
         }
     }
 
-    /// Finds what is wrong with the source itself, whatever the vocabulary.
+    /// Checks the source itself, independently of the vocabulary.
     ///
     /// # Errors
     /// All problems that its front end finds.
@@ -413,7 +412,7 @@ fn grammar_from(value: &str) -> Result<Loaded, Failure> {
     from_place(SourceKind::Grammar, value, "--grammar")
 }
 
-/// The source in a file or on standard input.
+/// Reads the source from a file or standard input.
 fn from_place(kind: SourceKind, value: &str, flag: &'static str) -> Result<Loaded, Failure> {
     if value == stdin::DASH {
         return Ok(Loaded::new(kind, stdin::text(flag)?, None));

@@ -1,4 +1,4 @@
-//! Standard input, which can be read once.
+//! Standard input, which can be read only once.
 
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 /// The name of standard input on the command line.
 pub const DASH: &str = "-";
 
-/// What read standard input, if anything did.
+/// The argument that read standard input, if any did.
 static READER: Mutex<Option<&'static str>> = Mutex::new(None);
 
-/// All bytes of standard input, for the argument that asked for them.
+/// Returns all bytes of standard input, for the argument that requested them.
 ///
 /// # Errors
 /// They cannot be read, or another argument has read them.
@@ -33,7 +33,7 @@ pub fn bytes(reader: &'static str) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Standard input as text, for the argument that asked for it.
+/// Returns standard input as text, for the argument that requested it.
 ///
 /// # Errors
 /// It cannot be read, another argument has read it, or it is not UTF-8.
@@ -41,8 +41,8 @@ pub fn text(reader: &'static str) -> Result<String, Failure> {
     String::from_utf8(bytes(reader)?).map_err(|_| Failure::message("standard input is not UTF-8 text"))
 }
 
-/// Whether somebody handed a text over without naming `-`: a pipe or a file that nothing has read yet. A
-/// terminal waits for a person, and `/dev/null` holds nothing.
+/// Returns `true` if a text was passed without naming `-`: a pipe or a file that nothing has read yet. A
+/// terminal waits for a person, and `/dev/null` is empty.
 pub fn is_handed_over() -> bool {
     let read = READER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let file = std::io::stdin()

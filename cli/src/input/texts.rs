@@ -1,11 +1,11 @@
-//! The texts that a command is about: given in the call, in files, or on standard input.
+//! The texts of a command: given in the call, in files, or on standard input.
 
 use std::path::Path;
 
 use crate::failure::Failure;
 use crate::input::stdin;
 
-/// Which texts.
+/// The texts to process.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Texts {
     /// A text; may be given several times
@@ -16,18 +16,18 @@ pub struct Texts {
     files: Vec<String>,
 }
 
-/// One text, or why it cannot be read.
+/// One text, or the reason why it cannot be read.
 #[derive(Debug)]
 pub struct Text {
-    /// What to call it.
+    /// Its name in the output.
     pub name: String,
     /// Its bytes.
     pub bytes: Result<Vec<u8>, Failure>,
 }
 
 impl Texts {
-    /// Reads them all; one that cannot be read does not hide the others. Where none is named and standard
-    /// input is a pipe or a file, that is the text, unless it is empty.
+    /// Reads all texts; one that cannot be read does not hide the others. If none is named and standard input
+    /// is a pipe or a file, that is the text, unless it is empty.
     pub fn read(&self) -> Vec<Text> {
         let given = self.text.iter().enumerate().map(|(index, text)| Text {
             name: format!("text {}", index + 1),

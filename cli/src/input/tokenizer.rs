@@ -14,12 +14,12 @@ use crate::failure::{Failure, read_text};
 
 /// The tokenizer of the demo model.
 const DEMO: &[u8] = include_bytes!("../../../models/demo/tokenizer.json");
-/// What stands beside it: which token ends a sequence.
+/// The configuration beside it, which names the token that ends a sequence.
 const DEMO_CONFIG: &[u8] = include_bytes!("../../../models/demo/tokenizer_config.json");
 
-/// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The
-/// token that ends a chat turn comes before the one that ends a document, since instructed models write the
-/// former.
+/// The usual names of the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`.
+/// The token that ends a chat turn comes before the one that ends a document, since instruction-tuned models
+/// write the former.
 const USUAL_ENDS: [&str; 9] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -32,20 +32,20 @@ const USUAL_ENDS: [&str; 9] = [
     "<eos>",
 ];
 
-/// Which tokenizer.
+/// The tokenizer to use.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenizerArgs {
-    /// The tokenizer.json whose tokens to use; without it, that of the demo model, which is built into this
+    /// The tokenizer.json to use; without it, the tokenizer of the demo model, which is built into this
     /// program
     #[arg(long, value_name = "FILE")]
     tokenizer: Option<PathBuf>,
-    /// The token that ends a sequence, by name; else what the tokenizer's folder says
+    /// The token that ends a sequence, by name; else the one that the tokenizer's folder names
     #[arg(long, value_name = "NAME")]
     eos: Option<String>,
 }
 
 impl TokenizerArgs {
-    /// The tokenizer and its vocabulary.
+    /// Loads the tokenizer and its vocabulary.
     ///
     /// # Errors
     /// The file cannot be read, is not a `tokenizer.json`, or no token is known to end a sequence.
@@ -90,13 +90,13 @@ fn usual_end(tokenizer: &Tokenizer, in_config: Option<&str>) -> Option<u32> {
     names.into_iter().find_map(|name| tokenizer.special(name))
 }
 
-/// `eos_token` of a `tokenizer_config.json`: a name, or an object with the name as `content`.
+/// Returns `eos_token` of a `tokenizer_config.json`: a name, or an object with the name as `content`.
 fn end_in_config(config: &Value) -> Option<String> {
     let token = &config["eos_token"];
     Some(token.as_str().or_else(|| token["content"].as_str())?.to_owned())
 }
 
-/// A vocabulary with one token a byte, for questions about text that no tokenizer has a part in.
+/// Creates a vocabulary with one token for each byte, for questions about text that involve no tokenizer.
 ///
 /// # Errors
 /// Never in practice; the vocabulary is small and fixed.
@@ -104,11 +104,11 @@ pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
     bytes_and(&[])
 }
 
-/// The same with the special tokens that an EBNF grammar names, so that its texts can be judged without them.
-/// A grammar with mistakes names none here; whoever compiles it reports them.
+/// Creates the vocabulary of [`bytes_only`] with the special tokens that an EBNF grammar names, so that its
+/// texts can be judged. A grammar with mistakes adds none; compiling it reports the mistakes.
 ///
 /// # Errors
-/// Never in practice: a grammar names a token once or in vain.
+/// Never in practice: each name becomes one token.
 pub fn bytes_and_specials_of(grammar: &str) -> Result<Arc<Vocabulary>, Failure> {
     let lowered = notation::ebnf::lower(grammar, &Limits::default());
     let exprs = lowered.map_or_else(|_| Vec::new(), |cfg| cfg.exprs);

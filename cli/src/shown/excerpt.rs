@@ -15,7 +15,7 @@ use super::paint::{bad, dim};
 const BEFORE: usize = 40;
 const AFTER: usize = 36;
 
-/// The line of `text` in which `span` begins, with carets under as much of the span as the line has.
+/// Returns the line of `text` in which `span` begins, with carets under the part of the span on that line.
 pub fn excerpt(text: &str, span: Range<usize>, line: usize) -> String {
     let start = boundary(text, span.start);
     let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -81,8 +81,8 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// A character as a terminal may safely print it: what others wrote must not move the cursor, colour the
-/// rest, or turn the direction of writing.
+/// Returns a character as a terminal may safely print it: text of other origin must not move the cursor,
+/// change colours, or turn the direction of writing.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',

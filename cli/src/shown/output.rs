@@ -1,5 +1,5 @@
-//! The forms of an answer, and printing it: one text at once, on a standard output that may be closed before
-//! its end.
+//! The formats of an answer, and printing it: the whole text at once, to a standard output that may be closed
+//! early.
 
 use std::io::{self, Write as _};
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// How the answer is printed.
+/// The format in which the answer is printed.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Output {
     /// Print one line of JSON
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
-    /// Print the bare result and no words; where the exit code is the result, nothing
+    /// Print the bare result without any words, or nothing if the exit code is the result
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl Output {
-    /// Prints an answer in the form that was asked for; the text is for people, and what is quiet is the bare
+    /// Prints an answer in the requested format; the text is for people, and the quiet format is the bare
     /// result.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Output {
     }
 }
 
-/// Prints on standard output. A reader that has seen enough, such as `head`, is no failure.
+/// Prints on standard output. A reader that stops early, such as `head`, is no failure.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -50,7 +50,7 @@ pub fn out(text: &str) -> Result<(), Failure> {
     )
 }
 
-/// Prints bytes on standard output as they are.
+/// Prints bytes on standard output unchanged.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -69,7 +69,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Prints on standard error. Nothing can be done where that fails.
+/// Prints on standard error. Failures are ignored.
 pub fn err(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }

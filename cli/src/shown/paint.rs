@@ -1,26 +1,26 @@
-//! Colours. They are put into every text, and taken out again where what prints it is no terminal or nobody
-//! wants them.
+//! Colours. Every text contains them; the printer removes them if the output is no terminal or colours are
+//! disabled.
 
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 
-/// A verdict that is a yes.
+/// Paints a positive verdict.
 pub fn good(text: impl Display) -> String {
     painted(AnsiColor::Green.on_default().bold(), text)
 }
 
-/// A verdict that is a no, and what is wrong.
+/// Paints a negative verdict or an error.
 pub fn bad(text: impl Display) -> String {
     painted(AnsiColor::Red.on_default().bold(), text)
 }
 
-/// A note.
+/// Paints a note.
 pub fn note(text: impl Display) -> String {
     painted(AnsiColor::Yellow.on_default().bold(), text)
 }
 
-/// What is beside the point: margins, line numbers.
+/// Paints secondary text: margins, line numbers.
 pub fn dim(text: impl Display) -> String {
     painted(Style::new().dimmed(), text)
 }

@@ -1,23 +1,23 @@
-//! Where the values that JSON pointers name stand in a JSON text. The library's problems have pointers, and
-//! people have lines.
+//! Finds the values that JSON pointers name in a JSON text. The library reports pointers, and people need
+//! lines.
 //!
-//! One walk through the text finds all pointers, with a stack of its own: texts may nest as deep as they
-//! like.
+//! One walk through the text finds all pointers. It keeps an explicit stack, so texts may nest to any depth.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Where a value stands, and the key that it has in its object. Both are ranges of bytes.
+/// The place of a value, and of its key in its object. Both are ranges of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The key with its quotes.
     pub key: Option<Range<usize>>,
-    /// The value: all of it, or of an object or a list its first bracket.
+    /// The whole value, or for an object or a list its opening bracket.
     pub value: Range<usize>,
 }
 
-/// The spots of these pointers, and where there is none, that of the nearest value around it. The text must
-/// be JSON; of keys that come twice the last counts, as it does for the reader of schemas. O(text · depth).
+/// Returns the spots of these pointers; a pointer without a value gets the spot of the nearest value around
+/// it. The text must be JSON; if a key occurs twice the last one counts, as it does for the reader of
+/// schemas. O(text · depth).
 pub fn spots<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> HashMap<&'p str, Spot> {
     let pointers: HashSet<&str> = pointers.into_iter().collect();
     let wanted: HashSet<&str> = pointers.iter().flat_map(|pointer| around(pointer)).collect();
@@ -37,7 +37,7 @@ pub fn spots<'p>(text: &str, pointers: impl IntoIterator<Item = &'p str>) -> Has
     pointers.into_iter().filter_map(nearest).collect()
 }
 
-/// A pointer, and those of the values around it, from the inside.
+/// Returns a pointer, and the pointers of the values around it, from the inside.
 fn around(pointer: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(pointer), move |it| it.rfind('/').map(|end| &pointer[..end]))
 }
@@ -57,7 +57,7 @@ struct PointerWalk<'t> {
     open: Vec<OpenValue>,
     key: Option<Range<usize>>,
     wanted: &'t HashSet<&'t str>,
-    /// The length of the longest of them: longer ones are not looked up, however deep the text.
+    /// The length of the longest of them: longer pointers are not looked up, however deep the text.
     longest: usize,
     found: HashMap<String, Spot>,
 }
@@ -90,7 +90,7 @@ impl PointerWalk<'_> {
         }
     }
 
-    /// A string: the key of an object, or a value.
+    /// Reads a string: the key of an object, or a value.
     fn string(&mut self) {
         let bytes = self.text.as_bytes();
         let mut end = self.at + 1;
@@ -106,7 +106,7 @@ impl PointerWalk<'_> {
         self.at = end;
     }
 
-    /// A value begins here, and its first token ends there.
+    /// Records the value that begins here and whose first token ends at `end`.
     fn value(&mut self, end: usize) {
         let key = self.key.take();
         if let Some(open) = self.open.last_mut() {
@@ -129,7 +129,7 @@ impl PointerWalk<'_> {
     }
 }
 
-/// Adds a key, which is spelled as a JSON string, as a segment of a pointer.
+/// Adds a key, spelled as a JSON string, as a segment of a pointer.
 fn push_segment(pointer: &mut String, spelled: &str) {
     let key: String = serde_json::from_str(spelled).unwrap_or_default();
     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));

@@ -1,4 +1,4 @@
-//! The problems of a source as people and programs are shown them: with line and column, and with an excerpt.
+//! The problems of a source for people and programs: with line and column, and with an excerpt.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,10 +14,10 @@ use super::spelling;
 use crate::failure::Failure;
 use crate::input::source::Loaded;
 
-/// How many problems have an excerpt; of the others only the place is shown.
+/// The number of problems that are shown with an excerpt; the others show only the place.
 const EXCERPTS: usize = 20;
 
-/// A problem and where in the source it is.
+/// A problem and its place in the source.
 #[derive(Clone, Debug)]
 struct Located<'p> {
     problem: &'p Problem,
@@ -26,7 +26,7 @@ struct Located<'p> {
     line_column: Option<(usize, usize)>,
 }
 
-/// Why a source does not compile, as the failure of a command that can do nothing then.
+/// Returns the failure of a command whose source does not compile.
 pub fn failure(source: &Loaded, error: &CompileError) -> Failure {
     let text = format!(
         "the {} does not compile\n{}",
@@ -39,7 +39,7 @@ pub fn failure(source: &Loaded, error: &CompileError) -> Failure {
     }
 }
 
-/// Every problem with its place and an excerpt.
+/// Formats every problem with its place and an excerpt.
 pub fn in_words(source: &Loaded, problems: &[Problem]) -> String {
     let mut text = String::new();
     for (number, located) in located(source, problems).iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn in_words(source: &Loaded, problems: &[Problem]) -> String {
     text
 }
 
-/// Findings that do not stop a compile, a line each.
+/// Formats findings that do not stop a compile, one line each.
 pub fn notes(source: &Loaded, findings: &[Problem]) -> String {
     let line = |located: &Located<'_>| {
         let place = located
@@ -69,7 +69,7 @@ pub fn notes(source: &Loaded, findings: &[Problem]) -> String {
     located(source, findings).iter().map(line).collect()
 }
 
-/// The problems for programs.
+/// Returns the problems for programs.
 pub fn as_json(source: &Loaded, problems: &[Problem]) -> Vec<Value> {
     let object = |located: &Located<'_>| {
         let pointer = match &located.problem.place {
@@ -87,7 +87,7 @@ pub fn as_json(source: &Loaded, problems: &[Problem]) -> Vec<Value> {
     located(source, problems).iter().map(object).collect()
 }
 
-/// `person.json:3:7`, which editors open, or the line and column of a source that lies in no file.
+/// Returns `person.json:3:7`, which editors open, or the line and column of a source that is not in a file.
 fn place_in(source: &Loaded, line: usize, column: usize) -> String {
     match source.file() {
         Some(file) => format!("{file}:{line}:{column}"),
@@ -145,7 +145,7 @@ fn located<'p>(source: &Loaded, problems: &'p [Problem]) -> Vec<Located<'p>> {
     for it in &mut located {
         it.line_column = it.span.as_ref().and_then(|span| places.get(&span.start).copied());
     }
-    // As they stand in the text, so that they can be mended from the top; what has no place comes first.
+    // Sorted by place, so that they can be fixed from the top; problems without a place come first.
     located.sort_by_key(|it| it.span.as_ref().map(|span| span.start));
     located
 }
@@ -165,7 +165,7 @@ fn locate<'p>(source: &Loaded, problem: &'p Problem, spots: &HashMap<&str, Spot>
             span = spots
                 .get(pointer.as_str())
                 .map(|spot| match (&spot.key, problem.kind) {
-                    // What a keyword says is wrong, or the keyword itself.
+                    // Either the value of the keyword is wrong, or the keyword itself.
                     (_, ProblemKind::Invalid | ProblemKind::Reference) | (None, _) => spot.value.clone(),
                     (Some(key), _) => key.clone(),
                 });
@@ -188,7 +188,7 @@ fn locate<'p>(source: &Loaded, problem: &'p Problem, spots: &HashMap<&str, Spot>
     }
 }
 
-/// The character at this place.
+/// Returns the range of the character at this place.
 fn one(text: &str, offset: usize) -> Range<usize> {
     offset..offset + text[offset..].chars().next().map_or(0, char::len_utf8)
 }
@@ -204,9 +204,9 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     before + within.map_or(rest.len(), |(at, _)| at)
 }
 
-/// Where a rule is defined: its name at the beginning of a line, before a sign that defines.
+/// Returns where a rule is defined: its name at the beginning of a line, before a defining sign.
 fn definition(text: &str, rule: &str) -> Option<Range<usize>> {
-    // A chain of rules, `a -> b -> a`, is shown at its first.
+    // A chain of rules, `a -> b -> a`, is shown at its first rule.
     let rule = rule.split(" -> ").next().unwrap_or(rule);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -222,7 +222,7 @@ fn definition(text: &str, rule: &str) -> Option<Range<usize>> {
     None
 }
 
-/// The lines and columns of these offsets, both from one, in one walk through the text.
+/// Returns the lines and columns of these offsets, both from one, in one walk through the text.
 fn lines_and_columns(text: &str, offsets: HashSet<usize>) -> HashMap<usize, (usize, usize)> {
     let mut offsets: Vec<usize> = offsets.into_iter().collect();
     offsets.sort_unstable();

@@ -1,8 +1,8 @@
-//! Why a text is no JSON, in plain words, and where.
+//! Explains in plain words why a text is no JSON, and where.
 
 use serde::de::IgnoredAny;
 
-/// The place of the first mistake, in bytes, and what it is, if the text is not JSON.
+/// Returns the place of the first mistake, in bytes, and its description; `None` if the text is JSON.
 pub fn mistake(text: &str) -> Option<(usize, String)> {
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
     if error.is_eof() {
@@ -22,7 +22,8 @@ pub fn mistake(text: &str) -> Option<(usize, String)> {
     Some((offset, words))
 }
 
-/// The reader counts columns in bytes, from one; a mistake at a line break is in column 0 of the next line.
+/// Returns the offset of a mistake. The reader counts columns in bytes, from one; a mistake at a line break
+/// is in column 0 of the next line.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text
         .split_inclusive('\n')

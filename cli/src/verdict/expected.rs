@@ -1,11 +1,11 @@
-//! Saying in words what may come next.
+//! Describes in words what may come next.
 
 use lexiform::{Grammar, State};
 
-/// What may follow a prefix, as far as bytes go.
+/// The continuations of a prefix, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Whether the text may end here.
+    /// `true` if the text may end here.
     pub end: bool,
     /// The bytes that may come next.
     pub bytes: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Asks a grammar.
+    /// Computes the continuations of a state.
     pub fn after(grammar: &Grammar, state: State) -> Self {
         let bytes = (0..=255)
             .filter(|byte| grammar.step_bytes(state, &[*byte]).is_some())
@@ -26,7 +26,7 @@ impl Expected {
         }
     }
 
-    /// `"\"name\""`, or `digit, "-" or the end`: a clause for a message.
+    /// Returns a clause for a message: `"\"name\""`, or `digit, "-" or the end`.
     pub fn in_words(&self) -> String {
         let mut words = match String::from_utf8_lossy(&self.forced).into_owned() {
             forced if forced.is_empty() => self.byte_groups(),
@@ -40,7 +40,7 @@ impl Expected {
         }
     }
 
-    /// The allowed bytes as characters, runs of them drawn together.
+    /// Returns the allowed bytes as characters, with runs merged.
     pub fn byte_groups(&self) -> Vec<String> {
         let mut groups = Vec::new();
         let printable: Vec<u8> = self
@@ -77,10 +77,10 @@ impl Expected {
     }
 }
 
-/// Up to so many exceptions are named one by one.
+/// Up to this many exceptions are named one by one.
 const LISTED_EXCEPTIONS: usize = 8;
 
-/// `a`–`z` for a run of at least three, single characters otherwise.
+/// Returns `a`–`z` for a run of at least three, single characters otherwise.
 fn runs(bytes: &[u8]) -> Vec<String> {
     let mut runs: Vec<(u8, u8)> = Vec::new();
     for &byte in bytes {

@@ -1,16 +1,17 @@
-//! Which value of a JSON text a place is in.
+//! Finds the value of a JSON text that contains a place.
 
 use serde_json::Value;
 
 use super::twice::end_of_string;
 
-/// What is open at a place: an array at an item, or an object at the value of a key.
+/// A container that is open at a place: an array at an item, or an object at the value of a key.
 enum OpenPlace {
     Array(usize),
     Object(Option<String>),
 }
 
-/// The JSON pointer of the value that a place lies in, as far as the text before it is JSON. O(offset).
+/// Returns the JSON pointer of the value that contains a place, as far as the text before it is JSON.
+/// O(offset).
 pub fn pointer(text: &[u8], offset: usize) -> String {
     let before = &text[..offset.min(text.len())];
     let mut open: Vec<OpenPlace> = Vec::new();

@@ -1,29 +1,29 @@
-//! Keys that an object writes twice, whichever way they are spelled.
+//! Finds keys that an object has twice, however they are spelled.
 //!
-//! Texts that others wrote are judged with every spelling of a character, and there the grammar tells keys
-//! apart as they are written: `{"a": 1, "\u0061": 2}` is two keys to it. So once a text belongs, its keys are
-//! compared by what they mean.
+//! Texts of other writers are judged with every spelling of a character, and there the grammar distinguishes
+//! keys by their spelling: `{"a": 1, "\u0061": 2}` has two different keys to it. So once a text belongs, its
+//! keys are compared by their decoded values.
 //!
 //! # Why the grammar does not do this
 //!
-//! Text that Lexiform writes has one spelling for a key that no property names. For the text of others, a
-//! grammar would have to exclude exponentially many spellings of each used key.
+//! Text that Lexiform writes has one spelling for a key that no property names. For other text, a grammar
+//! would have to exclude exponentially many spellings of each used key.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// A key that comes again.
+/// A key that occurs again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Twice {
-    /// What it means.
+    /// The decoded key.
     pub key: String,
-    /// Where it comes again, in bytes.
+    /// The offset of the second occurrence, in bytes.
     pub offset: usize,
 }
 
-/// The first key of a JSON text that its object has written before. The text must be valid JSON. O(text).
+/// Returns the first key of a JSON text that its object already has. The text must be valid JSON. O(text).
 pub fn find(text: &[u8]) -> Option<Twice> {
-    // For each object that is open the keys so far, and nothing for an array.
+    // For each open object its keys so far, and `None` for an array.
     let mut open: Vec<Option<HashSet<Cow<'_, str>>>> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -51,7 +51,7 @@ pub fn find(text: &[u8]) -> Option<Twice> {
     None
 }
 
-/// Where the string that begins here ends, with its quotes.
+/// Returns where the string that begins here ends, with its quotes.
 pub fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = text.get(at) {
@@ -64,7 +64,7 @@ pub fn end_of_string(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// What a string means. A string with half a surrogate pair means no text, and is left out.
+/// Returns the decoded string. A string with half a surrogate pair encodes no text, and is left out.
 fn decoded(spelled: &[u8]) -> Option<Cow<'_, str>> {
     let plain = spelled.get(1..spelled.len() - 1)?;
     match plain.contains(&b'\\') {

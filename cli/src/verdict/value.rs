@@ -1,11 +1,11 @@
-//! Whether the JSON value of a text is allowed where its spelling is not: by a schema, keys may come in any
-//! order and white space is free, and a grammar writes one order and little white space.
+//! Checks whether the JSON value of a text is allowed although its spelling is not: in a schema keys may come
+//! in any order and white space is free, while a grammar writes one order and little white space.
 
 use lexiform::Grammar;
 
 use super::judge;
 
-/// In what a text of an allowed value differs from those that are written.
+/// The difference between a text of an allowed value and the texts that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
     /// The order of its keys.
@@ -17,8 +17,8 @@ pub enum Unwritten {
 }
 
 impl Unwritten {
-    /// What is never written of a text that does not belong; `None` where its value is not allowed either.
-    /// `any_order` makes the grammar of the same schema with the keys in any order.
+    /// Returns why a text that does not belong is never written; `None` if its value is not allowed either.
+    /// `any_order` creates the grammar of the same schema with the keys in any order.
     pub fn of(text: &[u8], grammar: &Grammar, any_order: impl FnOnce() -> Option<Grammar>) -> Option<Self> {
         let compact = without_white_space(text);
         let belongs = |grammar: &Grammar, text: &[u8]| judge(grammar, text, true).belongs();
@@ -32,7 +32,7 @@ impl Unwritten {
         belongs(&any_order, &compact).then_some(Self::Both)
     }
 
-    /// In words, with the flag that allows it.
+    /// Returns the difference in words, with the flag that allows it.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::KeyOrder => "order of keys: --key-order any",
@@ -41,7 +41,7 @@ impl Unwritten {
         }
     }
 
-    /// For programs.
+    /// Returns the names for programs.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Self::KeyOrder => &["key_order"],
@@ -51,7 +51,7 @@ impl Unwritten {
     }
 }
 
-/// A JSON text without the white space between its tokens.
+/// Returns a JSON text without the white space between its tokens.
 fn without_white_space(text: &[u8]) -> Vec<u8> {
     let (mut in_string, mut escaped) = (false, false);
     let keeps = |byte: &&u8| {

@@ -1,4 +1,4 @@
-//! The sources compiled for a card by NVRTC, at run time and straight to machine code.
+//! Compiles the sources for a card with NVRTC, at run time and directly to machine code.
 
 use super::library::{self, NVRTC, NVRTC_BUILTINS};
 use crate::{HEADER, SOURCES};
@@ -8,18 +8,18 @@ use std::ffi::{CString, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-/// Why a source could not be compiled.
+/// The reason why a source could not be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// NVRTC could not be opened.
     #[error("NVRTC could not be opened from {}: {reason}", folder.display())]
     NoCompiler {
-        /// Where it was looked for; empty for the folders of the system.
+        /// The folder that was searched; empty for the folders of the system.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// There is no source of this name.
+    /// There is no source with this name.
     #[error("there is no source {0:?}")]
     NoSource(String),
     /// The source does not compile.
@@ -27,27 +27,27 @@ pub enum CompileError {
     Source {
         /// The name of the source.
         source_name: String,
-        /// What it was compiled for.
+        /// The architecture that it was compiled for.
         architecture: String,
-        /// The code of NVRTC.
+        /// The error code of NVRTC.
         code: i32,
-        /// What the compiler says.
+        /// The output of the compiler.
         log: String,
     },
 }
 
-/// NVRTC, opened.
+/// An opened NVRTC.
 pub struct Compiler(());
 
 impl Compiler {
-    /// Opens NVRTC of CUDA 13 from a folder, or by the system's search. Where the system has a `libnvrtc.so`,
-    /// that compiles.
+    /// Opens NVRTC of CUDA 13 from a folder, or by the system's search. If the system has a `libnvrtc.so`,
+    /// that one is used.
     ///
     /// # Errors
-    /// [`CompileError::NoCompiler`].
+    /// NVRTC cannot be opened: [`CompileError::NoCompiler`].
     pub fn open(folder: Option<&Path>) -> Result<Self, CompileError> {
         let folder = folder.unwrap_or(Path::new(""));
-        // NVRTC looks for its builtins by their name, and finds what is open.
+        // NVRTC looks for its builtins by name, and finds a library that is already open.
         let _ = library::open(&folder.join(NVRTC_BUILTINS), &[]);
         let opened = library::open(&folder.join(NVRTC), &["nvrtcGetCUBIN", "nvrtcGetCUBINSize"]);
         opened.map_err(|reason| CompileError::NoCompiler {
@@ -57,7 +57,7 @@ impl Compiler {
         Ok(Compiler(()))
     }
 
-    /// The machine code of a source for an architecture such as `sm_90`.
+    /// Compiles a source for an architecture such as `sm_90`, and returns the machine code.
     ///
     /// # Errors
     /// There is no such source, or it does not compile.
@@ -76,11 +76,11 @@ impl Compiler {
     }
 }
 
-/// A program of NVRTC.
+/// An NVRTC program.
 struct Program(sys::nvrtcProgram);
 
 impl Program {
-    /// Of a source, which may include the header and other sources.
+    /// Creates the program of a source, which may include the header and other sources.
     fn new(text: &str, name: &str) -> Result<Self, NvrtcError> {
         let string = |text: &str| CString::new(text).unwrap_or_default();
         let files = [HEADER].into_iter().chain(SOURCES);
@@ -88,8 +88,8 @@ impl Program {
         let [names, texts] =
             [0, 1].map(|part| files.iter().map(|file| file[part].as_ptr()).collect::<Vec<_>>());
         let ([text, name], mut program) = ([text, name].map(string), ptr::null_mut());
-        // SAFETY: all strings live to the end of this function, and NVRTC copies them; the count is that of
-        // the lists.
+        // SAFETY: all strings live to the end of this function, and NVRTC copies them; the count is the
+        // length of the lists.
         unsafe {
             sys::nvrtcCreateProgram(
                 &raw mut program,
@@ -110,7 +110,8 @@ impl Program {
             "--std=c++17".to_owned(),
         ];
         let mut size = 0;
-        // SAFETY: the program was created and not destroyed; there is room for as many bytes as NVRTC has.
+        // SAFETY: the program was created and not destroyed; there is room for as many bytes as NVRTC
+        // reports.
         unsafe {
             result::compile_program(self.0, &options)?;
             sys::nvrtcGetCUBINSize(self.0, &raw mut size).result()?;

@@ -1,14 +1,14 @@
-//! Memory of the host through which bytes go to a card and come back, without anybody waiting for either.
+//! Host memory through which bytes are copied to and from a card without blocking the caller.
 //!
-//! A copy from ordinary memory makes the caller wait for all that a stream was told before, as the driver has
-//! to bring the bytes to memory that the card can reach. These pieces are such memory (pinned); one is used
-//! again when its last copy is over.
+//! A copy from ordinary memory blocks the caller until all earlier work on the stream is done, because the
+//! driver has to move the bytes to memory that the card can reach. The pieces here are such memory (pinned);
+//! a piece is reused when its last copy is over.
 
 use super::{CardError, called};
 use crate::launcher::Parcel;
 use cudarc::driver::{CudaEvent, CudaStream, result};
 
-/// The least bytes of a piece, so that one serves passes of many sizes.
+/// The least number of bytes of a piece, so that one serves passes of many sizes.
 const LEAST_PIECE: usize = 1 << 16;
 
 /// Pieces of pinned memory.
@@ -17,18 +17,18 @@ pub(super) struct Staging(Vec<Piece>);
 
 struct Piece {
     pinned: Pinned,
-    /// Whether somebody is still to read what comes there.
+    /// `true` if the bytes copied to it have yet to be read.
     is_awaited: bool,
 }
 
 impl Staging {
-    /// Copies bytes to the card behind what the stream was told; they may be dropped at once.
+    /// Copies bytes to the card, after the earlier work on the stream; the caller may drop them at once.
     pub(super) fn write(&mut self, stream: &CudaStream, address: u64, bytes: &[u8]) -> Result<(), CardError> {
         let number = self.piece(stream, bytes.len())?;
         let pinned = &mut self.0[number].pinned;
         pinned.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        // SAFETY: nobody writes there before the event that is recorded behind the copy. That there is room
-        // is the caller's to see to.
+        // SAFETY: nothing writes there before the event that is recorded after the copy. The caller has to
+        // ensure that there is room.
         let sent = unsafe {
             result::memcpy_htod_async(address, &pinned.bytes_mut()[..bytes.len()], stream.cu_stream())
         };
@@ -36,7 +36,7 @@ impl Staging {
         pinned.mark(stream)
     }
 
-    /// Starts a copy from the card behind what the stream was told.
+    /// Starts a copy from the card, after the earlier work on the stream.
     pub(super) fn send(
         &mut self,
         stream: &CudaStream,
@@ -45,8 +45,8 @@ impl Staging {
     ) -> Result<Parcel, CardError> {
         let number = self.piece(stream, bytes)?;
         let piece = &mut self.0[number];
-        // SAFETY: nobody looks there before the event that is recorded behind the copy. That the bytes are
-        // there is the caller's to see to.
+        // SAFETY: nothing reads there before the event that is recorded after the copy. The caller has to
+        // ensure that the bytes are there.
         let fetched = unsafe {
             result::memcpy_dtoh_async(
                 &mut piece.pinned.bytes_mut()[..bytes],
@@ -73,14 +73,14 @@ impl Staging {
         Ok(Some(()))
     }
 
-    /// Nobody reads this parcel.
+    /// Releases a parcel that will not be read.
     pub(super) fn discard(&mut self, parcel: Parcel) {
         if let Some(piece) = self.0.get_mut(parcel.0) {
             piece.is_awaited = false;
         }
     }
 
-    /// A piece of so many bytes that nobody uses.
+    /// Returns the number of a free piece of at least `bytes` bytes.
     fn piece(&mut self, stream: &CudaStream, bytes: usize) -> Result<usize, CardError> {
         let is_free = |piece: &Piece| {
             !piece.is_awaited && piece.pinned.len >= bytes && piece.pinned.event.is_complete()
@@ -96,12 +96,12 @@ impl Staging {
     }
 }
 
-/// Memory of the host that the card can reach. Not `cudarc`'s own, whose event puts a thread to sleep that
-/// waits for it.
+/// Host memory that the card can reach. `cudarc`'s own type is not used, because its event puts a waiting
+/// thread to sleep.
 struct Pinned {
     memory: *mut u8,
     len: usize,
-    /// Recorded behind the last copy from or to it.
+    /// The event recorded after the last copy from or to it.
     event: CudaEvent,
 }
 
@@ -111,7 +111,7 @@ impl Pinned {
             .context()
             .new_event(None)
             .map_err(called("cuEventCreate"))?;
-        // SAFETY: there is room for the zeros, which nobody else knows of yet.
+        // SAFETY: there is room for the zeros, and nothing else uses the memory yet.
         let memory = unsafe {
             let memory = result::malloc_host(len, 0).map_err(called("cuMemHostAlloc"))?;
             memory.write_bytes(0, len);
@@ -120,14 +120,14 @@ impl Pinned {
         Ok(Pinned { memory, len, event })
     }
 
-    /// The bytes, once the last copy is over.
+    /// Returns the bytes, once the last copy is over.
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: so many bytes were taken, and written; whoever calls this has seen that no copy is under
-        // way, or starts the next one.
+        // SAFETY: `len` bytes were allocated and written; the caller has checked that no copy is under way,
+        // or starts the next one.
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.len) }
     }
 
-    /// Remembers that the last copy from or to this memory is behind all that the stream was told.
+    /// Records that the last copy from or to this memory follows all earlier work on the stream.
     fn mark(&self, stream: &CudaStream) -> Result<(), CardError> {
         self.event.record(stream).map_err(called("cuEventRecord"))
     }
@@ -135,9 +135,9 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // What fails here has failed before.
+        // An error here has been reported before.
         let _ = self.event.synchronize();
-        // SAFETY: the memory was taken by `new`, and the last copy is over.
+        // SAFETY: the memory was allocated by `new`, and the last copy is over.
         let _ = unsafe { result::free_host(self.memory.cast()) };
     }
 }

@@ -1,13 +1,12 @@
-//! A card as a [`Launcher`]: kernels and products behind one another on a stream of its own, or captured as a
-//! graph.
+//! A card as a [`Launcher`]: kernels and products in sequence on a separate stream, or captured as a graph.
 //!
-//! Products are cuBLAS', which libtorch brings along and which is opened at run time like the driver. The
-//! stream is a *blocking* one: what libtorch starts on the default stream waits for everything that was
-//! started here before it, and the other way around. So tensors can be read and written by both in the order
-//! of the calls, and only one of them is ever told to wait. While this stream is captured nothing of libtorch
-//! runs, since one thread does both.
+//! Products are computed by cuBLAS, which comes with libtorch and is opened at run time like the driver. The
+//! stream is a *blocking* one: work that libtorch starts on the default stream waits for everything started
+//! here before it, and the other way around. So both can read and write tensors in the order of the calls,
+//! and no explicit synchronisation between them is needed. While this stream is captured libtorch runs
+//! nothing, since one thread does both.
 //!
-//! Nothing of this has run on a card.
+//! This code has not been run on a card.
 
 use super::compiler::Compiler;
 use super::library::{self, CUBLAS};
@@ -30,13 +29,13 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What cuBLAS computes with beside its operands, as NVIDIA advises for Hopper. A graph needs memory that is
-/// there before it.
+/// The workspace of cuBLAS, of the size that NVIDIA recommends for Hopper. A graph needs memory that was
+/// allocated before it.
 const WORKSPACE: usize = 32 << 20;
 
-/// A stream of a card, with what it needs to run passes.
+/// A stream of a card, with everything that passes need.
 ///
-/// The order of the fields is that in which they are given back.
+/// The fields are in the order in which they are to be dropped.
 pub struct Stream {
     graphs: Vec<CudaGraph>,
     staging: Staging,
@@ -45,17 +44,17 @@ pub struct Stream {
     card: Card,
 }
 
-// SAFETY: what cuBLAS and the driver gave belongs to the process, and one thread at a time has a `Stream`;
-// each call makes its context current first.
+// SAFETY: the handles of cuBLAS and the driver belong to the process, and one thread at a time has a
+// `Stream`; each call makes its context current first.
 unsafe impl Send for Stream {}
 
 impl Stream {
-    /// Opens the card of this number and compiles all kernels for it, with NVRTC from a folder or by the
-    /// system's search. Its kernels may start before the end of the one ahead ([`Card::launching_ahead`]), or
-    /// may not. Weights are in bf16, or in this format.
+    /// Opens the card with this number and compiles all kernels for it, with NVRTC from a folder or by the
+    /// system's search. `launches_ahead` enables dependent launch ([`Card::launching_ahead`]). Weights are in
+    /// bf16, or in `format`.
     ///
     /// # Errors
-    /// There is no such card, it is older than Hopper, the sources do not compile, or cuBLAS cannot be
+    /// There is no such card, the card is older than Hopper, the sources do not compile, or cuBLAS cannot be
     /// opened.
     pub fn open(
         number: usize,
@@ -83,21 +82,22 @@ impl Stream {
     }
 }
 
-/// A stream that waits for the default stream, which waits for it: `cudarc` makes only others.
+/// A stream that synchronises with the default stream: `cudarc` creates only streams that do not.
 struct Blocking(Arc<CudaStream>);
 
 impl Blocking {
     fn new(card: &Card) -> Result<Self, CardError> {
         card.bind()?;
         let stream = streams::create(streams::StreamKind::Default).map_err(called("cuStreamCreate"))?;
-        // SAFETY: the stream is one of this context, and is destroyed with this, after all that uses it.
+        // SAFETY: the stream belongs to this context, and is destroyed with this value, after everything that
+        // uses it.
         Ok(Blocking(unsafe { card.context.wrap_borrowed_stream(stream) }))
     }
 }
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        // SAFETY: the stream was made by `new`, and what used it is gone.
+        // SAFETY: the stream was created by `new`, and nothing uses it any more.
         let _ = unsafe { streams::destroy(self.0.cu_stream()) };
     }
 }
@@ -115,7 +115,7 @@ impl Products {
         let mut products = Products { handle, workspace: 0 };
         let CardMemory { address, bytes } = card.upload(&vec![0; WORKSPACE])?;
         products.workspace = address;
-        // SAFETY: the handle was made above; the stream and the workspace are given back after it.
+        // SAFETY: the handle was created above; the stream and the workspace are freed after it.
         unsafe {
             let set = blas::set_stream(products.handle, stream.cu_stream().cast());
             set.map_err(refused("cublasSetStream"))?;
@@ -134,9 +134,8 @@ impl Products {
             Output::Wide => cudaDataType::CUDA_R_32F,
         };
         let [weights, x, out] = [product.weights, product.x, product.out].map(|place| place.address());
-        // SAFETY: the factors live through the call. cuBLAS has columns where others have rows, so that it is
-        // asked for the transposed product. That the places are those of matrices of these sizes is the
-        // caller's to see to.
+        // SAFETY: the factors live through the call. cuBLAS is column-major, so it is called for the
+        // transposed product. The caller has to ensure that the places belong to matrices of these sizes.
         let multiplied = unsafe {
             blas::gemm_ex(
                 self.handle,
@@ -166,8 +165,8 @@ impl Products {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by cuBLAS, and neither is used afterwards. What fails here has failed
-        // before.
+        // SAFETY: the handle was created by cuBLAS, and neither is used afterwards. An error here has been
+        // reported before.
         unsafe {
             let _ = blas::destroy_handle(self.handle);
             let _ = free_sync(self.workspace);
@@ -175,7 +174,7 @@ impl Drop for Products {
     }
 }
 
-/// An error of a call of this function of cuBLAS.
+/// Returns a function that converts an error of this function of cuBLAS.
 fn refused(call: &'static str) -> impl Fn(CublasError) -> CardError {
     move |error| CardError::Call {
         call,
@@ -203,12 +202,12 @@ impl Launcher for Stream {
     }
 
     fn record(&mut self, steps: &[Step<u64>]) -> Result<Graph, LaunchError> {
-        // Other threads may go on meanwhile.
+        // Other threads may continue meanwhile.
         let of_this_thread = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         let begun = self.stream.0.begin_capture(of_this_thread);
         begun.map_err(called("cuStreamBeginCapture"))?;
         let started = self.start(steps);
-        // Also after an error: the stream is captured until somebody ends that.
+        // Also after an error: the stream stays in capture mode until the capture is ended.
         let captured = self.stream.0.end_capture(CUgraphInstantiate_flags(0));
         started?;
         let captured = captured.map_err(called("cuStreamEndCapture"))?;
@@ -224,8 +223,8 @@ impl Launcher for Stream {
     }
 
     fn forget(&mut self) {
-        // Graphs that may still run are not destroyed. What fails here has failed before, and is an error of
-        // the next call.
+        // Graphs that may still run must not be destroyed. An error here has been reported before, or is an
+        // error of the next call.
         if !self.graphs.is_empty() {
             let _ = self.stream.0.synchronize();
         }
@@ -262,7 +261,7 @@ impl Launcher for Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Kernels are unloaded with the card: none may still run. What fails here has failed before.
+        // Kernels are unloaded with the card, so none may still run. An error here has been reported before.
         let _ = self.stream.0.synchronize();
     }
 }

@@ -1,4 +1,4 @@
-//! What lies where in the inputs of a pass, and what does not fit.
+//! Tests the layout of the inputs of a pass, and the detection of sizes that do not fit.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn a_pass_lies_where_the_kernels_look_and_the_rest_is_padding() {
     assert_eq!(part(Input::Tables, 6), [3, 0, 6, 2, 0, 0]);
 }
 
-/// The text of the module's docs, with windows of blocks of its own and a tree at its end.
+/// The text of the module's docs, with separate blocks and a tree at its end.
 #[test]
 fn prompts_are_cut_into_pieces_that_see_the_ones_before_them() {
     let (long, table): (Vec<u32>, Vec<u32>) = ((0..40).collect(), (20..29).collect());
@@ -102,7 +102,7 @@ fn prompts_are_cut_into_pieces_that_see_the_ones_before_them() {
     );
 }
 
-/// Of the pieces of one prompt only those are split that see more than one part of it.
+/// Of the pieces of one prompt, only those that see more than one part of it are split.
 #[test]
 fn pieces_of_prompts_have_room_for_their_splits() {
     let (table, tokens) = ([0; 40], [1; 40]);
@@ -112,7 +112,7 @@ fn pieces_of_prompts_have_room_for_their_splits() {
     let first = bucket.offset(Input::Parts);
     let parts = bytes[first..first + 16].as_chunks::<4>().0;
     let parts: Vec<i32> = parts.iter().map(|number| i32::from_le_bytes(*number)).collect();
-    // Two parts of the text that goes on; pieces that end at 108, 124 and 140.
+    // Two parts of the text that continues; pieces that end at 108, 124 and 140.
     assert_eq!(parts, [0, 2 * 4, 2 * 4, 2 * 4]);
     assert_eq!(bucket.split_rows(&feeds, 4), 2 * 4 + 2 * 64);
 }

@@ -1,4 +1,4 @@
-//! How many launches a pass is, and what no kernel takes.
+//! Tests the number of launches of a pass, and the sizes that no kernel supports.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn bucket(tokens: usize) -> Bucket {
     }
 }
 
-/// Launches in all, and how many of them are products by the library.
+/// Returns the number of all launches, and of the products by the library.
 fn counted(shape: &Shape, tokens: usize, multiprocessors: usize) -> (usize, usize) {
     let plan = Plan::new(shape, &bucket(tokens), multiprocessors).unwrap();
     let products = plan.steps.iter().filter(|step| matches!(step, Step::Product(_)));
@@ -57,9 +57,9 @@ fn a_layer_is_so_many_launches() {
             counted(&shape(), tokens, 0),
         );
         let (expected, expected_narrow) = match tokens {
-            // Norms, sums and gates are in the launches of products.
+            // Norms, sums and gates are part of the launches of products.
             1 | 2 => ((1 + 16 * 6 + 1, 0), (1 + 16 * 6 + 1, 16)),
-            // Of products, that of the inner width is the library's.
+            // Of the products, the one over the inner width is computed by the library.
             3..=16 => ((1 + 16 * 9 + 2, 16), (1 + 16 * 9 + 2, 16)),
             _ => ((1 + 16 * 9 + 2, 16 * 4 + 1), (1 + 16 * 9 + 2, 16 * 4 + 1)),
         };
@@ -68,7 +68,7 @@ fn a_layer_is_so_many_launches() {
     }
 }
 
-/// A mixture in all layers but the first.
+/// A model with a mixture in all layers but the first.
 fn mixture() -> Shape {
     Shape {
         mixture: Some(Mixture {
@@ -87,9 +87,9 @@ fn a_layer_with_experts_is_so_many_launches() {
     for (tokens, expected) in [
         (1, (1 + 6 + 15 * (4 + 6) + 1, 0)),
         (2, (1 + 6 + 15 * (4 + 6) + 1, 0)),
-        // Of products, the second of the dense layer is the library's.
+        // Of the products, the second of the dense layer is computed by the library.
         (8, (1 + 9 + 15 * (5 + 6) + 2, 1)),
-        // With the router's three of each layer.
+        // With the three launches of the router in each layer.
         (64, (1 + 9 + 15 * (5 + 6) + 2, 4 + 15 * 3 + 1)),
     ] {
         assert_eq!(counted(&mixture(), tokens, 132), expected, "{tokens} tokens");

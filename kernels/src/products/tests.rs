@@ -1,4 +1,4 @@
-//! Which launches products are, and what they ask for.
+//! Tests the launches of products, and the shared memory that they request.
 
 use super::*;
 use crate::shapes::KERNELS;
@@ -40,8 +40,8 @@ fn skinny(columns: usize, rows: usize, vectors: usize) -> Skinny<()> {
     }
 }
 
-/// Hidden and inner width, rows of queries, keys and values, their columns, and vocabulary of the models that
-/// the kernels are for.
+/// The hidden and inner width, the rows of queries, keys and values, their columns, and the vocabulary of the
+/// models that the kernels support.
 const MODELS: [[usize; 5]; 7] = [
     [1024, 3072, 4096, 2048, 151_936],
     [2048, 6144, 4096, 2048, 151_936],
@@ -52,7 +52,7 @@ const MODELS: [[usize; 5]; 7] = [
     [4096, 14_336, 6144, 4096, 128_256],
 ];
 
-/// How matrices are kept.
+/// Returns the ways in which matrices are stored.
 fn kept() -> [Option<Rounded<()>>; 3] {
     [None, Some(Format::Int8), Some(Format::Fp8)].map(|format| {
         let at = Place::start(());
@@ -64,8 +64,8 @@ fn kept() -> [Option<Rounded<()>>; 3] {
     })
 }
 
-/// Every product of these models has a kernel for one and two vectors, within the shared memory of needs.txt,
-/// and every kernel has a model.
+/// Every product of these models has a kernel for one and two vectors, within the shared memory in needs.txt,
+/// and every kernel is used by a model.
 #[test]
 fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
     let most = most_shared();
@@ -86,7 +86,8 @@ fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
                 (hidden, 2 * inner, End::Gate),
                 (inner, hidden, End::Add),
                 (hidden, vocab, End::Wide),
-                // The sum over 1,024 columns is that of smaller models, whose heads are as wide as they are.
+                // The sum over 1,024 columns occurs in smaller models, whose heads together are as wide as
+                // their rows.
                 (1024, 1024, End::Add),
             ] {
                 let product = Gemv {
@@ -135,7 +136,7 @@ fn shapes_without_a_kernel_have_no_launch() {
     }
 }
 
-/// Which kernels and products a step is, by name.
+/// Returns the names of the kernels and products of the steps.
 fn names(linear: Linear<char>, multiprocessors: usize) -> Vec<&'static str> {
     let name = |step: &Step<char>| match step {
         Step::Launch(node) => node.kernel.name,
@@ -186,7 +187,7 @@ fn a_product_is_made_by_whom_its_sizes_suit() {
     }
     let alone = linear(2048, 128, 1, gate);
     assert_eq!(names(alone, 0), ["norm_rows", "library", "gate_rows"]);
-    // A gate of its own reads what the product wrote, and that what the norm wrote.
+    // A separate gate reads the output of the product, which reads the output of the norm.
     let steps = linear(2560, 128, 1, gate).steps(132);
     let Step::Product(product) = &steps[1] else {
         panic!("{steps:?}");
@@ -194,8 +195,7 @@ fn a_product_is_made_by_whom_its_sizes_suit() {
     assert_eq!((product.x.buffer, product.out.buffer), ('n', 'g'));
 }
 
-/// A product of 2,048 columns and of some rows in eight bits, whose parts are an address apart by which they
-/// are told.
+/// A product of 2,048 columns and of some rows in eight bits, whose parts have distinct addresses.
 fn rounded(columns: usize, rows: usize, vectors: usize, after: After<u64>) -> Linear<u64> {
     Linear {
         weights: Place::start(W),
@@ -239,10 +239,10 @@ fn matrices_of_eight_bits_are_read_as_often_as_is_cheaper_than_to_widen_them() {
         (2048, 24, wide, &["skinny_2048_16_fp8", "skinny_2048_8_fp8"]),
         (2048, 32, wide, &["skinny_2048_16_fp8", "skinny_2048_16_fp8"]),
         (6144, 4, add, &["skinny_4096_8_fp8", "skinny_2048_8_fp8"]),
-        // No kernel has these columns for one vector, and one has the parts.
+        // No kernel has these columns for one vector; the parts have kernels.
         (5120, 1, add, &["skinny_4096_8_fp8", "skinny_1024_8_fp8"]),
         (2048, 33, wide, &["widen_fp8", "library"]),
-        // What is not a sum cannot be made of parts.
+        // A result that is not a sum cannot be computed in parts.
         (6144, 4, wide, &["widen_fp8", "library", "widen_fp8", "library"]),
         (2560, 4, add, &["widen_fp8", "library"]),
     ] {
@@ -252,7 +252,7 @@ fn matrices_of_eight_bits_are_read_as_often_as_is_cheaper_than_to_widen_them() {
     assert_eq!(without.len(), 2, "{without:?}");
 }
 
-/// Where the pointers of a launch lead, as it has them.
+/// Returns the pointers among the arguments of a launch.
 fn pointers(step: &Step<u64>) -> Vec<u64> {
     let Step::Launch(node) = step else {
         panic!("{step:?}");

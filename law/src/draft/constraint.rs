@@ -1,30 +1,30 @@
-//! What drafters ask of a constraint.
+//! The interface of constraints for drafters.
 
 use lexiform_automata::matcher::{Grammar, State};
 
-/// A constraint as drafters see it. A state is a small value; a fork is a copy.
+/// A constraint, as drafters use it. A state is a small value; a fork is a copy.
 pub trait Constraint {
     /// The state after some text.
     type State: Copy;
 
-    /// The state after one more token; `None` if the token is not allowed.
+    /// Returns the state after one more token; `None` if the token is not allowed.
     fn step(&self, state: Self::State, token: u32) -> Option<Self::State>;
 
-    /// The state after these bytes; `None` if no allowed text begins with them.
+    /// Returns the state after these bytes; `None` if no allowed text continues with them.
     fn step_bytes(&self, state: Self::State, bytes: &[u8]) -> Option<Self::State>;
 
-    /// The bytes that every completion begins with.
+    /// Returns the bytes that every completion begins with.
     fn forced(&self, state: Self::State) -> Vec<u8>;
 
-    /// A number for the state: that of a state that was reached by the same way in an equal constraint, in
-    /// any process, and as good as never that of a state of another constraint. What is learned at a state is
-    /// kept under it ([`predict`](super::Predictor)), over a restart too.
+    /// Returns a key of the state. States reached in the same way in equal constraints have the same key, in
+    /// any process; states of different constraints almost never share one. What is learned at a state is
+    /// stored under its key ([`predict`](super::Predictor)), across restarts too.
     ///
-    /// It is asked for below each node of a draft, so it costs no more than a look-up where it was asked for
-    /// before. Two states of a constraint may share one where nearly the same follows.
+    /// It is called below each node of a draft, so a repeated call costs no more than a look-up. Two states
+    /// of a constraint may share a key if nearly the same text follows them.
     fn key(&self, state: Self::State) -> u64;
 
-    /// Whether the text may end here.
+    /// Returns `true` if the text may end here.
     fn is_accepting(&self, state: Self::State) -> bool;
 }
 

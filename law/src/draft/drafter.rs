@@ -1,4 +1,4 @@
-//! The interface of drafters, and the text that they look at.
+//! The interface of drafters, and the text that they read.
 
 use super::constraint::Constraint;
 use super::tree::Draft;
@@ -14,12 +14,12 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// How many tokens both have.
+    /// Returns the number of tokens of the prompt and the answer.
     pub(super) fn len(self) -> usize {
         self.prompt.len() + self.answer.len()
     }
 
-    /// The token at a place, which must be one of the text.
+    /// Returns the token at a place, which must be within the text.
     pub(super) fn at(self, place: usize) -> u32 {
         match place.checked_sub(self.prompt.len()) {
             None => self.prompt[place],
@@ -28,12 +28,12 @@ impl Text<'_> {
     }
 }
 
-/// Guesses what comes next.
+/// Guesses the next tokens.
 pub trait Drafter<C: Constraint, Q = Distribution<'static>>: Send {
-    /// Offers tokens after the text and after what the draft already holds, until it has no more to say or
+    /// Offers tokens after the text and after what the draft already holds, until it has no more to offer or
     /// one is refused.
     fn propose(&mut self, text: Text<'_>, draft: &mut Draft<'_, C, Q>);
 
-    /// Learns how much of its last draft was accepted.
+    /// Reports how much of the last draft was accepted.
     fn observe(&mut self, _drafted: usize, _accepted: usize) {}
 }

@@ -1,43 +1,44 @@
-//! Forced text: what every completion has in common, in the tokens the model would write it with.
+//! Forced text: the common beginning of every completion, in the tokens in which the model would write it.
 //!
 //! A key of a schema is forced as text, hardly ever as tokens: the mask allows every way to cut it. So forced
-//! text is a *draft*, verified like any other, and a cut that the model would not have made costs nothing but
-//! itself.
+//! text is a *draft*, verified like any other, and a cut that the model would not have made costs only its
+//! own verification.
 //!
-//! **The open tail.** The last forced token may not be the model's, because the model may prefer a longer one
-//! that reaches into the free text:
+//! **The open tail.** The last forced token may not be the one that the model would write, because the model
+//! may prefer a longer one that reaches into the free text:
 //!
 //! ```text
 //!   forced   {"name": "        cut by the tokenizer   {" name ": ␠"
 //!   free                Ada…                          the model may write  ␠"A  as one token: leave ␠" to it
 //! ```
 //!
-//! From the first place among the last few tokens where a longer token of the vocabulary could begin and
-//! still be allowed, nothing is drafted.
+//! Nothing is drafted from the first place, among the last few tokens, where a longer token of the vocabulary
+//! could begin and still be allowed.
 
 use std::sync::Arc;
 
 use super::{Constraint, Draft, Drafter, Origin, Text};
 use lexiform_automata::vocab::{Node, Vocabulary};
 
-/// How many tokens at the end of a forced text may be reached by a longer one.
+/// The number of tokens at the end of a forced text that a longer token may cover.
 const TAIL_TOKENS: usize = 4;
-/// How many tokens before a forced text are given to the tokenizer, so that it cuts as it would in running
-/// text.
+/// The number of tokens before a forced text that are given to the tokenizer, so that it cuts as it would in
+/// running text.
 const CONTEXT_TOKENS: usize = 2;
-/// How much forced text is looked at for each token that may still be drafted.
+/// The number of bytes of forced text that are read for each token that may still be drafted.
 const BYTES_A_TOKEN: usize = 16;
-/// How many trie nodes to try below one place; past it, a longer token is assumed. A draft is only a guess.
+/// The number of trie nodes tried below one place; beyond it, a longer token is assumed. A draft is only a
+/// guess.
 const SEARCH: usize = 512;
 
 /// Cuts text into the tokens that a model would write.
 pub trait Tokenise: Send {
-    /// The tokens of this text, special tokens aside; `None` if it cannot be cut.
+    /// Returns the tokens of this text, without special tokens; `None` if it cannot be cut.
     fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>>;
 }
 
-/// Cuts text by the longest token at each place. Close to what byte-pair encodings do, not equal to it; used
-/// where no tokenizer is at hand.
+/// Cuts text by the longest token at each place. Close to byte-pair encodings, but not equal to them; used
+/// where no tokenizer is available.
 pub struct LongestMatch(pub Arc<Vocabulary>);
 
 impl Tokenise for LongestMatch {
@@ -59,7 +60,8 @@ impl Tokenise for Arc<lexiform_automata::vocab::Tokenizer> {
     }
 }
 
-/// Text up to a length, and up to its last whole character; bytes that are no text are left to the tokenizer.
+/// Returns the text up to a length and up to its last whole character; bytes that are no text are left to the
+/// tokenizer.
 fn whole_characters(mut bytes: Vec<u8>, limit: usize) -> Vec<u8> {
     bytes.truncate(limit);
     if let Err(error) = std::str::from_utf8(&bytes)
@@ -70,7 +72,7 @@ fn whole_characters(mut bytes: Vec<u8>, limit: usize) -> Vec<u8> {
     bytes
 }
 
-/// The longest token that the bytes begin with.
+/// Returns the longest token that the bytes begin with.
 fn longest(vocabulary: &Vocabulary, bytes: &[u8]) -> Option<(u32, usize)> {
     let mut best = None;
     let mut below = 0..vocabulary.trie().nodes().len();
@@ -86,7 +88,7 @@ fn longest(vocabulary: &Vocabulary, bytes: &[u8]) -> Option<(u32, usize)> {
     best
 }
 
-/// The node with this byte among the highest of a range of the trie.
+/// Returns the node with this byte among the topmost nodes of a range of the trie.
 fn child(vocabulary: &Vocabulary, mut range: std::ops::Range<usize>, byte: u8) -> Option<(usize, &Node)> {
     while !range.is_empty() {
         let node = &vocabulary.trie().nodes()[range.start];
@@ -105,7 +107,7 @@ pub struct Forced<T> {
 }
 
 impl<T: Tokenise> Forced<T> {
-    /// A drafter that cuts forced text with this tokenizer.
+    /// Creates a drafter that cuts forced text with this tokenizer.
     pub fn new(tokeniser: T, vocabulary: Arc<Vocabulary>) -> Self {
         Forced {
             tokeniser,
@@ -113,9 +115,9 @@ impl<T: Tokenise> Forced<T> {
         }
     }
 
-    /// The tokens in which every completion begins, as the model would most likely cut them: at most `most`
-    /// of them, and none that a longer token could still cover. `before` are the tokens so far, of which the
-    /// last few count.
+    /// Returns the tokens in which every completion begins, as the model would most likely cut them: at most
+    /// `most` of them, and none that a longer token could still cover. `before` are the tokens so far, of
+    /// which only the last few matter.
     pub fn forced_tokens<C: Constraint>(&self, at: (&C, C::State), before: &[u32], most: usize) -> Vec<u32> {
         let forced = whole_characters(at.0.forced(at.1), most * BYTES_A_TOKEN);
         if forced.is_empty() {
@@ -133,7 +135,8 @@ impl<T: Tokenise> Forced<T> {
         closed
     }
 
-    /// The tokens of `forced` after the given text, cut as in running text where the boundary permits.
+    /// Returns the tokens of `forced` after the given text, cut as in running text where the boundary
+    /// permits.
     fn cut(&self, before: &[u8], forced: &[u8]) -> Option<Vec<u32>> {
         let running = self
             .tokeniser
@@ -149,7 +152,8 @@ impl<T: Tokenise> Forced<T> {
         self.tokeniser.tokens(forced)
     }
 
-    /// The tokens before the first place, among the last few tokens, that a longer allowed token could cover.
+    /// Returns the tokens before the first place, among the last few tokens, that a longer allowed token
+    /// could cover.
     fn closed<C: Constraint>(&self, mut tokens: Vec<u32>, forced: &[u8], at: (&C, C::State)) -> Vec<u32> {
         let length = |tokens: &[u32]| {
             tokens
@@ -170,7 +174,7 @@ impl<T: Tokenise> Forced<T> {
 
 impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
     fn propose(&mut self, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
-        // After an ending token there is no state to ask.
+        // After an ending token the constraint has no state.
         let Some(at) = draft.tip().filter(|_| draft.room() > 0) else {
             return;
         };
@@ -184,7 +188,7 @@ impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
 }
 
 impl<T> Forced<T> {
-    /// Where nothing but the end is possible, the end is forced too.
+    /// Offers an ending token where nothing else is possible: the end is forced too.
     fn offer_end<C: Constraint, Q>(&self, draft: &mut Draft<'_, C, Q>) {
         let Some((constraint, state)) = draft.tip().filter(|_| draft.room() > 0) else {
             return;
@@ -199,7 +203,7 @@ impl<T> Forced<T> {
     }
 }
 
-/// Whether some token is longer than `rest`, begins with it, and is allowed where `rest` begins.
+/// Returns `true` if some token is longer than `rest`, begins with it, and is allowed where `rest` begins.
 fn reaches_past<C: Constraint>(
     vocabulary: &Vocabulary,
     rest: &[u8],

@@ -1,43 +1,43 @@
-//! The window of lookahead decoding: guesses at the next tokens, all of which a pass corrects at once.
+//! The window of lookahead decoding: guesses at the next tokens, which a single pass corrects all at once.
 //!
 //! ```text
-//!   text … a │ level 0   b  c  d      one text after a, as far as anybody knows
+//!   text … a │ level 0   b  c  d      one text after a, as far as it is known
 //!            │ level 1   b' c' d'     what came after  a b · a b c · a b c d      when these were guessed
 //!            │ level 2   b" c" d"     what came after  a b b' · a b c c' · a b c d d'
 //!              column    0  1  2
 //!
 //!   branches  a b b' b" · a b c c' c" · a b c d d' d"        a tree, whose nodes are fed beside the drafts of a pass
-//!   rows behind them  ─► the next level, and one phrase a column:  b b' b" and what came after
+//!   rows after them   ─► the next level, and one phrase a column:  b b' b" and what came after
 //! ```
 //!
-//! This is a Jacobi iteration: every position of the text is computed again from what was guessed before it,
-//! so that guesses that are right stay right. Its trajectories are phrases that the model itself would write,
-//! which a pool ([`Phrases`](super::Phrases)) keeps to draft from. So a model drafts for itself what it has
-//! not written before ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
+//! This is a Jacobi iteration: every position of the text is recomputed from the guesses before it, so that
+//! correct guesses stay correct. Its trajectories are phrases that the model itself would write, which a pool
+//! ([`Phrases`](super::Phrases)) keeps to draft from. So a model can draft phrases that it has not written
+//! before ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
 //!
-//! The window knows nothing of models: who feeds it decides which token comes after a branch. Guesses are no
-//! drafts, because nobody says that the constraint allows them; they make no text, and only what a pool
-//! offers of them is verified.
+//! The window is independent of models: its caller decides which token comes after a branch. Guesses are not
+//! drafts, because the constraint may not allow them; they become no text, and only what a pool offers of
+//! them is verified.
 
 use super::Text;
 
 /// Guesses at the tokens after a text, by level and column.
 ///
-/// The window has as many columns as it was made for once all its levels are there; while they come, one a
-/// pass, it has one more for each that is missing, and loses the first of them. A pass moves it by one token,
-/// however many were accepted, as the reference implementation does: guesses that have come to stand too far
-/// behind are corrected like others.
+/// Once all its levels exist, the window has the number of columns that it was created with; until then it
+/// has one more column for each missing level. Each pass adds a level and removes the first column. A pass
+/// moves the window by one token, however many were accepted, as the reference implementation does: guesses
+/// that have fallen behind the text are corrected like others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JacobiWindow {
-    /// All levels are equally long, and there is one at least.
+    /// All levels are equally long, and there is at least one.
     levels: Vec<Vec<u32>>,
     most: usize,
 }
 
 impl JacobiWindow {
-    /// A window of one level, whose guesses are the last tokens of a text, in their order and repeated where
-    /// they are few; `None` for an empty text. It will have so many `columns`, 1 at least, and give phrases
-    /// of `length` tokens, 2 at least.
+    /// Creates a window of one level, whose guesses are the last tokens of a text, in their order and
+    /// repeated if they are few; `None` for an empty text. Once filled it has `columns` columns, at least 1,
+    /// and gives phrases of `length` tokens, at least 2.
     pub fn new(columns: usize, length: usize, text: Text<'_>) -> Option<Self> {
         let most = length.max(2) - 1;
         let width = columns.max(1) + most - 1;
@@ -55,13 +55,12 @@ impl JacobiWindow {
         })
     }
 
-    /// How many branches it has.
+    /// Returns the number of branches.
     pub fn columns(&self) -> usize {
         self.levels.first().map_or(0, Vec::len)
     }
 
-    /// Puts tokens in the place of guesses that are known to come next, such as those that a constraint
-    /// forces.
+    /// Replaces guesses by tokens that are known to come next, such as those that a constraint forces.
     pub fn know(&mut self, next: &[u32]) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             let known = next.get(number..).unwrap_or_default();
@@ -72,7 +71,7 @@ impl JacobiWindow {
         }
     }
 
-    /// The tokens after the text down to the last guess of each column.
+    /// Returns the tokens of each branch: those after the text down to the last guess of each column.
     pub fn branches(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
         (0..self.columns()).map(|column| {
             let before = self.levels.iter().take(1).flat_map(|first| &first[..column]);
@@ -84,9 +83,9 @@ impl JacobiWindow {
         self.levels.iter().map(move |level| level[column])
     }
 
-    /// Moves on by what came after each branch, `None` where nobody knows, and says which phrases were
-    /// guessed: the tokens of each column and what came after. A column of which nobody knows keeps its last
-    /// guess; where that is so of all, nothing moves.
+    /// Advances by the token that came after each branch, `None` if it is unknown. Returns the phrases
+    /// guessed: the tokens of each column and the token that came after them. A column whose token is unknown
+    /// keeps its last guess; if all are unknown, nothing moves.
     pub fn advance(&mut self, next: &[Option<u32>]) -> Vec<Vec<u32>> {
         if next.iter().all(Option::is_none) {
             return Vec::new();
@@ -143,7 +142,7 @@ mod tests {
         assert_eq!(JacobiWindow::new(2, 4, Text::default()), None);
     }
 
-    /// What comes after a text, of 50 tokens.
+    /// Returns the token that comes after a text, one of 50.
     fn model(factor: u32, text: &[u32]) -> u32 {
         let mix = |state: u32, &token: &u32| state.wrapping_mul(31 * factor).wrapping_add(token + 1) % 8191;
         text.iter().fold(7, mix) % 50

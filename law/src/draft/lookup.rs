@@ -1,5 +1,5 @@
-//! Prompt lookup: what followed the last words the last time they stood in the text, or in a text that was
-//! given as a reference.
+//! Prompt lookup: copies what followed an earlier occurrence of the last tokens, in the text or in a
+//! reference text.
 //!
 //! ```text
 //!   prompt  … "name" : " Ada Lovelace " …        answer  … "author" : " Ada
@@ -7,12 +7,12 @@
 //!                        match  copied                         the longest suffix found
 //! ```
 //!
-//! Where the last words have gone on in several ways, each may be offered: a draft whose branches share its
-//! tokens.
+//! If the last tokens were followed by several continuations, each may be offered: a draft whose branches
+//! share its tokens.
 //!
 //! Places are found by an index of the few tokens before each ([`Places`]), which grows with the text and
-//! shrinks when it is rewound. A text that grows by a token costs some entries of hash tables; a look costs
-//! as many, however long the text is.
+//! shrinks when it is rewound. Reading a token adds a few entries to hash tables; a look-up reads as many,
+//! however long the text is.
 
 mod places;
 
@@ -22,23 +22,24 @@ use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The most tokens that places are indexed by; of those that share so many, longer suffixes are told apart by
-/// looking.
+/// The most tokens that places are indexed by; places that share this many are compared token by token for
+/// longer suffixes.
 const KEY: usize = places::KEY;
-/// How many places with the same key are looked at, the latest first: a bound on the time of a look.
+/// The number of places with the same key that are compared, the latest first: a bound on the time of a
+/// look-up.
 const LOOKED_AT: usize = 32;
 
-/// Which places lookup copies from.
+/// The parameters of prompt lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromptLookup {
-    /// The most tokens of a suffix that are compared: of two longer matches none is better than the other.
+    /// The most tokens of a suffix that are compared: longer matches count as equally good.
     pub longest: usize,
     /// The fewest tokens that a place must share with the suffix.
     pub shortest: usize,
-    /// How many continuations that begin with different tokens to offer, the best first.
+    /// The number of continuations with different first tokens to offer, the best first.
     pub branches: usize,
-    /// How far back from its end a text is searched, in tokens, and a reference from its beginning: a bound
-    /// on the memory of the index, which is about 100 bytes a token.
+    /// The number of tokens that are searched, from the end of a text and from the beginning of a reference:
+    /// a bound on the memory of the index, which is about 100 bytes a token.
     pub window: usize,
 }
 
@@ -54,7 +55,7 @@ impl Default for PromptLookup {
 }
 
 impl PromptLookup {
-    /// The lengths of the suffixes that places are indexed by.
+    /// Returns the lengths of the suffixes by which places are indexed.
     fn keys(&self) -> RangeInclusive<usize> {
         let shortest = self.shortest.clamp(1, KEY);
         shortest..=self.longest.min(KEY).max(shortest)
@@ -71,28 +72,28 @@ struct Reference {
 /// A place whose tokens may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FoundMatch {
-    /// How many tokens before it the text ends in, up to a bound.
+    /// The number of tokens before the place that match the end of the text, up to a bound.
     shared: usize,
     is_reference: bool,
     place: usize,
-    /// What stands there.
+    /// The token at the place.
     token: u32,
 }
 
 impl FoundMatch {
-    /// The better the greater: what is like it for longer, then what was given as a reference, then what is
-    /// later.
+    /// Returns the rank; a greater one is better: longer matches first, then places of the reference, then
+    /// later places.
     fn rank(&self) -> (usize, bool, usize) {
         (self.shared, self.is_reference, self.place)
     }
 }
 
-/// Copies what followed earlier occurrences of the last tokens of one growing text: the drafter of prompt
+/// Copies what followed earlier occurrences of the last tokens of one growing text: the index of prompt
 /// lookup.
 ///
-/// The longest suffix wins; of equally long ones the reference comes before the text, and later places before
-/// earlier ones. Of places that share their last few tokens the 32 latest are looked at. A clone shares what
-/// is known of the prompt and of the reference.
+/// The longest suffix wins; among equally long ones the reference comes before the text, and later places
+/// before earlier ones. Among places that share their last few tokens the 32 latest are compared. A clone
+/// shares the index of the prompt and of the reference.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     how: PromptLookup,
@@ -102,8 +103,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// For a text that begins with this prompt, and an answer that is likely to repeat this reference, which
-    /// may be empty.
+    /// Creates a look-up for a text that begins with this prompt, and an answer that is likely to repeat this
+    /// reference, which may be empty.
     pub fn new(how: PromptLookup, prompt: &[u32], mut reference: Vec<u32>) -> Self {
         reference.truncate(how.window);
         let of_prompt = Text { prompt, answer: &[] };
@@ -129,17 +130,17 @@ impl Lookup {
         }
     }
 
-    /// Offers so many continuations from now on.
+    /// Sets the number of continuations to offer from now on.
     #[must_use]
     pub fn branches(mut self, branches: usize) -> Self {
         self.how.branches = branches;
         self
     }
 
-    /// Reads on to the end of the text, which must begin with what was read before.
+    /// Reads the rest of the text, which must begin with what was read before.
     pub fn grow(&mut self, text: Text<'_>) {
         if text.len() < self.answer.end() {
-            // Nobody said that it was rewound.
+            // The text was rewound without a call of `rewind`.
             self.restart(text);
         }
         self.answer.grow(text);
@@ -149,9 +150,9 @@ impl Lookup {
         }
     }
 
-    /// Forgets what comes after the first `to` tokens of the text, prompt included, which was read as it is
-    /// given here. Costs as many steps as it takes tokens back, or a window of them where places come into
-    /// the window that had left it.
+    /// Removes everything after the first `to` tokens of the text, prompt included. `text` must be the text
+    /// that was read. Costs one step for each token removed, or rereads a window of tokens if places that had
+    /// left the window come back into it.
     pub fn rewind(&mut self, text: Text<'_>, to: usize) {
         let kept = Text {
             prompt: text.prompt,
@@ -165,23 +166,23 @@ impl Lookup {
         }
     }
 
-    /// The first place of the answer that is within the window.
+    /// Returns the first place of the answer that is within the window.
     fn first_place(&self, text: Text<'_>) -> usize {
         let begin = text.len().saturating_sub(self.how.window);
         begin.max(text.prompt.len())
     }
 
-    /// Knows nothing of the answer but what is within the window of its end.
+    /// Drops all places of the answer, before those within the window of its end are read again.
     fn restart(&mut self, text: Text<'_>) {
         self.answer = Places::new(self.first_place(text), self.how.keys());
     }
 
-    /// The token that is likeliest to come next, if the end of the text has been there before.
+    /// Returns the token that is likeliest to come next, if the end of the text has occurred before.
     pub fn guess(&self, text: Text<'_>) -> Option<u32> {
         self.find(text, &[]).first().map(|found| found.token)
     }
 
-    /// The best places to copy from after a text and drafted tokens, the best first.
+    /// Returns the best places to copy from after a text and drafted tokens, the best first.
     fn find(&self, text: Text<'_>, drafted: &[u32]) -> Vec<FoundMatch> {
         let most = self.how.longest.max(KEY);
         let begin = text.len().saturating_sub(most);
@@ -208,7 +209,7 @@ impl Lookup {
         best
     }
 
-    /// The places behind a key that share enough with the last tokens.
+    /// Returns the places under a key that share enough with the last tokens.
     fn at<'a>(
         &'a self,
         text: Text<'a>,
@@ -248,9 +249,9 @@ impl Lookup {
         }
     }
 
-    /// Copies from a place below a node, at most so many tokens. A copy that reaches the end of the text goes
-    /// on with what was drafted and copied: repeated text is drafted in full. One of the reference ends with
-    /// it.
+    /// Copies at most `most` tokens from a place below a node. A copy that reaches the end of the text
+    /// continues with what was drafted and copied, so repeated text is drafted in full. A copy from the
+    /// reference ends with the reference.
     fn copy<C: Constraint, Q>(
         &self,
         text: Text<'_>,
@@ -269,7 +270,7 @@ impl Lookup {
             let before = draft.nodes().len();
             node = draft.offer_below(node, token, origin, Proposal::Point);
             if node.is_none() || node.is_some_and(|node| node < before) {
-                // Refused, or there already.
+                // Refused, or already there.
                 return;
             }
             after.push(token);
@@ -277,7 +278,7 @@ impl Lookup {
     }
 }
 
-/// How many tokens before a place are those that the text ends in, up to a bound.
+/// Returns how many tokens before a place match the end of the text, up to a bound.
 fn shared(text: Text<'_>, place: usize, recent: &[u32], bound: usize) -> usize {
     let before = (0..place).rev().map(|place| text.at(place));
     let pairs = before.zip(recent.iter().rev()).take(bound);

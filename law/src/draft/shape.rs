@@ -1,4 +1,4 @@
-//! Shapes: how the tokens of a draft are spent on what a predictor finds likely.
+//! Shapes: how a draft spends its tokens on the candidates of a predictor.
 //!
 //! ```text
 //!   Predictor ─ candidates below a node ─► Shape ─ offers ─► Draft        as many nodes as the draft has room for
@@ -7,12 +7,12 @@
 //! | shape | which nodes |
 //! |---|---|
 //! | [`Chain`] | the likeliest child of each, until the predictor is unsure (SVIP) or the path is unlikely |
-//! | [`Template`] | a tree of ranks that was fixed before: Token Recycling's, or Sequoia's from measured acceptance |
+//! | [`Template`] | a fixed tree of ranks: Token Recycling's, or Sequoia's from measured acceptance |
 //! | [`OptTree`] | layer by layer, the nodes whose paths are the likeliest |
 //! | [`BestFirst`] | the likeliest paths of the whole tree: SpecExec, and DySpec for candidates without chance |
 //!
-//! All of them look at the chances of candidates and never at what is drawn, and offer tokens without chance
-//! ([`Proposal::Point`](super::Proposal)): none of them can change a law.
+//! All of them read the chances of candidates and never what is drawn, and offer tokens without chance
+//! ([`Proposal::Point`](super::Proposal)), so none of them can change a law.
 
 mod best_first;
 mod chain;
@@ -33,10 +33,10 @@ pub use template::Template;
 
 use super::{Constraint, Draft, NodeId, Predictor, Text};
 
-/// Grows a draft by what a predictor finds likely.
+/// Grows a draft from the candidates of a predictor.
 pub trait Shape<C: Constraint, Q>: Send {
-    /// Adds nodes below one of the draft, or after the text for `None`, until nothing is likely enough or
-    /// there is no room. What stands there already is gone on from.
+    /// Adds nodes below a node of the draft, or after the text for `None`, until nothing is likely enough or
+    /// there is no room. Nodes that are already there are extended.
     fn grow(
         &self,
         predictor: &dyn Predictor,

@@ -2,7 +2,7 @@
 
 use super::{Constraint, Draft, Drafter, Text};
 
-/// Lets each drafter go on where the one before it stopped.
+/// Runs several drafters in turn; each continues where the one before it stopped.
 pub struct InTurn<C, Q>(pub Vec<Box<dyn Drafter<C, Q>>>);
 
 impl<C: Constraint, Q> Drafter<C, Q> for InTurn<C, Q> {

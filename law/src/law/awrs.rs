@@ -1,18 +1,18 @@
 //! Token samplers for constraints without a mask: adaptive weighted rejection.
 //!
-//! A constraint that can only be asked "is this token allowed?" (a type checker, a database) makes a mask too
-//! dear. These samplers draw tokens without replacement, ask about each, and return an allowed one with a
+//! A constraint that can only answer "is this token allowed?" (a type checker, a database) makes a mask too
+//! expensive. These samplers draw tokens without replacement, check each, and return an allowed one with a
 //! *weight* whose expectation is right:
 //!
 //! ```text
 //!   E[weight · 1{token = x}] = p(x) · 1_A(x)        so E[weight] = m(u)
 //! ```
 //!
-//! The weight stands where a masked sampler has `m(u)`: the product over a sequence is its importance weight.
-//! [`asked`] is the sampler for all of them: inside a mask that is known, and with the numbers of a draw.
-//! [`recursive`] usually asks once more than [`adaptive`] and varies far less. An extension of `adaptive` by
-//! more loops with the weight scaled by their number looks natural and is biased; a test keeps that on
-//! record.
+//! The weight takes the role of a masked sampler's `m(u)`: its product over a sequence is the importance
+//! weight of the sequence. [`asked`] is the sampler for all such constraints: it draws inside a known mask,
+//! with the random numbers of a masked draw. [`recursive`] usually checks one token more than [`adaptive`]
+//! and has far less variance. An extension of `adaptive` by more loops with the weight scaled by their number
+//! looks natural and is biased; a test keeps that on record.
 
 use super::row::remove;
 use super::{Allowed, Chooser, Drawn, Part, Place, Row, Weight};
@@ -26,7 +26,7 @@ pub struct Weighted<W> {
     pub weight: W,
 }
 
-/// A row that tokens are drawn from without replacement.
+/// A row from which tokens are drawn without replacement.
 struct Urn<'a, R> {
     row: &'a R,
     words: Vec<u32>,
@@ -45,7 +45,7 @@ impl<'a, R> Urn<'a, R> {
         }
     }
 
-    /// A token of those left, which is taken out; `None` when none has mass.
+    /// Draws one of the remaining tokens and removes it; `None` if none of them has mass.
     fn take<W, C>(&mut self, chooser: &mut C) -> Option<u32>
     where
         W: Weight,
@@ -61,7 +61,7 @@ impl<'a, R> Urn<'a, R> {
         Some(token)
     }
 
-    /// Leaves only tokens of a mask, if there is one.
+    /// Removes the tokens outside the mask of `ask`, if it has one.
     fn narrow(&mut self, ask: &mut (impl Ask + ?Sized)) {
         if let Some(mask) = ask.narrow() {
             let of = mask.into_iter().chain(std::iter::repeat(0));
@@ -69,7 +69,8 @@ impl<'a, R> Urn<'a, R> {
         }
     }
 
-    /// A token of those left, its share of them, and the share of all others; `None` when none has mass.
+    /// Draws one of the remaining tokens. Returns it, its share of their mass, and the share of all others;
+    /// `None` if none of them has mass.
     fn draw<W, C>(&mut self, chooser: &mut C) -> Option<(u32, W, W)>
     where
         W: Weight,
@@ -89,11 +90,12 @@ impl<'a, R> Urn<'a, R> {
 
 /// Answers whether a token may come next, one token at a time.
 pub trait Ask {
-    /// Whether this token is allowed.
+    /// Returns `true` if this token is allowed.
     fn allows(&mut self, token: u32) -> bool;
 
-    /// A mask that has every allowed token, and others at will, asked for after each rejection. It ends a
-    /// search among many tokens that are not allowed, where the mask takes less than asking about them.
+    /// Returns a mask that contains every allowed token, and possibly others. It is called after each
+    /// rejection. It ends a search among many tokens that are not allowed, where computing the mask takes
+    /// less time than checking them.
     fn narrow(&mut self) -> Option<Vec<u32>> {
         None
     }
@@ -105,24 +107,24 @@ impl<F: FnMut(u32) -> bool> Ask for F {
     }
 }
 
-/// Draws from the part of a row that is in a mask *and* allowed, by asking: tokens are drawn without
-/// replacement until one is allowed, and one more is looked at for the weight.
+/// Draws from the part of a row that is in a mask *and* allowed, by checking: tokens are drawn without
+/// replacement until one is allowed, and one more is checked for the weight.
 ///
-/// The token has the law of the row inside both, exactly. The first draw is that of the mask at this place,
-/// so where the model rarely draws what is not allowed, two tokens are asked about, and a draft that was
-/// verified by drawing once stays verified. Drawing without replacement is what a walk down a row does that
-/// was perturbed once with Gumbel noise (Kool et al. 2019, arXiv 1903.06059); here the noise of tokens that
-/// nobody comes to is never drawn.
+/// The token has exactly the law of the row restricted to both. The first draw is the masked draw at this
+/// place, so where the model rarely draws tokens that are not allowed, two tokens are checked, and a draft
+/// that was verified by drawing once stays verified. Drawing without replacement corresponds to a walk down a
+/// row that was perturbed once with Gumbel noise (Kool et al. 2019, arXiv 1903.06059); here the noise of
+/// tokens that are never reached is never drawn.
 ///
-/// [`Drawn::mass`] is an unbiased estimate of the mass of what is allowed, as for [`recursive`]: with `S` the
-/// mask without the tokens rejected before, it is `p(S)` if the token looked at is allowed too, and
-/// `p(token)` if not. [`Ask::narrow`] may shrink `S` after any rejection, by what has been seen so far, and
-/// changes neither the law nor the mean.
+/// [`Drawn::mass`] is an unbiased estimate of the allowed mass, as for [`recursive`]: with `S` the mask
+/// without the tokens rejected before, it is `p(S)` if the extra token is allowed too, and `p(token)` if not.
+/// [`Ask::narrow`] may shrink `S` after any rejection, depending on the tokens seen so far, and changes
+/// neither the law nor the mean.
 ///
-/// Under a filter that cuts each masked row, the tokens drawn from are those that it leaves of `S`; the
-/// numbers are of `S` before the filter.
+/// Under a filter that cuts each masked row, tokens are drawn from what the filter keeps of `S`; the numbers
+/// are computed from `S` before the filter.
 ///
-/// `None` if nothing with probability is allowed. Asks about every token at most once.
+/// Returns `None` if no token with probability is allowed. Checks every token at most once.
 pub fn asked<W, R, C>(
     row: &R,
     allowed: Allowed<'_>,
@@ -163,8 +165,8 @@ where
     }
 }
 
-/// Recursive adaptive weighted rejection: draws until a token is allowed, then looks at one more. `None` if
-/// no token with probability is allowed, which stands for weight zero. Asks about at most every token once.
+/// Recursive adaptive weighted rejection: draws until a token is allowed, then checks one more. Returns
+/// `None`, which means weight zero, if no token with probability is allowed. Checks every token at most once.
 pub fn recursive<W, R, C>(
     row: &R,
     mut allows: impl FnMut(u32) -> bool,
@@ -180,9 +182,8 @@ where
     Some(Weighted { token, weight: mass })
 }
 
-/// Adaptive weighted rejection (Lipkin and others, 2025): one loop finds the token, a second one, in which
-/// the rejected tokens stay out and the accepted one takes part, estimates the mass from the number of
-/// rejections.
+/// Adaptive weighted rejection (Lipkin and others, 2025): one loop finds the token; a second one, which
+/// leaves out the rejected tokens but not the accepted one, estimates the mass from the number of rejections.
 pub fn adaptive<W, R, C>(
     row: &R,
     mut allows: impl FnMut(u32) -> bool,
@@ -211,7 +212,7 @@ where
             (false, _) => {
                 urn.remove(token);
                 trials = trials + W::one();
-                // Only what the first loop rejected is taken off; the second only counts.
+                // Only the rejections of the first loop reduce the mass; the second loop only counts.
                 left = if found.is_none() { left * others } else { left };
             }
         }

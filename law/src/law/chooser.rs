@@ -1,66 +1,67 @@
-//! Where chance comes from.
+//! Choosers: the source of all randomness.
 
 mod philox;
 
 use super::Weight;
 use philox::philox;
 
-/// What a choice decides; part of its [`Place`], so that two choices at one position are independent.
+/// The decision that a choice makes; part of its [`Place`], so that two choices at one position are
+/// independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Purpose {
-    /// Which block of 32 tokens; a step on the way to a token of a wide row.
+    /// The block of 32 tokens that holds the token; a step of drawing from a wide row.
     Block,
-    /// Which token.
+    /// The token.
     Token,
-    /// Whether an attempt of the global law goes on.
+    /// Survival of an attempt of the global law.
     Survive,
-    /// Which known continuation of a prefix, or none of them.
+    /// One of the known continuations of a prefix, or none of them.
     Branch,
-    /// Which token the drafter proposes. Every token drafted at one position has a round of its own:
-    /// siblings, tokens below different nodes of a tree, and the draft of a later pass.
+    /// The token that the drafter proposes. Every token drafted at one position has its own round: siblings,
+    /// tokens below different nodes of a tree, and the draft of a later pass.
     Draft,
-    /// Whether a proposed token is accepted; the round is its number among its siblings, in the order of the
+    /// Acceptance of a proposed token; the round is its number among its siblings, in the order of the
     /// trials.
     Accept,
-    /// Which token replaces those that were rejected.
+    /// The token that replaces rejected ones.
     Residual,
-    /// Which block, where the drafter proposes.
+    /// The block, for the drafter's proposal.
     DraftBlock,
-    /// Which block, where a token replaces rejected ones.
+    /// The block, for a token that replaces rejected ones.
     ResidualBlock,
-    /// Which group of 64 blocks; the first part of drawing a token from a very wide row.
+    /// The group of 64 blocks; the first step of drawing a token from a very wide row.
     Group,
-    /// Which group, where the drafter proposes.
+    /// The group, for the drafter's proposal.
     DraftGroup,
-    /// Which group, where a token replaces rejected ones.
+    /// The group, for a token that replaces rejected ones.
     ResidualGroup,
-    /// Which particles are copied; the attempt counts resamplings, the round their draws.
+    /// The particles to copy; the attempt counts resamplings, the round counts the draws of each.
     Resample,
-    /// Which particle is the answer.
+    /// The particle that becomes the answer.
     Pick,
-    /// Where a Markov chain cuts its text; the attempt counts its steps.
+    /// The position at which a Markov chain cuts its text; the attempt counts its steps.
     Cut,
-    /// Whether a Markov chain goes on from the text that was proposed; the attempt counts its steps.
+    /// Acceptance of the text proposed to a Markov chain; the attempt counts its steps.
     Move,
 }
 
-/// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn
+/// The address of one choice inside a sequence. The same place gives the same draw, whatever was drawn
 /// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Which attempt at the sequence; 0 where there is one attempt only.
+    /// The number of the attempt at the sequence; 0 if there is only one attempt.
     pub attempt: u32,
     /// The index of the token that is being drawn, counted from the first token of the answer.
     pub position: u32,
-    /// What is decided.
+    /// The decision that is made.
     pub purpose: Purpose,
-    /// Counts repeated choices with one purpose at one position; below 2²⁴.
+    /// The number of the choice among those with the same purpose and position; below 2²⁴.
     pub round: u32,
 }
 
 impl Place {
-    /// The place of a token in an attempt.
+    /// The place of a token of an attempt.
     pub fn new(attempt: u32, position: u32) -> Self {
         Place {
             attempt,
@@ -70,12 +71,12 @@ impl Place {
         }
     }
 
-    /// The same place for another purpose.
+    /// Returns this place with another purpose.
     pub fn to(self, purpose: Purpose) -> Self {
         Place { purpose, ..self }
     }
 
-    /// The place of the choice of a block, on the way to the token that is chosen here.
+    /// Returns the place of the choice of a block, for the token that is chosen here.
     pub fn block(self) -> Self {
         self.to(match self.purpose {
             Purpose::Draft => Purpose::DraftBlock,
@@ -84,7 +85,7 @@ impl Place {
         })
     }
 
-    /// The place of the choice of a group of blocks, on the way to the token that is chosen here.
+    /// Returns the place of the choice of a group of blocks, for the token that is chosen here.
     pub fn group(self) -> Self {
         self.to(match self.purpose {
             Purpose::Draft => Purpose::DraftGroup,
@@ -93,20 +94,20 @@ impl Place {
         })
     }
 
-    /// The same place in another round.
+    /// Returns this place with another round.
     pub fn round(self, round: u32) -> Self {
         Place { round, ..self }
     }
 }
 
-/// Makes choices; every random decision of this crate goes through one.
+/// A source of choices; every random decision of this crate uses one.
 pub trait Chooser<W: Weight> {
-    /// An index, drawn in proportion to the weights; never one whose weight is zero while another is
+    /// Returns an index, drawn in proportion to the weights; never one whose weight is zero while another is
     /// positive. `weights` is not empty, has no negative entry, and has a positive sum.
     fn choose(&mut self, place: Place, weights: &[W]) -> usize;
 }
 
-/// Draws by counter: a choice is a function of the seed, the sequence and the place.
+/// A counter-based chooser: each choice is a function of the seed, the sequence and the place.
 ///
 /// ```
 /// use lexiform_law::{Chooser, Place, Seeded};
@@ -124,7 +125,8 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    /// Draws for the sequence of this index among those that share the seed (`n` answers to one request).
+    /// Creates the chooser of the sequence with this index among those that share the seed (`n` answers to
+    /// one request).
     pub fn new(seed: u64, sequence: u32) -> Self {
         Seeded { seed, sequence }
     }
@@ -139,7 +141,7 @@ impl Seeded {
         self.sequence
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn uniform(&self, place: Place) -> f64 {
         let purpose = (place.purpose as u32) << 24 | (place.round & 0x00FF_FFFF);
         let words = philox([place.position, place.attempt, self.sequence, purpose], self.seed);
@@ -162,7 +164,7 @@ impl Chooser<f64> for Seeded {
                 last = index;
             }
         }
-        // Rounding can carry `left` past the end; the last possible index is then the right one.
+        // Rounding can carry `left` past the end; the last possible index is then correct.
         last
     }
 }

@@ -2,24 +2,24 @@
 //!
 //! | cut | keeps | reads |
 //! |---|---|---|
-//! | [`plausible`] | what the expert of contrastive decoding finds plausible | all |
+//! | [`plausible`] | tokens that the expert of contrastive decoding finds plausible | all |
 //! | [`top_n_sigma`] | logits at most `n` standard deviations below the largest | all |
 //! | [`top_k`] | the `k` most likely tokens | top |
 //! | [`typical`] | the fewest tokens of nearly the expected surprise that reach `τ` | all |
 //! | [`top_p`] | the fewest most likely tokens that reach `p` | sum |
-//! | [`min_p`] | at least `min_p` times as likely as the most likely one | top |
-//! | [`epsilon`] | at least as likely as `ε` | sum |
-//! | [`eta`] | at least as likely as `ε`, or less where the entropy is large | all |
-//! | [`bregman`] | the `k` most likely, with the `k` that is worth its cost | top |
-//! | [`mirostat`] | what is not too surprising after the text so far | all, or sum |
+//! | [`min_p`] | tokens at least `min_p` times as likely as the most likely one | top |
+//! | [`epsilon`] | tokens at least as likely as `ε` | sum |
+//! | [`eta`] | tokens at least as likely as `ε`, or less where the entropy is large | all |
+//! | [`bregman`] | the `k` most likely tokens, for the `k` of the lowest cost | top |
+//! | [`mirostat`] | tokens that are not too surprising after the text so far | all, or sum |
 //!
-//! This is also their order: each cuts the renormalised law that the one before it left. Every cut keeps at
-//! least one token.
+//! This is also the order in which they run: each cuts the renormalised law that the one before it left.
+//! Every cut keeps at least one token.
 //!
-//! **How much is looked at.** A row of 128,000 tokens is cut to a few, and most are never listed: the first
-//! cut, and those after it that read only the top of the law, say which blocks and which logits can hold a
-//! token that they keep. A cut that reads all the tokens ends this, because what is not listed would be
-//! missing from its sums; where it is the first, every token is listed.
+//! **Which tokens are listed.** A row of 128,000 tokens is cut to a few, and most are never listed: the first
+//! cut, and those after it that read only the top of the law, bound the blocks and the logits that can hold a
+//! token that they keep. A cut that reads all the tokens ends this, because tokens that are not listed would
+//! be missing from its sums; if it is the first cut, every token is listed.
 
 mod bregman;
 mod candidates;
@@ -51,11 +51,11 @@ pub(super) use typical::Typical;
 
 use candidates::Reads;
 
-/// Cuts in the order in which they are made.
+/// Cuts in the order in which they run.
 pub(super) type Cuts = [Arc<dyn Cut>];
 
-/// The cuts that may say which tokens need not be listed: the first, and those after it that read the top of
-/// the law alone.
+/// Returns the cuts that may bound the tokens to list: the first, and those after it that read only the top
+/// of the law.
 fn leading(cuts: &Cuts) -> impl Iterator<Item = &Arc<dyn Cut>> {
     let bounds = |&(index, cut): &(usize, &Arc<dyn Cut>)| match cut.reads() {
         Reads::Top => true,
@@ -65,23 +65,24 @@ fn leading(cuts: &Cuts) -> impl Iterator<Item = &Arc<dyn Cut>> {
     cuts.iter().enumerate().take_while(bounds).map(|(_, cut)| cut)
 }
 
-/// What a block of 32 tokens must weigh to hold one that is kept, so that few are looked at.
+/// Returns the weight below which a block of 32 tokens cannot hold a token that is kept, so that few blocks
+/// are read.
 pub(super) fn least_block(cuts: &Cuts, blocks: &Blocks<'_>) -> f64 {
     let least = leading(cuts).map(|cut| cut.least_block(blocks));
-    // Room for the rounding of all this.
+    // Leaves room for rounding errors.
     least.fold(0.0, f64::max) * (1.0 - 1e-6)
 }
 
-/// A logit below which no token can be kept, so that few have to be looked at.
+/// Returns a logit below which no token can be kept, so that few tokens are read.
 pub(super) fn floor(cuts: &Cuts, peaks: &Peaks<'_>) -> f32 {
     let floor = leading(cuts)
         .map(|cut| cut.floor(peaks))
         .fold(f64::NEG_INFINITY, f64::max);
-    // Room for the rounding of all this.
+    // Leaves room for rounding errors.
     (floor - 1e-3 - floor.abs() * 1e-6) as f32
 }
 
-/// The tokens kept, by id, of candidates that leave out only what is below the [`floor`].
+/// Returns the tokens kept, by id. The candidates leave out only tokens below the [`floor`].
 pub(super) fn keep(cuts: &Cuts, mut candidates: Candidates) -> Vec<u32> {
     for cut in cuts {
         cut.keep(&mut candidates);

@@ -1,4 +1,4 @@
-//! A row of logits as a law: sums by block, so that a draw looks at few tokens.
+//! A law of the next token from a row of logits: sums by block, so that a draw reads few tokens.
 //!
 //! ```text
 //!   logits   │ 32 tokens │ 32 tokens │ 32 tokens │ …     one pass finds the peak, one the sum of every block
@@ -7,8 +7,9 @@
 //!   cuts     │ can hold a kept token   │ cannot    │ …     only blocks that can are looked at, by their sums
 //! ```
 //!
-//! Sums are kept relative to a peak, in `f64`. A mask that leaves only tokens hundreds of nats below the peak
-//! of the row is measured again relative to its own peak, so a law is right however unlikely its tokens were.
+//! Sums are kept relative to a peak, in `f64`. If a mask leaves only tokens hundreds of nats below the peak
+//! of the row, the row is measured again relative to the peak inside the mask, so a law is accurate however
+//! unlikely its tokens are.
 
 use std::borrow::Cow;
 
@@ -18,8 +19,8 @@ use super::row::Allowed;
 use super::sums::{BLOCK, Sums};
 use super::{Ceiling, Chooser, Part, Place, Row};
 
-/// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what
-/// vectorises.
+/// The bit of each token of a block. Testing against these constants, rather than shifting by a variable, is
+/// what the compiler can vectorise.
 const BITS: [u32; BLOCK] = {
     let mut bits = [0; BLOCK];
     let mut at = 0;
@@ -29,17 +30,17 @@ const BITS: [u32; BLOCK] = {
     }
     bits
 };
-/// So few tokens of a block are exponentiated one by one: a cut leaves one or two in most blocks that it
-/// leaves any in.
+/// At most this many tokens of a block are exponentiated one by one: a cut leaves one or two in most blocks
+/// in which it leaves any.
 const FEW_TOKENS: u32 = 8;
-/// A masked sum below this has lost digits to the bottom of the number range and is taken again.
+/// A masked sum below this has lost digits to underflow and is computed again.
 const LEAST_SUM: f64 = 1e-200;
 
-/// Why a row of logits is no law.
+/// The reason why a row of logits is no law.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum RowError {
-    /// The model computed something that is not a number, or infinity.
+    /// The model computed NaN or plus infinity.
     #[error("the logit of token {token} is {value}")]
     NotFinite {
         /// The first such token.
@@ -50,29 +51,28 @@ pub enum RowError {
     /// Every logit is minus infinity, or there is none.
     #[error("no token has a finite logit")]
     Empty,
-    /// Two rows that are to be contrasted are not of one vocabulary.
+    /// Two rows to be contrasted belong to different vocabularies.
     #[error("the expert's row has {expert} logits, the amateur's {amateur}")]
     Unlike {
-        /// The expert's.
+        /// The number of the expert's logits.
         expert: usize,
-        /// The amateur's.
+        /// The number of the amateur's logits.
         amateur: usize,
     },
 }
 
-/// What is known of a row of logits before it is looked at: a device that computed it can find this out in no
-/// time.
+/// Statistics of a row of logits that are known before the row is read: the device that computed the row can
+/// compute them at almost no cost.
 ///
-/// It must be true of the row; what it says only saves work. A row for which it cannot be true is measured
-/// anew.
+/// They must be true of the row; they only save work. A row that they cannot be true of is measured again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured<'a> {
     /// The largest logit.
     pub peak: f32,
-    /// What the differences of logits are multiplied with: 1 over the temperature
+    /// The factor of the differences of logits: 1 over the temperature
     /// ([`Warper::scale`](super::Warper::scale)).
     pub scale: f64,
-    /// Σ exp(scale · (logit − peak)) of every 32 tokens; the last sum is of the rest.
+    /// `Σ exp(scale · (logit − peak))` of every 32 tokens; the last sum covers the remaining tokens.
     pub sums: &'a [f64],
 }
 
@@ -81,28 +81,28 @@ pub struct Measured<'a> {
 pub struct Distribution<'a> {
     logits: Cow<'a, [f32]>,
     scale: f64,
-    /// The tokens that have probability; the logits of others are not looked at.
+    /// The tokens that have probability; other logits are not read.
     support: Cow<'a, [u32]>,
-    /// What the sums are relative to: the largest logit, or a larger number.
+    /// The logit that the sums are relative to: the largest one, or a larger number.
     peak: f32,
     sums: Sums,
-    /// Cut each masked row; the row itself is whole.
+    /// The cuts of each masked row; the row itself is not cut.
     masked: Cow<'a, Cuts>,
 }
 
 impl<'a> Distribution<'a> {
-    /// The law of these logits as they are: temperature 1, nothing cut.
+    /// Returns the law of these logits at temperature 1, with nothing cut.
     pub fn new(logits: &'a [f32]) -> Result<Self, RowError> {
         Self::scaled(Cow::Borrowed(logits), 1.0, Allowed::All)
     }
 
-    /// The law of these logits among some tokens: the others count as if the model could not write them.
+    /// Returns the law of these logits restricted to some tokens, as if the model could not write the others.
     pub fn among(logits: &'a [f32], tokens: Allowed<'a>) -> Result<Self, RowError> {
         Self::scaled(Cow::Borrowed(logits), 1.0, tokens)
     }
 
-    /// The law of logits that were measured, among all tokens. The measure was taken before these tokens were
-    /// changed, whose blocks are summed again.
+    /// Returns the law of measured logits, over all tokens. The logits of `changed` were changed after the
+    /// measurement, so their blocks are summed again.
     pub(super) fn measured(
         logits: Cow<'a, [f32]>,
         measured: Measured<'_>,
@@ -110,7 +110,8 @@ impl<'a> Distribution<'a> {
     ) -> Result<Self, RowError> {
         let Measured { peak, scale, sums } = measured;
         let total: f64 = sums.iter().sum();
-        // The peak itself counts one; what is not a number, or no law, is for the slow way to name.
+        // The peak itself contributes 1. Anything that is not a law takes the slow path, which names the
+        // fault.
         let fits = sums.len() == logits.len().div_ceil(BLOCK) && total.is_finite() && total >= 0.5;
         let is_below = |&token: &u32| logits.get(token as usize).is_none_or(|&logit| logit <= peak);
         if !(fits && peak.is_finite() && changed.iter().all(is_below)) {
@@ -157,12 +158,12 @@ impl<'a> Distribution<'a> {
         Ok(row)
     }
 
-    /// The same row, with each masked row cut.
+    /// Returns this row with cuts that apply to each masked row.
     pub(super) fn cut_masked(self, cuts: Cow<'a, Cuts>) -> Self {
         Distribution { masked: cuts, ..self }
     }
 
-    /// The row cut, and renormalised.
+    /// Returns this row cut and renormalised.
     pub(super) fn cut_row(mut self, cuts: &Cuts) -> Self {
         let kept = self.kept(cuts, &self.support, (self.peak, &self.sums));
         self.sums = self.sums_of(&kept, self.peak);
@@ -170,7 +171,7 @@ impl<'a> Distribution<'a> {
         self
     }
 
-    /// The row without the filters that cut it where it is masked. Of a greedy row this is the law of
+    /// Returns this row without the filters that cut its masked parts. For a greedy row this is the law at
     /// temperature 1.
     pub fn uncut(self) -> Self {
         Distribution {
@@ -179,7 +180,7 @@ impl<'a> Distribution<'a> {
         }
     }
 
-    /// The same row, owning its logits.
+    /// Returns this row with its logits owned.
     pub fn into_owned(self) -> Distribution<'static> {
         let (logits, support) = (self.logits.into_owned(), self.support.into_owned());
         Distribution {
@@ -190,7 +191,7 @@ impl<'a> Distribution<'a> {
         }
     }
 
-    /// The most likely tokens with their log probabilities, at most `count`, best first.
+    /// Returns the most likely tokens with their log probabilities, at most `count`, best first.
     pub fn top(&self, count: usize) -> Vec<(u32, f64)> {
         self.top_in(&self.support, count)
     }
@@ -219,8 +220,8 @@ impl<'a> Distribution<'a> {
         (token as usize) < self.logits.len() && Allowed::Words(&self.support).contains(token)
     }
 
-    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`, and the sums of
-    /// these.
+    /// Returns `Σ exp(scale · (logit − peak))` over the tokens of each block that are in `words`, and the
+    /// sums of these.
     fn sums_of(&self, words: &[u32], peak: f32) -> Sums {
         let known = |block: usize| self.sums.blocks.get(block).filter(|_| peak == self.peak);
         let sum = |(index, (block, &word)): (usize, (&[f32], &u32))| match (word, known(index)) {
@@ -232,7 +233,8 @@ impl<'a> Distribution<'a> {
         Sums::of(blocks.collect())
     }
 
-    /// The words of the tokens that cuts keep of some others, of which the sums relative to a peak are known.
+    /// Returns the tokens of `words` that the cuts keep, as packed words. `sums` are the sums of `words`
+    /// relative to `peak`.
     fn kept(&self, cuts: &Cuts, words: &[u32], (peak, sums): (f32, &Sums)) -> Vec<u32> {
         let scale = Scale {
             factor: self.scale,
@@ -246,7 +248,7 @@ impl<'a> Distribution<'a> {
         words
     }
 
-    /// The tokens in these words that cuts may keep.
+    /// Returns the tokens of `words` that the cuts may keep.
     fn candidates(&self, cuts: &Cuts, words: &[u32], scale: Scale, sums: &Sums) -> Vec<Candidate> {
         let (total, len) = (sums.total, self.logits.len());
         let blocks = Blocks {
@@ -378,7 +380,7 @@ impl<'a> Portion<'a> {
         }
     }
 
-    /// The most likely tokens of the part with the logs of their shares, at most `count`, best first.
+    /// Returns the most likely tokens of the part with the logs of their shares, at most `count`, best first.
     pub fn top(&self, count: usize) -> Vec<(u32, f64)> {
         let mut top = self.row.top_in(&self.words, count);
         for (_, log_probability) in &mut top {
@@ -461,7 +463,7 @@ impl Part<f64> for Portion<'_> {
     }
 }
 
-/// exp(scale · (logit − peak)) for a block; zero past the end of a short one.
+/// Returns `exp(scale · (logit − peak))` for a block; zero past the end of a short one.
 fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     let mut weights = [0.0; BLOCK];
     for (weight, &logit) in weights.iter_mut().zip(block) {
@@ -470,8 +472,8 @@ fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     weights
 }
 
-/// The sum of those weights whose bit is set, in order. Unless there are few, all are computed, because that
-/// is what the compiler can vectorise.
+/// Returns the sum of the weights whose bit is set, in order. Unless they are few, all weights are computed,
+/// because the compiler can vectorise that.
 fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
     if word.count_ones() <= FEW_TOKENS {
         let kept = block.iter().zip(BITS).filter(|(_, bit)| word & bit != 0);
@@ -487,15 +489,16 @@ fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
         .sum()
 }
 
-/// The largest logit of a block in these bits, minus infinity where there is none. NaN is passed over.
+/// Returns the largest logit of a block among these bits, minus infinity if there is none. NaN is skipped.
 fn block_peak(block: &[f32], word: u32) -> f32 {
     let mut kept = [f32::NEG_INFINITY; BLOCK];
     for ((kept, &logit), bit) in kept.iter_mut().zip(block).zip(BITS) {
-        // Without a branch, which would be guessed wrong half of the time; NaN is larger than nothing.
+        // Written without a branch, which would be mispredicted half of the time; a comparison with NaN is
+        // false.
         let is_kept = (word & bit != 0) & (logit > f32::NEG_INFINITY);
         *kept = if is_kept { logit } else { f32::NEG_INFINITY };
     }
-    // Halves against halves, because one after another each comparison would wait for the one before it.
+    // Compares halves with halves, because in sequence each comparison would wait for the one before it.
     let mut half = BLOCK / 2;
     while half > 0 {
         for at in 0..half {
@@ -507,7 +510,7 @@ fn block_peak(block: &[f32], word: u32) -> f32 {
     kept[0]
 }
 
-/// The largest logit in these words.
+/// Returns the largest logit in these words.
 fn peak_of(logits: &[f32], words: &[u32]) -> f32 {
     let peaks = logits.chunks(BLOCK).zip(words).map(|(block, &word)| match word {
         0 => f32::NEG_INFINITY,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A run replays its script and, past the end of it, takes the first possible option. Afterwards the last
-//! option that can be moved on is moved on, and what followed it is forgotten: an odometer over a tree that
-//! is never built.
+//! choice that has another option takes its next one, and the choices after it are dropped: an odometer over
+//! a tree that is never built.
 
 use std::collections::BTreeMap;
 
@@ -72,9 +72,9 @@ impl<W: Weight> Every<W> {
     }
 }
 
-/// The law of `run`: each outcome with its probability. `run` must take all its chance from the chooser and
-/// do the same when the choices are the same; it is called once for every path, so this is for small
-/// examples.
+/// Returns the law of `run`: each outcome with its probability. `run` must take all its randomness from the
+/// chooser and do the same when the choices are the same; it is called once for every path, so this is for
+/// small examples.
 ///
 /// ```
 /// use lexiform_law::{Chooser, Place, law_of};

@@ -1,19 +1,18 @@
 //! The exponential function for rows of logits.
 //!
-//! A row of 128,000 logits costs as many exponentials a token, and the compiler cannot vectorise calls into
+//! A row of 128,000 logits costs 128,000 exponentials a token, and the compiler cannot vectorise calls into
 //! the C library. This one has no branch and no call:
 //!
 //! ```text
 //!   e^x = 2^k · e^f     k = round(x / ln 2), |f| ≤ ln 2 / 2, e^f by its Taylor polynomial of degree 11
 //! ```
 
-/// Adding this to a number below 2⁵¹ rounds it to a whole number, which then stands in the low bits of the
-/// sum.
+/// Adding this to a number below 2⁵¹ rounds it to an integer, which is then in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-/// `ln 2` in two pieces: the first is short, so that its product with `k` is exact.
+/// `ln 2` in two parts: the first is short, so that its product with `k` is exact.
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Below this the result would be subnormal; it counts as zero.
+/// Below this the result would be subnormal, and zero is returned.
 const LEAST_EXPONENT: f64 = -708.0;
 /// 1/11!, 1/10!, … 1/0!.
 const TERMS: [f64; 12] = [
@@ -31,7 +30,7 @@ const TERMS: [f64; 12] = [
     1.0,
 ];
 
-/// `e^x` for `x ≤ 0` within 1e-14 of its size; zero below -708, one above zero, NaN of NaN.
+/// Returns `e^x` for `x ≤ 0` with a relative error of 1e-14; zero below -708, one above zero, NaN for NaN.
 pub(super) fn exp(x: f64) -> f64 {
     let clamped = x.clamp(LEAST_EXPONENT, 0.0);
     let shifted = clamped * std::f64::consts::LOG2_E + ROUND;

@@ -3,14 +3,14 @@
 //! | file | sampler | law of what it returns |
 //! |---|---|---|
 //! | `cars` | attempts over a trie, constrained adaptive rejection sampling | the global law |
-//! | `independence` | a chain of independent texts over what attempts have taught, after these have run out | global as steps grow |
-//! | `aprad` | approximately aligned decoding, for constraints that only know errors | approximate |
+//! | `independence` | a chain of independent texts over what attempts have learned, after these have run out | global as steps grow |
+//! | `aprad` | approximately aligned decoding, for constraints that only detect errors | approximate |
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
-//! `control` is rejection control of attempts, between weights and failures; `propose` has the proposals of
-//! particles. `trie` is what attempts learn, and `harvest` how drafts teach it; `logs` the number type of
-//! weights that are products of many factors.
+//! `control` is rejection control of attempts, between weights and failures; `propose` holds the proposals of
+//! particles. `trie` stores what attempts learn, and `harvest` adds the rows of drafts to it; `logs` is the
+//! number type of weights that are products of many factors.
 
 mod aprad;
 mod cars;

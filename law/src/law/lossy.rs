@@ -1,14 +1,14 @@
-//! Lossy acceptance of drafts, for requests that prefer speed to their law.
+//! Lossy acceptance of drafts, for requests that prefer speed to an exact law.
 
 use super::{LawError, Part, Weight};
 
 /// Typical acceptance of Medusa ([Cai et al. 2024](https://arxiv.org/abs/2401.10774)): a drafted token is
-/// accepted where its probability under the law of its place is above `min(ε, δ exp(−H))`, with `H` the
+/// accepted if its probability under the law of its position is above `min(ε, δ exp(−H))`, with `H` the
 /// entropy of that law in nats.
 ///
 /// Where the model is unsure, much is accepted; where it is sure, hardly anything but what it would have
-/// written. The text has no law that can be written down: it depends on what was drafted, and is tagged
-/// [`LawTag::Lossy`](super::LawTag::Lossy). What is forbidden has no probability and is never accepted. With
+/// written. The law of the text has no closed form: it depends on the drafts, and is tagged
+/// [`LawTag::Lossy`](super::LawTag::Lossy). Forbidden tokens have no probability and are never accepted. With
 /// a large `δ` this is a plain threshold of `ε`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TypicalAcceptance {
@@ -23,11 +23,11 @@ impl TypicalAcceptance {
         delta: 0.3,
     };
 
-    /// With these bounds. `ε` lies between 0 and 1, and `δ` is not below 0: with 0 for one of them all that
-    /// may be drawn is accepted.
+    /// Creates a rule with these bounds. `ε` is between 0 and 1, and `δ` is not below 0: if either is 0,
+    /// every token that may be drawn is accepted.
     ///
     /// # Errors
-    /// One of them is out of its range.
+    /// One of the bounds is out of its range.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, LawError> {
         let out = |name, value, expected| {
             Err(LawError::OutOfRange {
@@ -43,17 +43,17 @@ impl TypicalAcceptance {
         }
     }
 
-    /// `ε`: what is more likely than this is always accepted.
+    /// Returns `ε`: tokens more likely than this are always accepted.
     pub fn epsilon(&self) -> f64 {
         self.epsilon
     }
 
-    /// `δ`: how far less likely tokens are accepted where the law is spread out.
+    /// Returns `δ`: the larger it is, the less likely tokens are accepted where the law is spread out.
     pub fn delta(&self) -> f64 {
         self.delta
     }
 
-    /// The probability above which tokens of a part are accepted. Cost: a pass over the part.
+    /// Returns the probability above which tokens of a part are accepted. Cost: a pass over the part.
     pub(crate) fn threshold<W: Weight>(&self, part: &impl Part<W>) -> f64 {
         let surprise = |share: &W| match share.is_positive() {
             true => -share.ln() * share.ln().exp(),
@@ -63,7 +63,7 @@ impl TypicalAcceptance {
         self.epsilon.min(self.delta * (-entropy).exp())
     }
 
-    /// The first of these tokens that is accepted where a part is the law.
+    /// Returns the first of these tokens that is accepted under the law of a part.
     pub fn first<W: Weight>(
         &self,
         part: &impl Part<W>,

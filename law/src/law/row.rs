@@ -16,7 +16,7 @@ pub enum Allowed<'a> {
 }
 
 impl<'a> Allowed<'a> {
-    /// Whether this token is allowed.
+    /// Returns `true` if this token is allowed.
     pub fn contains(&self, token: u32) -> bool {
         match self {
             Allowed::All => true,
@@ -26,7 +26,7 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// The words for a row of this many tokens.
+    /// Returns the words for a row of `len` tokens.
     pub fn to_words(&self, len: usize) -> Cow<'a, [u32]> {
         match self {
             Allowed::All => {
@@ -40,7 +40,7 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// The words for a row of this many tokens, without some tokens.
+    /// Returns the words for a row of `len` tokens, without some tokens.
     pub fn without(&self, tokens: &[u32], len: usize) -> Vec<u32> {
         let mut words = self.to_words(len).into_owned();
         for &token in tokens {
@@ -64,60 +64,60 @@ pub trait Row<W: Weight> {
     where
         Self: 'a;
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     fn len(&self) -> usize;
 
-    /// Whether there is no token.
+    /// Returns `true` if there is no token.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `p(token)`.
+    /// Returns `p(token)`.
     fn probability(&self, token: u32) -> W;
 
-    /// `ln p(token)`, also where the probability itself is too small for the number type.
+    /// Returns `ln p(token)`, even if the probability itself is too small for the number type.
     fn log_probability(&self, token: u32) -> f64 {
         self.probability(token).ln()
     }
 
-    /// The row inside `allowed`, measured once and ready to be drawn from.
+    /// Returns the part of the row inside `allowed`, measured once and ready to be drawn from.
     fn part<'a>(&'a self, allowed: Allowed<'a>) -> Self::Part<'a> {
         self.part_under(allowed, None)
     }
 
-    /// The same, without the tokens that surprise more than [`Mirostat`](super::Mirostat) admits at this
-    /// place.
+    /// Like [`part`](Self::part), without the tokens whose surprise is above the bound of
+    /// [`Mirostat`](super::Mirostat) at this position.
     fn part_under<'a>(&'a self, allowed: Allowed<'a>, ceiling: Option<Ceiling>) -> Self::Part<'a>;
 }
 
-/// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a law of its
-/// own.
+/// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a separate
+/// law.
 pub trait Part<W: Weight> {
-    /// `m`: the probability of the mask under the row.
+    /// Returns `m`: the probability of the mask under the row.
     fn mass(&self) -> W;
 
-    /// `ln m`, also where `m` is too small for the number type.
+    /// Returns `ln m`, even if `m` is too small for the number type.
     fn log_mass(&self) -> f64 {
         self.mass().ln()
     }
 
-    /// The log of the row's probability of everything that can be drawn; differs from the mass where filters
-    /// cut.
+    /// Returns the log of the row's probability of all tokens that can be drawn; differs from the mass where
+    /// filters cut.
     fn log_kept(&self) -> f64 {
         self.log_mass()
     }
 
-    /// The probability of this token when the part is drawn from: `p / m`, or zero outside.
+    /// Returns the probability of this token when the part is drawn from: `p / m`, or zero outside.
     fn share(&self, token: u32) -> W;
 
-    /// The share of every token of the row.
+    /// Returns the share of every token of the row.
     fn shares(&self) -> Vec<W>;
 
-    /// What the shares sum to without this token, summed anew rather than subtracted from one, so that it is
-    /// right also when the token has nearly everything.
+    /// Returns the sum of the shares without this token, computed term by term rather than subtracted from
+    /// one, so that it is accurate even if the token has nearly everything.
     fn share_without(&self, token: u32) -> W;
 
-    /// A token in proportion to its share; `None` if the part has no mass.
+    /// Draws a token in proportion to its share; `None` if the part has no mass.
     fn draw<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Option<u32>;
 }
 
@@ -128,11 +128,11 @@ pub struct Table<W>(pub Vec<W>);
 /// A part of a [`Table`].
 #[derive(Clone, Debug)]
 pub struct TablePart<W> {
-    /// Of the tokens that can be drawn; nothing of the others.
+    /// The weights of the tokens that can be drawn; zero for the others.
     weights: Vec<W>,
-    /// Of the mask.
+    /// The weight of the mask.
     mass: W,
-    /// Of the tokens that can be drawn.
+    /// The weight of the tokens that can be drawn.
     kept: W,
 }
 
@@ -175,8 +175,8 @@ impl<W: Weight> Row<W> for Table<W> {
 }
 
 impl<W: Weight> TablePart<W> {
-    /// The tokens that a ceiling leaves. What they are is found in floating point, their weights stay as they
-    /// are.
+    /// Returns the part restricted to the tokens below a ceiling. They are found in floating point; their
+    /// weights do not change.
     fn under(mut self, ceiling: Ceiling) -> Self {
         let listed: Vec<(f32, u32)> = (0..)
             .zip(&self.weights)

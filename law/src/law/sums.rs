@@ -1,4 +1,4 @@
-//! Sums of weights by block, by group of blocks, and in all.
+//! Sums of weights by block, by group of blocks, and over the whole row.
 //!
 //! ```text
 //!   tokens   │ 32 │ 32 │ … 64 blocks │ 32 │ 32 │ … 64 blocks │ …
@@ -6,30 +6,30 @@
 //!   groups     1.7                     .9                      …      a draw: one group, one block of it, one token of that
 //! ```
 //!
-//! Every sum adds its terms from the first to the last, so whoever adds in this order has the same bits: the
-//! longest chain is a group of a row of 128,000 tokens, where one sum over all its blocks would be 4,000
-//! additions one after another.
+//! Every sum adds its terms from the first to the last, so that any implementation with this order gets the
+//! same bits. For a row of 128,000 tokens the longest chain of additions is a group, where a single sum over
+//! all blocks would be 4,000 additions in sequence.
 
 use super::{Chooser, Place};
 
-/// Tokens of a block.
+/// The number of tokens of a block.
 pub(super) const BLOCK: usize = 32;
-/// Blocks of a group.
+/// The number of blocks of a group.
 const GROUP: usize = 64;
 
 /// The sums of a row, or of a part of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    /// Of every 32 tokens.
+    /// The sum of every 32 tokens.
     pub(super) blocks: Vec<f64>,
-    /// Of every 64 blocks.
+    /// The sum of every 64 blocks.
     groups: Vec<f64>,
-    /// Of all groups.
+    /// The sum of all groups.
     pub(super) total: f64,
 }
 
 impl Sums {
-    /// The sums over these blocks.
+    /// Computes the sums over these blocks.
     pub(super) fn of(blocks: Vec<f64>) -> Self {
         let groups: Vec<f64> = blocks.chunks(GROUP).map(|group| group.iter().sum()).collect();
         let total = groups.iter().sum();
@@ -40,8 +40,8 @@ impl Sums {
         }
     }
 
-    /// The total without a block. The other blocks of its group are summed anew, because little is left of a
-    /// difference where the block has nearly everything.
+    /// Returns the total without a block. The other blocks of its group are summed again, because a
+    /// difference would lose its digits if the block has nearly everything.
     pub(super) fn without(&self, block: usize) -> f64 {
         let own = block / GROUP;
         let (first, end) = (own * GROUP, self.blocks.len().min(own * GROUP + GROUP));
@@ -57,8 +57,8 @@ impl Sums {
             .sum()
     }
 
-    /// A block in proportion to its sum. Where there is one group, or one block in it, nothing is drawn for
-    /// it.
+    /// Draws a block in proportion to its sum. If there is only one group, or one block in it, no random
+    /// number is drawn for it.
     pub(super) fn choose<C: Chooser<f64> + ?Sized>(&self, place: Place, chooser: &mut C) -> usize {
         let group = match self.groups.len() {
             0 | 1 => 0,

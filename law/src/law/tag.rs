@@ -10,7 +10,7 @@ pub enum LawTag {
     Raw,
     /// No constraint, and rows cut by filters.
     RawFiltered,
-    /// The most likely allowed token at each place.
+    /// The most likely allowed token at each position.
     Greedy,
     /// The masked rows.
     Local,
@@ -18,7 +18,7 @@ pub enum LawTag {
     LocalFiltered,
     /// The model conditioned on the constraint.
     GlobalExact,
-    /// A local sample that stands in for a global one with its weight.
+    /// A local sample that replaces a global one, with its weight.
     GlobalWeighted,
     /// Drafts that were likely enough, whatever their probability, and draws between them
     /// ([`TypicalAcceptance`](super::TypicalAcceptance)).
@@ -31,18 +31,18 @@ pub enum LawTag {
     Sir,
     /// A text of a Markov chain: the global law in the limit of many steps.
     Mcmc,
-    /// Drawn with what texts before it have taught: the global law in the limit of many.
+    /// Drawn with the trie that earlier texts have filled: the global law in the limit of many texts.
     Asap,
-    /// Drawn with what errors have taught, and back where one was met ([`Aprad`](crate::law::Aprad)):
+    /// Drawn without known errors, going back where a new one was met ([`Aprad`](crate::law::Aprad)):
     /// approximate.
     Aprad,
-    /// The likeliest texts that a beam search has found.
+    /// The likeliest texts that a beam search found.
     Beam,
-    /// The same, found in the order of what is likely.
+    /// The likeliest texts that a best-first beam search found.
     BestFirstBeam,
-    /// Likely texts that groups of beams have found, each avoiding what the others write.
+    /// Likely texts that groups of beams found, each group avoiding what the others write.
     DiverseBeam,
-    /// The likeliest texts there are.
+    /// The likeliest texts of all.
     KBest,
     /// Likely texts that contain given phrases.
     DynamicBeam,
@@ -53,7 +53,7 @@ pub enum LawTag {
 }
 
 impl LawTag {
-    /// The tag as text: `global-exact` and so on.
+    /// Returns the tag as text: `global-exact` and so on.
     pub fn as_str(self) -> &'static str {
         match self {
             LawTag::Raw => "raw",
@@ -82,8 +82,8 @@ impl LawTag {
 }
 
 impl LawTag {
-    /// Whether a sample has an importance weight: not where its law cannot be written down, or where nothing
-    /// was left to chance.
+    /// Returns `true` if a sample of this law has an importance weight. It has none if its law has no closed
+    /// form, or if nothing was left to chance.
     pub fn has_weight(self) -> bool {
         match self {
             LawTag::Raw
@@ -117,7 +117,7 @@ impl fmt::Display for LawTag {
     }
 }
 
-/// Why a law cannot be sampled from.
+/// The reason why a law cannot be sampled from.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum LawError {
@@ -126,22 +126,22 @@ pub enum LawError {
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
-        /// What is possible.
+        /// The values that are possible.
         expected: &'static str,
     },
     /// Greedy decoding has no global form short of a search for the most likely sequence.
     #[error("the global law needs a temperature above 0")]
     GreedyGlobal,
-    /// Mirostat's bound depends on the surprise under a mask, and the global law is about the model before
-    /// it.
+    /// Mirostat's bound depends on the surprise under a mask, and the global law is defined by the model
+    /// before the mask.
     #[error("Mirostat needs the local law")]
     MirostatGlobal,
-    /// The global law is about a constraint, and there is none.
+    /// The global law conditions on a constraint, and there is none.
     #[error("the global law needs a constraint")]
     NothingToCondition,
-    /// The law is about all that is allowed at a place, and tokens can only be asked about.
+    /// The law depends on all allowed tokens of a position, and the constraint can only check single tokens.
     #[error("the law needs the mask of what is allowed, and tokens can only be asked about")]
     NeedsMask,
     /// The row gives no probability at all to any token that the constraint allows.
@@ -153,7 +153,7 @@ pub enum LawError {
     /// No attempt was accepted.
     #[error("global law: no accepted sample in {attempts} attempts")]
     Exhausted {
-        /// How many were made.
+        /// The number of attempts made.
         attempts: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! One sequence on its way: which token comes next, and what the sample will say of itself.
+//! The walk of one sequence: draws its next token, and keeps the numbers that the sample will report.
 //!
 //! ```text
 //!   local:    Token Token Token … End
@@ -6,13 +6,13 @@
 //!             Token Restart              attempt 1
 //!             Token Token Token End      attempt 2: accepted, the answer
 //!   adaptive: Token Token Token … End    like local, with what others have learned
-//!   aligned:  Token Token Restart        an error: back to where it weighs, which may be behind the prompt
+//!   aligned:  Token Token Restart        an error: back to where it weighs, which may be after the prompt
 //!             Token Token End
 //! ```
 //!
-//! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says.
-//! All draws are at the place (attempt, position), so a walk that is fed the same rows takes the same steps.
-//! Attempts are counted by the trie: see [`Walk::place`].
+//! The decode loop owns the model; it calls [`Walk::next`] once for every token and does what the [`Step`]
+//! says. All draws are at the place (attempt, position), so a walk that is fed the same rows takes the same
+//! steps. Attempts are counted by the trie: see [`Walk::place`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +36,7 @@ impl<W: Weight> Rule<W> for DrawRule {
     }
 }
 
-/// A trie for all walks with one key; see [`Trie`].
+/// A trie shared by all walks with one key; see [`Trie`].
 type SharedTrie<W> = Arc<Mutex<Trie<W>>>;
 
 #[derive(Clone, Debug)]
@@ -63,16 +63,16 @@ enum WalkStage<W> {
         attempt: Attempt<W>,
         lost: Lost,
     },
-    /// Draw from the model without what is known to end in errors, and go back from errors.
+    /// Draw from the model without the prefixes known to end in errors, and go back from errors.
     Aligned { sampler: Box<Aprad<W>>, limit: u32 },
 }
 
-/// What becomes of a text that has lost all probability on the way.
+/// The treatment of a text that has lost all probability on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
-    /// Another is begun.
+    /// Another text is begun.
     Redrawn,
-    /// None: its weight is zero.
+    /// No text is returned: its weight is zero.
     GivenUp,
 }
 
@@ -82,22 +82,23 @@ pub struct Walk<W = f64> {
     stage: WalkStage<W>,
     local: LawTag,
     ends: Arc<[u32]>,
-    /// The attempts that failed.
+    /// The number of attempts that failed.
     failed: u32,
-    /// The attempt as [`Place`] counts them.
+    /// The number of the attempt, as in [`Place`].
     number: u32,
-    /// Of each token of this attempt.
+    /// The logs of each token of this attempt.
     logs: Vec<Logs>,
     log_probability: f64,
     log_weight: f64,
-    /// What steers the surprise of the text, with the bound on that of the next token.
+    /// The parameters of Mirostat, and the bound for the next token.
     mirostat: Option<(Mirostat, Ceiling)>,
-    /// Which drafts are accepted without a law.
+    /// The rule by which drafts are accepted without the exact law.
     lossy: Option<TypicalAcceptance>,
 }
 
 impl<W: Weight> Walk<W> {
-    /// A walk under the local law, or without a constraint. `ends` are the tokens that end a sequence.
+    /// Creates a walk under the local law, or without a constraint. `ends` are the tokens that end a
+    /// sequence.
     pub fn local(warper: &Warper, constrained: bool, ends: &[u32]) -> Self {
         let local = match (warper.is_greedy(), constrained, warper.is_filtered()) {
             (true, _, _) => LawTag::Greedy,
@@ -113,8 +114,9 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model,
-    /// prompt, warping, constraint and greatest length, and may be shared with other walks of that key.
+    /// Creates a walk under the global law, of at most `attempts` attempts. The trie must belong to this
+    /// model, prompt, warping, constraint and greatest length, and may be shared with other walks of that
+    /// key.
     pub fn global(trie: SharedTrie<W>, attempts: u32, fallback: Fallback) -> Self {
         let (number, attempt, ends) = {
             let mut trie = lock(&trie);
@@ -133,15 +135,15 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// A walk that draws a text under the bounds that others over the same trie have left, and leaves its
-    /// own; see [`Attempt::adaptive`].
+    /// Creates a walk that draws a text under the bounds that others over the same trie have left, and adds
+    /// its own; see [`Attempt::adaptive`].
     pub fn adaptive(trie: SharedTrie<W>) -> Self {
         Self::drawn_by(trie, Lost::Redrawn, LawTag::Asap)
     }
 
-    /// A walk of a particle whose tokens are drawn in proportion to `p·θ`, as [`Twisted`](super::Twisted)
-    /// does: the same as [`adaptive`](Self::adaptive), but a text that has lost all probability is not begun
-    /// anew, because its weight is zero.
+    /// Creates the walk of a particle whose tokens are drawn in proportion to `p·θ`, as
+    /// [`Twisted`](super::Twisted) does. It is like [`adaptive`](Self::adaptive), but a text that has lost
+    /// all probability is not begun again, because its weight is zero.
     pub fn twisted(trie: SharedTrie<W>) -> Self {
         Self::drawn_by(trie, Lost::GivenUp, LawTag::Smc)
     }
@@ -159,9 +161,9 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// A walk under approximately aligned decoding, which goes back at most `errors` times. `ends` are the
-    /// tokens that end a sequence. After [`Step::Restart`] it is at [`position`](Self::position), which may
-    /// be behind the prompt: the tokens before it are kept.
+    /// Creates a walk under approximately aligned decoding, which goes back at most `errors` times. `ends`
+    /// are the tokens that end a sequence. After [`Step::Restart`] it is at [`position`](Self::position),
+    /// which may be after the prompt: the tokens before it are kept.
     pub fn aligned(sampler: Aprad<W>, errors: u32, ends: &[u32]) -> Self {
         let stage = WalkStage::Aligned {
             sampler: Box::new(sampler),
@@ -170,8 +172,9 @@ impl<W: Weight> Walk<W> {
         Self::at(stage, LawTag::Aprad, ends.into())
     }
 
-    /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One
-    /// that has drawn nothing under the global law begins an attempt of its own over the same trie.
+    /// Returns a walk that continues from here independently. Its draws must come from another sequence of
+    /// the chooser. A fork of a walk that has drawn nothing under the global law begins a new attempt over
+    /// the same trie.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut fork = Walk {
@@ -186,9 +189,9 @@ impl<W: Weight> Walk<W> {
         fork
     }
 
-    /// Goes back to the place where this attempt had drawn `position` tokens; false, and nothing changed, if
-    /// it has not, or if this is in the middle of an attempt of the global law, which is a sample only as a
-    /// whole. What is drawn from then on is drawn from new random numbers.
+    /// Goes back to where this attempt had drawn `position` tokens. Returns `false`, and changes nothing, if
+    /// it has drawn fewer, or if this is in the middle of an attempt of the global law, which is a sample
+    /// only as a whole. Later draws use new random numbers.
     pub fn rewind(&mut self, position: u32) -> bool {
         let drawn = self.logs.len();
         if position as usize > drawn || position > 0 && !self.is_certain() {
@@ -203,14 +206,14 @@ impl<W: Weight> Walk<W> {
         true
     }
 
-    /// Forgets all but the first tokens of what was drawn.
+    /// Drops all but the first `tokens` tokens drawn.
     fn keep(&mut self, tokens: usize) {
         self.logs.truncate(tokens);
         let sum = |(all, kept), one: &Logs| (all + one.token, kept + one.kept);
         (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
     }
 
-    /// Begins an attempt of its own, if it makes any.
+    /// Begins a new attempt, if the stage makes any.
     fn begin(&mut self) {
         match &mut self.stage {
             WalkStage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
@@ -228,7 +231,7 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// The bound on the surprise of the token at this position of what was drawn; `None` without
+    /// Returns the bound on the surprise of the token at this position of the answer; `None` without
     /// [`Mirostat`].
     pub fn ceiling_at(&self, position: u32) -> Option<Ceiling> {
         let (mirostat, _) = self.mirostat?;
@@ -251,9 +254,9 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// The same walk, which accepts drafts that are typical, so that its text has no law but the tag
-    /// [`LawTag::Lossy`]. Only the local law is given up so; a walk under another stays as it is, and so does
-    /// a greedy one, whose law leaves one token to accept.
+    /// Returns this walk with lossy acceptance: it accepts typical drafts, so its text has the tag
+    /// [`LawTag::Lossy`] and no exact law. Only the local law can be given up this way; a walk under another
+    /// law does not change, and neither does a greedy one, whose law leaves one token to accept.
     #[must_use]
     pub fn lossy(self, accepts: TypicalAcceptance) -> Self {
         let draws = matches!(self.stage, WalkStage::Local) && self.local != LawTag::Greedy;
@@ -263,7 +266,7 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// The law of the sample if it is accepted at the present stage.
+    /// Returns the law of the sample if it is accepted at the present stage.
     pub fn tag(&self) -> LawTag {
         match self.stage {
             WalkStage::Attempt { .. } => LawTag::GlobalExact,
@@ -273,26 +276,26 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// The number of tokens drawn in this attempt.
+    /// Returns the number of tokens drawn in this attempt.
     pub fn position(&self) -> u32 {
         self.logs.len() as u32
     }
 
-    /// Where the next token is drawn.
+    /// Returns the place at which the next token is drawn.
     pub fn place(&self) -> Place {
         Place::new(self.number, self.position())
     }
 
-    /// Where the token is drawn that follows `more` further tokens of this attempt. A draw depends on its
-    /// place alone, so the rows of a draft can be drawn from all at once, before it is known which of them
-    /// the text reaches.
+    /// Returns the place of the token that follows `more` further tokens of this attempt. A draw depends on
+    /// its place alone, so the rows of a draft can be drawn from all at once, before it is known which of
+    /// them the text reaches.
     pub fn place_after(&self, more: u32) -> Place {
         Place::new(self.number, self.position().saturating_add(more))
     }
 
-    /// The step of a token that was drawn elsewhere, from the masked row of this place
-    /// ([`place`](Self::place)); `None`, and nothing done, in the middle of an attempt of the global law,
-    /// which decides more than a token.
+    /// Returns the step of a token that was drawn elsewhere, from the masked row of this place
+    /// ([`place`](Self::place)). Returns `None`, and does nothing, in the middle of an attempt of the global
+    /// law, which decides more than a token.
     pub fn take(&mut self, drawn: Drawn<W>) -> Option<Step<W>> {
         if !self.is_certain() {
             return None;
@@ -301,11 +304,11 @@ impl<W: Weight> Walk<W> {
         Some(self.step_of(drawn))
     }
 
-    /// Teaches the trie, under a law that has one, what the rows of a drafted tree say; see
-    /// [`Attempt::harvest`]. To be asked before the step at this place.
+    /// Records the rows of a drafted tree in the trie, under a law that has one; see [`Attempt::harvest`].
+    /// Call it before the step at this place.
     ///
     /// # Errors
-    /// The first that `rows` returns.
+    /// The first error that `rows` returns.
     pub fn harvest<'m, R, E>(
         &mut self,
         tree: &[(Option<usize>, u32)],
@@ -318,18 +321,17 @@ impl<W: Weight> Walk<W> {
             WalkStage::Attempt { trie, attempt, .. } | WalkStage::Adaptive { trie, attempt, .. } => {
                 attempt.harvest(&mut lock(trie), tree, rows)
             }
-            // The weights of a chain are those of the trie as it was. What is known of errors is not of
-            // masks.
+            // The weights of a chain are relative to the frozen trie. A trie of errors does not record masks.
             WalkStage::Chain { .. } | WalkStage::Aligned { .. } | WalkStage::Local | WalkStage::Weighted => {
                 Ok(())
             }
         }
     }
 
-    /// The step of a token that is asked about, in place of being in a mask that nobody knows; `allowed` is
-    /// what is known, and may hold more. The token is of the local law of what is allowed, and its weight is
-    /// an estimate of the mass of that; see [`asked`]. Under a law that draws more than a token, and with
-    /// [`Mirostat`], this is [`LawError::NeedsMask`].
+    /// Draws a token by checking single tokens, when the mask is not fully known; `allowed` is the known mask
+    /// and may contain more tokens than are allowed. The token has the local law of the allowed tokens, and
+    /// its weight is an estimate of their mass; see [`asked`]. Under a law that draws more than a token, and
+    /// with [`Mirostat`], this is [`LawError::NeedsMask`].
     pub fn next_asked<R, C>(
         &mut self,
         row: &R,
@@ -352,18 +354,19 @@ impl<W: Weight> Walk<W> {
         self.step_of(drawn)
     }
 
-    /// The tokens that end a sequence.
+    /// Returns the tokens that end a sequence.
     pub fn ends(&self) -> &[u32] {
         &self.ends
     }
 
-    /// How many attempts have failed; under approximately aligned decoding, how often the text went back.
+    /// Returns how many attempts have failed; under approximately aligned decoding, how often the text went
+    /// back.
     pub fn failed_attempts(&self) -> u32 {
         self.failed
     }
 
-    /// Where the attempts ran out and a chain took their place: how many texts it proposes after the first,
-    /// and how many it has accepted.
+    /// If the attempts ran out and a chain replaced them: returns how many texts the chain proposes after the
+    /// first, and how many it has accepted.
     pub fn moves(&self) -> Option<(u32, u32)> {
         match &self.stage {
             WalkStage::Chain { chain, .. } => Some(chain.moves()),
@@ -371,12 +374,12 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// `ln P(w)` of the tokens of this attempt under the warped model.
+    /// Returns `ln P(w)` of the tokens of this attempt under the warped model.
     pub fn log_probability(&self) -> f64 {
         self.log_probability
     }
 
-    /// The log importance weight of the tokens of this attempt, from the tag's law to the global law.
+    /// Returns the log importance weight of the tokens of this attempt, from the tag's law to the global law.
     pub fn log_weight(&self) -> f64 {
         match self.tag() {
             LawTag::Raw | LawTag::GlobalExact => 0.0,
@@ -384,19 +387,19 @@ impl<W: Weight> Walk<W> {
         }
     }
 
-    /// `ln p` and the log of its factor of the weight, for each token of this attempt.
+    /// Returns `ln p` and the log of its factor of the weight, for each token of this attempt.
     pub fn rows(&self) -> Vec<(f64, f64)> {
         self.logs.iter().map(|logs| (logs.token, logs.kept)).collect()
     }
 
-    /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them
-    /// so.
+    /// Returns `true` if the tokens are certain as soon as they are drawn; under the global law only
+    /// [`Step::End`] makes them certain.
     pub fn is_certain(&self) -> bool {
         matches!(self.stage, WalkStage::Local | WalkStage::Weighted)
     }
 
-    /// A token from the masked row. What is told of it depends on the row, the mask and the token, not on the
-    /// rule.
+    /// Draws a token from the masked row. Its reported numbers depend on the row, the mask and the token, not
+    /// on the rule.
     fn masked<R, C>(&self, row: &R, allowed: Allowed<'_>, rule: &impl Rule<W>, chooser: &mut C) -> Step<W>
     where
         R: Row<W>,
@@ -497,7 +500,7 @@ impl<W: Weight> Walk<W> {
                 attempts: self.failed,
             });
         }
-        // Like an attempt, it has its number for itself: others that share the trie may have the same seed.
+        // Like an attempt, it has a unique number: other walks that share the trie may have the same seed.
         (self.number, _) = begin(&mut trie);
         let next = match *fallback {
             Fallback::Chain { steps } => {
@@ -564,14 +567,15 @@ impl<W: Weight> Sampler<W> for Walk<W> {
 }
 
 /// Begins an attempt with the number that the trie gives it. Walks with the same seed may share a trie: if
-/// each counted its own attempts, the draws of a later one would be those that taught the trie, and the law
-/// would be another.
+/// each counted its own attempts, a later walk would reuse the draws that the trie has learned from, and the
+/// law would change.
 fn begin<W: Weight>(trie: &mut Trie<W>) -> (u32, Attempt<W>) {
     let number = trie.attempts();
     (number, Attempt::begin(trie, number))
 }
 
-/// A walk that panicked elsewhere leaves the trie at worst without its last lessons, which no law depends on.
+/// Locks the trie. If a walk panicked elsewhere, the trie lacks at worst that walk's last updates, on which
+/// no law depends.
 fn lock<W>(trie: &SharedTrie<W>) -> MutexGuard<'_, Trie<W>> {
     trie.lock().unwrap_or_else(PoisonError::into_inner)
 }

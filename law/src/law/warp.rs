@@ -1,4 +1,4 @@
-//! From the model's logits to the law `p` that is sampled.
+//! Turns the model's logits into the law `p` that is sampled.
 //!
 //! The order is fixed:
 //!
@@ -9,10 +9,10 @@
 //! 5. the filters, in the order of the table in [`law`](crate::law#filters-and-the-mask): before the mask
 //!    under the global law, after it under the local one (the reason is there, too).
 //!
-//! A [`Contrastive`] row is made of two rows before all this.
+//! A [`Contrastive`] row is computed from two rows before all this.
 //!
-//! All of it depends on the tokens so far and on nothing else, so `p(·|u)` is a law of the prefix `u` and the
-//! sequence laws are well defined.
+//! All of this depends only on the tokens so far, so `p(·|u)` is a law of the prefix `u` and the sequence
+//! laws are well defined.
 
 mod contrast;
 
@@ -25,7 +25,7 @@ use super::{Allowed, Distribution, Law, LawError, Measured, Mirostat, RowError};
 
 pub use contrast::{Contrast, Contrastive};
 
-/// How the model's rows are changed before they are sampled. The default changes nothing.
+/// The changes to the model's rows before they are sampled. The default changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warping {
     /// Divides the logits; 0 takes the most likely token.
@@ -33,7 +33,7 @@ pub struct Warping {
     /// Keeps the tokens whose logits are at most this number of standard deviations below the largest; `None`
     /// keeps all.
     pub top_n_sigma: Option<f32>,
-    /// Keeps this number of the most likely tokens; `None` keeps all.
+    /// Keeps the `k` most likely tokens; `None` keeps all.
     pub top_k: Option<u32>,
     /// Keeps the fewest tokens of nearly the expected surprise that together are at least this likely; 1
     /// keeps all.
@@ -44,19 +44,19 @@ pub struct Warping {
     pub min_p: f32,
     /// Keeps tokens at least this likely; 0 keeps all.
     pub epsilon_cutoff: f32,
-    /// The same, with a bound that falls where the entropy is large; 0 keeps all.
+    /// Keeps tokens at least this likely, with a bound that falls where the entropy is large; 0 keeps all.
     pub eta_cutoff: f32,
-    /// What a token must be worth to be kept, by the cost of Bregman top-k; 0 keeps all.
+    /// The cost `λ` of each token that Bregman top-k keeps; 0 keeps all.
     pub bregman_lambda: f32,
-    /// Steers the surprise of the text, under the local law; `None` keeps all.
+    /// Steers the surprise of the text, under the local law; `None` disables it.
     pub mirostat: Option<Mirostat>,
     /// Divides the positive logits of tokens seen before and multiplies the negative ones; 1 changes nothing.
     pub repetition_penalty: f32,
-    /// Subtracted from a logit for each time that the token stands in the answer.
+    /// Subtracted from the logit of a token for each of its occurrences in the answer.
     pub frequency_penalty: f32,
-    /// Subtracted once from the logit of each token that stands in the answer.
+    /// Subtracted once from the logit of each token that occurs in the answer.
     pub presence_penalty: f32,
-    /// Added to the logits of these tokens; minus infinity forbids one. Entries for one token add up.
+    /// Added to the logits of these tokens; minus infinity forbids one. Several entries for one token add up.
     pub bias: Vec<(u32, f32)>,
 }
 
@@ -81,7 +81,7 @@ impl Default for Warping {
     }
 }
 
-/// The tokens before a row, in the pieces in which a decode loop has them.
+/// The tokens before a row, in separate pieces as a decode loop has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History<'a> {
     /// The prompt.
@@ -101,16 +101,16 @@ impl History<'_> {
 /// Filters that keep the most likely tokens of a masked row, in their order; see [`Warper::by_rank`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByRank {
-    /// Keeps this number; `None` keeps all.
+    /// Keeps this number of tokens; `None` keeps all.
     pub top_k: Option<u32>,
-    /// Keeps the fewest that reach this share of what is left; 1 keeps all.
+    /// Keeps the fewest tokens that reach this share of what is left; 1 keeps all.
     pub top_p: f64,
-    /// Keeps what is at least this share as likely as the most likely one; 0 keeps all.
+    /// Keeps tokens at least this share as likely as the most likely one; 0 keeps all.
     pub min_p: f64,
 }
 
 impl ByRank {
-    /// Whether all tokens are kept.
+    /// Returns `true` if all tokens are kept.
     pub fn keeps_all(&self) -> bool {
         *self == Self::default()
     }
@@ -126,14 +126,14 @@ impl Default for ByRank {
     }
 }
 
-/// A checked [`Warping`], with the place of its filters settled by the law.
+/// A checked [`Warping`], in which the law has decided whether the filters come before or after the mask.
 #[derive(Clone, Debug)]
 pub struct Warper {
     warping: Warping,
     cuts: Vec<Arc<dyn Cut>>,
     before_mask: bool,
     tokens: Option<Vec<u32>>,
-    /// Whether its rows are made of two, by [`Contrastive`] alone.
+    /// `true` if its rows are made of two, by [`Contrastive`] alone.
     is_contrast: bool,
 }
 
@@ -158,8 +158,8 @@ impl Warper {
         })
     }
 
-    /// The same, with rows among these tokens only (packed words): a model may have more logits than its
-    /// vocabulary has tokens, and those count as if they were not there.
+    /// Returns this warper with its rows restricted to these tokens (packed words): a model may have more
+    /// logits than its vocabulary has tokens, and the excess logits are ignored.
     pub fn among(self, tokens: Vec<u32>) -> Self {
         Warper {
             tokens: Some(tokens),
@@ -167,43 +167,43 @@ impl Warper {
         }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn warping(&self) -> &Warping {
         &self.warping
     }
 
-    /// Whether the most likely token is taken.
+    /// Returns `true` if the most likely token is taken.
     pub fn is_greedy(&self) -> bool {
         self.warping.temperature == 0.0
     }
 
-    /// Whether a filter may cut anything.
+    /// Returns `true` if a filter may cut anything.
     pub fn is_filtered(&self) -> bool {
         !self.cuts.is_empty() || self.is_contrast || self.mirostat().is_some()
     }
 
-    /// What steers the surprise of the text. A greedy text cannot be steered.
+    /// Returns the parameters of Mirostat. A greedy text cannot be steered.
     pub fn mirostat(&self) -> Option<Mirostat> {
         self.warping.mirostat.filter(|_| !self.is_greedy())
     }
 
-    /// Whether the rows give every token the probability that the model itself gives it. Filters that follow
-    /// the mask, and greedy decoding among them, change what is drawn but not the row.
+    /// Returns `true` if the rows give every token the probability that the model itself gives it. Filters
+    /// that follow the mask, and greedy decoding among them, change what is drawn but not the row.
     pub fn is_identity(&self) -> bool {
         let is_cut = self.is_filtered() && self.before_mask;
         !self.changes_logits() && !self.is_contrast && self.scale() == 1.0 && !is_cut
     }
 
-    /// Whether the logits, the scale and the mask are all that a draw depends on: no penalty, no bias, and no
-    /// filter but that of greedy decoding.
+    /// Returns `true` if a draw depends on the logits, the scale and the mask alone: there is no penalty, no
+    /// bias, and no filter except greedy decoding.
     pub fn is_plain(&self) -> bool {
         let is_row = !self.changes_logits() && !self.is_contrast && self.tokens.is_none();
         is_row && (self.is_greedy() || !self.is_filtered())
     }
 
-    /// The filters that cut what a mask leaves, if all of them keep the most likely tokens up to some rank,
-    /// and a draw depends on the logits, the history, the scale, the mask and these alone. Of a greedy law
-    /// there are none: the most likely token is taken.
+    /// Returns the filters that cut the masked row, if all of them keep the most likely tokens up to some
+    /// rank, and a draw depends on the logits, the history, the scale, the mask and these alone. A greedy law
+    /// has none: the most likely token is taken.
     pub fn by_rank(&self) -> Option<ByRank> {
         let Warping {
             top_n_sigma,
@@ -231,12 +231,13 @@ impl Warper {
         })
     }
 
-    /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
+    /// Returns the law of the next token after `history`. A greedy row has the probabilities of temperature
+    /// 1.
     pub fn row<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
         self.row_of(logits, None, history)
     }
 
-    /// The same, for logits that were measured where they were computed.
+    /// Like [`row`](Self::row), for logits that were measured where they were computed.
     pub fn row_of<'a>(
         &'a self,
         logits: &'a [f32],
@@ -246,7 +247,7 @@ impl Warper {
         self.row_cut(Cow::Borrowed(logits), measured, history, None)
     }
 
-    /// The same, with a cut before those of the warping.
+    /// Like [`row_of`](Self::row_of), with an additional cut before those of the warping.
     fn row_cut<'a>(
         &'a self,
         mut logits: Cow<'a, [f32]>,
@@ -277,8 +278,8 @@ impl Warper {
         })
     }
 
-    /// What the logits are multiplied with: 1 over the temperature. A greedy row is told as that of
-    /// temperature 1.
+    /// Returns the factor of the logits: 1 over the temperature. A greedy row has the factor of temperature
+    /// 1.
     pub fn scale(&self) -> f64 {
         if self.is_greedy() {
             1.0
@@ -287,7 +288,7 @@ impl Warper {
         }
     }
 
-    /// Whether a row depends on the tokens before it.
+    /// Returns `true` if a row depends on the tokens before it.
     pub fn penalises(&self) -> bool {
         let Warping {
             repetition_penalty,
@@ -298,12 +299,12 @@ impl Warper {
         repetition_penalty != 1.0 || frequency_penalty != 0.0 || presence_penalty != 0.0
     }
 
-    /// Whether logits are changed before they are weighed, by penalties or biases.
+    /// Returns `true` if logits are changed before they are weighed, by penalties or biases.
     pub fn changes_logits(&self) -> bool {
         self.penalises() || !self.warping.bias.is_empty()
     }
 
-    /// Applies penalties and bias; the tokens whose logits these may have changed.
+    /// Applies penalties and bias; returns the tokens whose logits may have changed.
     fn change(&self, logits: &mut [f32], history: History<'_>) -> Vec<u32> {
         let mut changed = match self.penalises() {
             true => self.penalise(logits, history),
@@ -346,7 +347,7 @@ impl Warper {
     }
 }
 
-/// The filters of a warping, in their order.
+/// Returns the filters of a warping, in their order.
 fn cuts(warping: &Warping) -> Vec<Arc<dyn Cut>> {
     fn some<C: Cut + 'static>(is_some: bool, cut: C) -> Option<Arc<dyn Cut>> {
         is_some.then(|| Arc::new(cut) as Arc<dyn Cut>)
@@ -396,7 +397,7 @@ fn check(warping: &Warping) -> Result<(), LawError> {
     }
 }
 
-/// A parameter, its value, whether it is in its range, and what this is.
+/// A parameter, its value, whether it is in its range, and a description of the range.
 type Check = (&'static str, f32, bool, &'static str);
 
 fn filters(warping: &Warping) -> [Check; 10] {

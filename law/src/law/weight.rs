@@ -3,21 +3,21 @@
 use std::fmt::Debug;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A probability or a weight: `f64` in production, an exact rational where a law is to be computed.
+/// A probability or a weight: `f64` in production, an exact rational where a law is to be computed exactly.
 pub trait Weight:
     Clone + Debug + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// Nothing.
+    /// Returns zero.
     fn zero() -> Self;
-    /// Certainty.
+    /// Returns one.
     fn one() -> Self;
-    /// The natural logarithm, minus infinity of zero.
+    /// Returns the natural logarithm, minus infinity for zero.
     fn ln(&self) -> f64;
-    /// Whether this is more than nothing; false of a NaN.
+    /// Returns `true` if this is greater than zero; `false` for NaN.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
-    /// The smaller of two.
+    /// Returns the smaller of this and `bound`.
     fn at_most(self, bound: Self) -> Self {
         if self > bound { bound } else { self }
     }
@@ -37,7 +37,7 @@ impl Weight for f64 {
     }
 }
 
-/// The sum of weights, from left to right.
+/// Returns the sum of weights, from left to right.
 pub(crate) fn sum<'a, W: Weight + 'a>(weights: impl IntoIterator<Item = &'a W>) -> W {
     weights
         .into_iter()

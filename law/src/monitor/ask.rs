@@ -1,22 +1,22 @@
-//! Constraints that are functions of what is written: the state is the text, and nothing of the host is
-//! copied with it.
+//! Constraints that are functions of the written text: the state is the text, and no host state is copied
+//! with it.
 
 use std::sync::Arc;
 
 use super::{Failure, Monitor, MonitorState};
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// What a function is asked about.
+/// The question that a function answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written<'a> {
-    /// Whether a text can begin so. The last character may be cut in the middle of its bytes.
+    /// Can a text begin like this? The last character may be cut in the middle of its bytes.
     Prefix(&'a [u8]),
-    /// Whether this is a whole text.
+    /// Is this a whole text?
     Whole(&'a [u8]),
 }
 
-/// A constraint that a function of the text decides. An end token asks whether the text is whole, any other
-/// special token is not allowed.
+/// A constraint that a function of the text decides. For an end token the function decides whether the text
+/// is whole; any other special token is not allowed.
 #[derive(Clone, Debug)]
 pub struct PerText<F> {
     vocabulary: Arc<Vocabulary>,
@@ -24,7 +24,7 @@ pub struct PerText<F> {
 }
 
 impl<F: Fn(Written<'_>) -> Result<bool, Failure> + Send + Sync + 'static> PerText<F> {
-    /// The texts that this function allows, written in the tokens of a vocabulary.
+    /// Creates the constraint of this function, for texts written in the tokens of a vocabulary.
     pub fn new(vocabulary: &Arc<Vocabulary>, function: F) -> Self {
         PerText {
             vocabulary: vocabulary.clone(),
@@ -91,14 +91,14 @@ where
     }
 }
 
-/// A constraint that a function of the tokens decides: those before, and the one that may come next.
+/// A constraint that a function of the tokens decides: the tokens so far, and the one that may come next.
 #[derive(Clone, Debug)]
 pub struct PerToken<F> {
     function: Arc<F>,
 }
 
 impl<F: Fn(&[u32], u32) -> Result<bool, Failure> + Send + Sync + 'static> PerToken<F> {
-    /// The texts that this function allows.
+    /// Creates the constraint of this function.
     pub fn new(function: F) -> Self {
         PerToken {
             function: Arc::new(function),
@@ -106,7 +106,7 @@ impl<F: Fn(&[u32], u32) -> Result<bool, Failure> + Send + Sync + 'static> PerTok
     }
 }
 
-/// Tokens, and the function that decides about the next.
+/// The tokens so far, and the function that decides about the next.
 struct TokenState<F> {
     function: Arc<F>,
     tokens: Vec<u32>,

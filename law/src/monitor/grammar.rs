@@ -1,10 +1,10 @@
-//! A grammar as a constraint: it has the mask of every state, and can be asked as well.
+//! A grammar as a constraint: it has the mask of every state, and can also check single tokens.
 
 use super::{Coverage, Failure, Monitor, MonitorState};
 use lexiform_automata::error::Exhausted;
 use lexiform_automata::matcher::{Grammar, MaskRequest, State};
 
-/// Tokens between two looks at the memory of a grammar: to look is cheap and not free.
+/// The number of tokens between two checks of a grammar's memory, which are cheap but not free.
 const RENEWED_EVERY: usize = 16;
 
 /// A grammar after a text.
@@ -44,7 +44,7 @@ impl MonitorState for GrammarState {
             next.ok_or_else(|| Failure(format!("token {token} does not come next in the grammar")))?;
         self.read += 1;
         if self.read.is_multiple_of(RENEWED_EVERY) {
-            // One that has outgrown its memory gives way to another.
+            // A grammar that has outgrown its memory is replaced by another.
             self.grammar.compact(std::slice::from_mut(&mut self.state));
         }
         Ok(())

@@ -1,23 +1,24 @@
-//! What several constraints allow together: masks are intersected, and who has none is asked.
+//! The intersection of several constraints: masks are intersected, and constraints without one check single
+//! tokens.
 
 use std::sync::Arc;
 
 use super::{Coverage, Failure, Monitor, MonitorState};
 
-/// The texts of all of some constraints.
+/// The intersection of some constraints: the texts that all of them allow.
 #[derive(Clone, Default)]
 pub struct Product {
     parts: Vec<Arc<dyn Monitor>>,
 }
 
 impl Product {
-    /// What all of these allow. They are asked in this order, and the first no ends it: the cheap ones go
-    /// first.
+    /// Creates the intersection of these constraints. They are checked in this order, and the first refusal
+    /// ends the check, so the cheap ones should come first.
     pub fn new(parts: Vec<Arc<dyn Monitor>>) -> Self {
         Product { parts }
     }
 
-    /// The state of the empty text, as the type that tells who refused.
+    /// Returns the state of the empty text, as the type that reports which part refused.
     pub fn begin(&self) -> ProductState {
         ProductState {
             states: self.parts.iter().map(|part| part.start()).collect(),
@@ -32,7 +33,7 @@ impl Monitor for Product {
     }
 }
 
-/// Some constraints after one text.
+/// The states of some constraints after one text.
 #[derive(Clone)]
 pub struct ProductState {
     states: Vec<Box<dyn MonitorState>>,
@@ -40,7 +41,7 @@ pub struct ProductState {
 }
 
 impl ProductState {
-    /// The number of the part that said no, or had no answer, last.
+    /// Returns the number of the part that last refused a token, or had no answer.
     pub fn last_refusal(&self) -> Option<usize> {
         self.refused
     }
@@ -69,8 +70,8 @@ impl MonitorState for ProductState {
         Ok(())
     }
 
-    /// The masks of those that have one. It is exact if all are: who can only be asked may forbid any token
-    /// of it.
+    /// Narrows by the masks of the parts that have one. The result is exact if all parts are: a part that can
+    /// only check single tokens may forbid any token of it.
     fn narrow(&mut self, words: &mut [u32], left: Option<usize>) -> Result<Coverage, Failure> {
         let mut kinds = Vec::with_capacity(self.states.len());
         for (part, state) in self.states.iter_mut().enumerate() {

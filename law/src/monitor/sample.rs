@@ -1,17 +1,17 @@
-//! Tokens under a constraint, of whatever kind its answers are.
+//! Samples tokens under a constraint, whatever its coverage.
 //!
 //! [`verify`] judges a drafted tree without a mask: at each node it draws the token that would be drawn
-//! without drafts, by asking, and goes on where that was drafted. With the row perturbed once, the first
-//! allowed token in descending order is the draw, so where the model is right a constraint is asked about two
-//! tokens a place, however many there are; and a draft that the constraint forbids is never taken, because it
-//! is not drawn.
+//! without drafts, by checking single tokens, and descends if that token was drafted. With the row perturbed
+//! once, the first allowed token in descending order is the draw, so where the model is right a constraint is
+//! checked for two tokens a position, however many there are; and a drafted token that the constraint forbids
+//! is never taken, because it is not drawn.
 
 use super::{Coverage, Failure, MonitorState};
 use crate::draft::{Node, NodeId};
 use crate::law::{Allowed, Ask, Chooser, Row, Sampler, Step, Walk, Weight};
 use crate::verify::{Verified, down};
 
-/// A state that is asked, and the first failure of it.
+/// A state that is checked for single tokens, and its first failure.
 struct Asked<'s> {
     state: &'s mut dyn MonitorState,
     left: Option<usize>,
@@ -30,18 +30,18 @@ impl Ask for Asked<'_> {
         })
     }
 
-    /// After a failure nothing can be drawn, and nobody needs to be asked about it.
+    /// After a failure nothing can be drawn, and no further token needs a check.
     fn narrow(&mut self) -> Option<Vec<u32>> {
         self.failure.is_some().then(Vec::new)
     }
 }
 
-/// The next step of a walk under a constraint: a masked draw where its mask is exact, and one by asking where
-/// not ([`Walk::next_asked`]). `left` is how many tokens may come, the end token included. The state stays as
-/// it is; whoever takes the token advances it.
+/// Takes the next step of a walk under a constraint: a masked draw if its mask is exact, or else a draw by
+/// checking single tokens ([`Walk::next_asked`]). `left` is how many tokens may come, the end token included.
+/// The state does not change; the caller advances it by the token that it takes.
 ///
 /// # Errors
-/// The constraint has no answer; the walk is not to be used any further.
+/// The constraint has no answer; the walk must not be used any further.
 pub fn step<W, R, C>(
     walk: &mut Walk<W>,
     row: &R,
@@ -69,9 +69,10 @@ where
     asked.failure.map_or(Ok(step), Err)
 }
 
-/// Walks down a drafted tree under a constraint, whose state is that of the text; it is left as it was.
-/// `rows` are those after the text (for `None`) and after each node of the path, until there is none. Every
-/// token has the law that it has without drafts, and with the same chooser it is the same.
+/// Walks down a drafted tree under a constraint. `state` is the constraint's state after the text and does
+/// not change. `rows` returns the row after the text (for `None`) and after each node of the path, until
+/// there is none. Every token has the law that it has without drafts, and with the same chooser it is the
+/// same token.
 ///
 /// # Errors
 /// The constraint has no answer, or `rows` has an error.

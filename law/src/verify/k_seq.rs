@@ -3,10 +3,10 @@
 use super::Judged;
 use crate::law::{Allowed, Chooser, Part, Place, Purpose, Row, Table, Weight};
 
-/// How often the interval in which the factor lies is halved.
+/// The number of times that the interval of the factor is halved.
 const STEPS: usize = 10;
 
-/// Judges tokens that were drawn from one proposal independently of each other, so that one may come several
+/// Judges tokens that were drawn from one proposal independently of each other, so that one may occur several
 /// times (SpecTr, [Sun et al. 2023](https://arxiv.org/abs/2310.15141)):
 ///
 /// ```text
@@ -15,14 +15,14 @@ const STEPS: usize = 10;
 ///   none accepted:    draw from  norm(p − kept · (1 − (1 − β)^k) / β)
 /// ```
 ///
-/// The token returned has the law `target` exactly for every `ρ` with `(1 − (1 − β)^k) / β ≤ ρ`, since
-/// nothing is taken off `p` then that it does not have. The smallest such `ρ` lies between 1 and `k` and
-/// accepts the most, `1 − (1 − β)^k`, which is at least `1 − (1 − 1/k)^k` of what the best rule for
-/// independent drafts accepts; it is found to `(k − 1) / 1024` by halving, from the two rows alone. A single
-/// token is judged by the [residual rule](super::residual), with `ρ = 1`.
+/// The token returned has the law `target` exactly for every `ρ` with `(1 − (1 − β)^k) / β ≤ ρ`, because then
+/// no more is subtracted from `p` than it has. The smallest such `ρ` is between 1 and `k` and accepts the
+/// most, `1 − (1 − β)^k`, which is at least `1 − (1 − 1/k)^k` of what the best rule for independent drafts
+/// accepts; it is found to `(k − 1) / 1024` by halving, from the two rows alone. A single token is judged by
+/// the [residual rule](super::residual), with `ρ = 1`.
 ///
-/// All laws must be the ones inside the mask. `None` if the target has no mass. Cost: some passes over both
-/// rows.
+/// All laws must be restricted to the mask. Returns `None` if the target has no mass. Cost: some passes over
+/// both rows.
 pub fn k_seq<W: Weight>(
     target: &impl Part<W>,
     proposal: &impl Part<W>,
@@ -46,7 +46,7 @@ pub fn k_seq<W: Weight>(
         let (Some(kept), Some(given)) = (kept.get(token as usize), given.get(token as usize)) else {
             continue;
         };
-        // A token that its proposal cannot draw is no draw from it.
+        // A token that its proposal cannot draw was not drawn from it.
         let is_possible = given.is_positive() && kept.is_positive();
         if is_possible && chooser.choose(at, &[kept.clone(), given.clone() - kept.clone()]) == 0 {
             return Some(Judged {
@@ -63,14 +63,14 @@ pub fn k_seq<W: Weight>(
     let left = Table(left.collect());
     let left = left.part(Allowed::All);
     let replaces = place.to(Purpose::Residual);
-    // Where nothing is left but rounding, the two laws are equal, and all were rejected by rounding alone.
+    // If only rounding is left, the two laws are equal, and the tokens were rejected by rounding alone.
     match left.mass().is_positive() {
         true => left.draw(replaces, chooser).map(rejected),
         false => target.draw(replaces, chooser).map(rejected),
     }
 }
 
-/// `min(q, p / ρ)`.
+/// Returns `min(q, p / ρ)`.
 fn kept<W: Weight>(wanted: &[W], given: &[W], factor: &W) -> impl Iterator<Item = W> {
     let pairs = wanted.iter().zip(given);
     pairs.map(|(wanted, given)| given.clone().at_most(wanted.clone() / factor.clone()))
@@ -80,7 +80,7 @@ fn sum<W: Weight>(weights: impl Iterator<Item = W>) -> W {
     weights.fold(W::zero(), |all, weight| all + weight)
 }
 
-/// `(1 − (1 − β)^k) / β`: how many of `k` tokens are looked at on average until one is accepted.
+/// Returns `(1 − (1 − β)^k) / β`: how many of `k` tokens are tried on average until one is accepted.
 fn tried<W: Weight>(accepted: W, count: usize) -> W {
     let rejected = match accepted < W::one() {
         true => W::one() - accepted,
@@ -95,7 +95,7 @@ fn tried<W: Weight>(accepted: W, count: usize) -> W {
     tried
 }
 
-/// A factor `ρ` that leaves the target its law, and hardly any smaller one does.
+/// Returns a factor `ρ` that preserves the law of the target, close to the smallest such factor.
 fn factor<W: Weight>(wanted: &[W], given: &[W], count: usize) -> W {
     let is_right = |factor: &W| tried(sum(kept(wanted, given, factor)), count) <= *factor;
     let two = W::one() + W::one();

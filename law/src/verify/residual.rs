@@ -7,7 +7,7 @@ use crate::law::{Allowed, Chooser, Part, Place, Purpose, Row, Table, Weight};
 pub struct Judged {
     /// The token to append; its law is the target's.
     pub token: u32,
-    /// Whether it is a drafted one.
+    /// `true` if the token was drafted.
     pub accepted: bool,
 }
 
@@ -21,11 +21,11 @@ pub struct Judged {
 /// ```
 ///
 /// The token returned has the law `target` exactly, as long as each token was drawn from its `q`, which may
-/// depend on the tokens before it. Drawn without replacement, `q` is the drafter's row without those. A
-/// single token is accepted with probability `Σ min(target, q)`, which is the best possible; without any this
-/// draws from the target.
+/// depend on the tokens before it. For draws without replacement, `q` is the drafter's row without the tokens
+/// before. A single token is accepted with probability `Σ min(target, q)`, which is the best possible;
+/// without any token this draws from the target.
 ///
-/// All laws must be the ones inside the mask: cut and renormalised. `None` if the target has no mass.
+/// All laws must be restricted to the mask: cut and renormalised. Returns `None` if the target has no mass.
 ///
 /// The draws differ from those of undrafted decoding, so a seed does not give the same tokens as without a
 /// draft.
@@ -68,7 +68,7 @@ pub fn residual<W: Weight, Q: Part<W>>(
     })
 }
 
-/// Whether a token drawn from the proposal is accepted.
+/// Returns `true` if a token drawn from the proposal is accepted.
 fn accepts<W: Weight>(
     target: &impl Part<W>,
     proposal: &impl Part<W>,
@@ -78,13 +78,13 @@ fn accepts<W: Weight>(
 ) -> bool {
     let (wanted, given) = (target.share(drafted), proposal.share(drafted));
     if wanted >= given {
-        // A token that its proposal cannot draw is no draw from it.
+        // A token that its proposal cannot draw was not drawn from it.
         return given.is_positive();
     }
     wanted.is_positive() && chooser.choose(place, &[wanted.clone(), given - wanted]) == 0
 }
 
-/// max(0, wanted − given), for every token that is wanted.
+/// Returns `max(0, wanted − given)`, for every token that is wanted.
 fn excess<W: Weight>(wanted: Vec<W>, given: Vec<W>) -> Table<W> {
     let given = given.into_iter().chain(std::iter::repeat_with(W::zero));
     let excess = wanted

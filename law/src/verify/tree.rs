@@ -1,4 +1,4 @@
-//! Down a drafted tree, one chosen token at a time.
+//! Walks down a drafted tree, one chosen token at a time.
 
 use super::{k_seq, residual};
 use crate::draft::{Node, NodeId, Proposal};
@@ -7,43 +7,43 @@ use crate::law::{
 };
 use std::sync::Arc;
 
-/// What follows the tokens of a verified draft.
+/// The state of the sequence after the tokens of a verified draft.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// More tokens.
+    /// More tokens follow.
     Open,
-    /// Nothing; the sequence is complete and accepted.
+    /// The sequence is complete and accepted.
     Ended,
-    /// The attempt failed: the answer is dropped, these tokens included.
+    /// The attempt failed: the answer is dropped, including these tokens.
     Restart,
     /// There will be no sample.
     Stuck(LawError),
 }
 
-/// What became of a draft.
+/// The outcome of verifying a draft.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified<W = f64> {
     /// The tokens to append, in order: the accepted ones and the one drawn after them, if there was one.
     pub drawn: Vec<Drawn<W>>,
     /// The nodes of the accepted tokens, each a child of the one before it.
     pub path: Vec<NodeId>,
-    /// What follows.
+    /// The state of the sequence after these tokens.
     pub next: Next,
 }
 
 impl<W> Verified<W> {
-    /// How many of the tokens were drafted.
+    /// Returns how many of the tokens were drafted.
     pub fn accepted(&self) -> usize {
         self.path.len()
     }
 }
 
 /// Chooses tokens down a drafted tree, each by the rule for the children of its node (see [`verify`](super));
-/// with an empty draft this is plain decoding. Parents stand before their children.
+/// with an empty draft this is plain decoding. Parents come before their children.
 ///
-/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called for the
-/// nodes of the path alone. Where it says that there is no row, the walk ends and the text is open: a drafter
-/// that has to stop after a sampled token still offers that one, but nobody has to compute what follows it.
+/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called only for the
+/// nodes of the path. If it returns no row, the walk ends and the text is open: a drafter that has to stop
+/// after a sampled token still offers that one, but the row after it need not be computed.
 pub fn tree<'m, W, R, Q, S, E>(
     draft: &[Node<S, Q>],
     mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, E>,
@@ -69,14 +69,14 @@ where
 }
 
 /// Walks down a drafted tree by the step of the sampler at each node, from the text to the first node at
-/// which the token chosen is no child, or after which nothing follows.
+/// which the token chosen is no child, or after which the sequence ends.
 ///
-/// `step(node)` is the step after a node, or after the text for `None`; it is asked for the nodes of the path
-/// alone, in order. Where it is `None`, the walk ends and the text is open. This is what [`tree`] does with
-/// rows; it serves by itself where tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
+/// `step(node)` is the step after a node, or after the text for `None`; it is called only for the nodes of
+/// the path, in order. If it returns `None`, the walk ends and the text is open. [`tree`] calls this with
+/// steps from rows; call it directly if tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
 ///
 /// # Errors
-/// The first that `step` returns.
+/// The first error that `step` returns.
 pub fn down<W, S, Q, E>(
     draft: &[Node<S, Q>],
     mut step: impl FnMut(Option<NodeId>) -> Result<Option<Step<W>>, E>,
@@ -108,7 +108,7 @@ pub fn down<W, S, Q, E>(
         };
         let token = drawn.token;
         verified.drawn.push(drawn);
-        // A token that the residual rule draws in place of its trials is none of them, so this is right for
+        // A token that the residual rule draws instead of its trials is none of them, so this is right for
         // all rules.
         let Some((child, _)) = children(draft, at).find(|(_, node)| node.token == token) else {
             break;
@@ -119,8 +119,8 @@ pub fn down<W, S, Q, E>(
     Ok(verified)
 }
 
-/// The children of a node in order of offering. They stand after it, so a walk down ends whatever the parents
-/// are.
+/// Returns the children of a node in order of offering. They come after it, so a walk down ends whatever the
+/// parents are.
 fn children<S, Q>(
     draft: &[Node<S, Q>],
     parent: Option<NodeId>,
@@ -141,7 +141,8 @@ struct Siblings<'d, 'm, S, Q> {
 }
 
 impl<S, Q> Siblings<'_, '_, S, Q> {
-    /// The tokens that were sampled, each with its row and whether it was drawn whatever its siblings are.
+    /// Returns the tokens that were sampled, each with its row and whether it was drawn independently of its
+    /// siblings.
     fn sampled(&self) -> impl Iterator<Item = (u32, &Arc<Q>, bool)> {
         self.nodes.iter().filter_map(|node| match &node.proposal {
             Proposal::Point => None,
@@ -150,8 +151,8 @@ impl<S, Q> Siblings<'_, '_, S, Q> {
         })
     }
 
-    /// The row that all sampled tokens were drawn from independently of each other, if there are several and
-    /// they were.
+    /// Returns the row that all sampled tokens were drawn from independently of each other, if there are
+    /// several and all were drawn so.
     fn common_row(&self) -> Option<&Q> {
         let (_, first, _) = self.sampled().next()?;
         let is_like = |(_, row, is_independent)| is_independent && Arc::ptr_eq(first, row);
@@ -177,7 +178,7 @@ where
         let masks: Vec<Vec<u32>> = (0..)
             .zip(self.sampled())
             .map(|(before, (_, row, is_independent))| {
-                // What is drawn whatever its siblings are, is drawn from the whole row.
+                // A token drawn independently of its siblings is drawn from the whole row.
                 let before = if is_independent { 0 } else { before };
                 self.allowed.without(&tokens[..before], row.len())
             })
@@ -189,7 +190,7 @@ where
         residual(part, trials, place, chooser).map(|judged| judged.token)
     }
 
-    /// The first child that is typical, however it was chosen; a draw where none is.
+    /// Returns the first child that is typical, however it was chosen; draws if none is.
     fn choose_lossy<P, C>(
         &self,
         part: &P,

@@ -1,13 +1,14 @@
-//! `cargo xtask card [--dev]`: one folder, `.card/`, that checks and times on a bare machine with a card what
-//! needs one.
+//! `cargo xtask card [--dev]`: creates the folder `.card/`, which runs the checks and timings that need a
+//! card on a bare machine that has one.
 //!
 //! ```text
 //!   engine's tests, example kernels, the service ─ cargo, strip ────┐
 //!   sources of the kernels, scripts ────────────────────────────────┴─► .card/ ─ carried ─► sh .card/run.sh ─► a table, logs, JSON
 //! ```
 //!
-//! The machine needs a driver and Python with torch, and neither Rust nor a network. `--dev` bundles what
-//! tests are built as, to see on a machine without a card that the bundle runs to its end.
+//! The machine needs a driver and Python with torch, and neither Rust nor a network. `--dev` bundles the
+//! programs with the profile of the tests, to check on a machine without a card that the bundle runs to its
+//! end.
 
 use crate::process::{Failure, cargo, line, root};
 use crate::setup;
@@ -20,19 +21,19 @@ use std::process::{Command, ExitCode, Stdio};
 
 const FOLDER: &str = ".card";
 
-/// The programs, and what they are called in the bundle.
+/// The programs, and their names in the bundle.
 const PROGRAMS: [(&str, &str, &str); 3] = [
     ("engine", "test", "engine_tests"),
     ("kernels", "example", "kernels"),
     ("lexiform-server", "bin", "lexiform-server"),
 ];
 
-/// Files of the tree that are carried along.
+/// Files of the tree that are copied into the bundle.
 const FILES: [(&str, &str); 9] = [
     ("xtask/src/check/card/run.sh", "run.sh"),
     ("xtask/src/check/card/constants.py", "constants.py"),
     ("xtask/src/check/kernels.py", "kernels.py"),
-    // Of the demo model, what random weights are given the tokenizer of.
+    // From the demo model: the tokenizer that models of random weights use.
     ("models/demo/config.json", "demo/config.json"),
     (
         "models/demo/generation_config.json",
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the programs, and says where they are.
+/// Builds the programs, and returns their paths.
 fn build(profile: &[&str]) -> Result<BTreeMap<&'static str, PathBuf>, Failure> {
     let mut programs = BTreeMap::new();
     // Cargo's `test` would make tests of examples.
@@ -96,7 +97,7 @@ fn build(profile: &[&str]) -> Result<BTreeMap<&'static str, PathBuf>, Failure> {
     Ok(programs)
 }
 
-/// The programs of the bundle that a command of cargo builds.
+/// Returns the programs of the bundle that a command of cargo builds.
 fn built(command: &mut Command) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     eprintln!("$ {}", line(command));
@@ -110,7 +111,7 @@ fn built(command: &mut Command) -> Result<Vec<(&'static str, PathBuf)>, Failure>
     Ok(messages.lines().filter_map(program).collect())
 }
 
-/// The program of the bundle that a message of cargo speaks of, if it is one.
+/// Returns the program of the bundle that a cargo message reports, if it reports one.
 fn program(message: &str) -> Option<(&'static str, PathBuf)> {
     let message: Value = serde_json::from_str(message).ok()?;
     let target = &message["target"];
@@ -130,7 +131,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::io("could not copy", from, &error))
 }
 
-/// All sources of kernels.
+/// Copies all sources of kernels.
 fn copy_sources(to: &Path) -> Result<(), Failure> {
     let folder = root().join("kernels/sources");
     let entries = fs::read_dir(&folder).map_err(|error| Failure::io("could not read", &folder, &error))?;
@@ -141,7 +142,7 @@ fn copy_sources(to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Symbols are half of a program. Where there is no strip, they are carried along.
+/// Strips a program: symbols are half of it. If there is no `strip`, they are kept.
 fn strip(program: &Path) {
     let stripped = Command::new("strip").arg(program).status();
     if !stripped.is_ok_and(|status| status.success()) {
@@ -149,7 +150,7 @@ fn strip(program: &Path) {
     }
 }
 
-/// Bytes of all files below a folder.
+/// Returns the total size of all files below a folder, in bytes.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the site of the documentation, built by mdBook from `docs/`, and the API of the
+//! `cargo xtask docs`: builds the documentation site with mdBook from `docs/`, and the API docs of the
 //! library beside it.
 
 use crate::process::{Failure, cargo, must_succeed, quiet_output, root};

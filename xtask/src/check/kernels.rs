@@ -1,4 +1,4 @@
-//! `cargo xtask check kernels`: compiles the kernels for sm_90, and holds what they need against a table.
+//! `cargo xtask check kernels`: compiles the kernels for sm_90, and compares their resource use with a table.
 //!
 //! ```text
 //!   kernels/sources/*.cu ─ NVRTC ─► machine code ─► registers, stack, spills ─┬─► needs.txt
@@ -14,13 +14,13 @@ use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
 
-/// Prints what each kernel needs.
+/// Prints the resources of each kernel.
 const SCRIPT: &str = include_str!("kernels.py");
 const FOLDER: &str = "kernels/sources";
-/// Of a multiprocessor of an H100.
+/// The resources of a multiprocessor of an H100.
 const REGISTERS: u32 = 65_536;
 const SHARED: u32 = 228 * 1024;
-/// What a block takes of shared memory besides its own.
+/// The shared memory that the system reserves for each block.
 const RESERVED: u32 = 1024;
 
 /// A line of the table.
@@ -32,7 +32,7 @@ struct Needs {
     blocks: u32,
 }
 
-/// What the compiler said of a kernel.
+/// The compiler's report on a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FoundUse {
     source: String,
@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     })
 }
 
-/// Skipped where there is no NVRTC and none can be fetched.
+/// Checks the kernels; skipped if NVRTC is missing and cannot be fetched.
 pub(crate) fn check() -> Result<Tally, Failure> {
     let libraries = match setup::nvrtc() {
         Ok(libraries) => libraries,
@@ -85,7 +85,7 @@ pub(crate) fn check() -> Result<Tally, Failure> {
     Ok(Tally::from(problems.is_empty()))
 }
 
-/// The lines of the table.
+/// Parses the lines of the table.
 fn needs(table: &str) -> BTreeMap<&str, Needs> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     let read = |line: &'_ str| -> Option<Needs> {
@@ -102,7 +102,7 @@ fn needs(table: &str) -> BTreeMap<&str, Needs> {
     named.collect()
 }
 
-/// A line of the script.
+/// Parses a line of the script's output.
 fn found(line: &str) -> Option<FoundUse> {
     let mut words = line.split_whitespace();
     let (source, kernel) = (words.next()?.to_owned(), words.next()?.to_owned());
@@ -118,7 +118,7 @@ fn found(line: &str) -> Option<FoundUse> {
     })
 }
 
-/// All that does not hold.
+/// Returns all violations of the table.
 fn problems(needs: &BTreeMap<&str, Needs>, found: &[FoundUse]) -> Vec<String> {
     let (controls, kernels): (Vec<&FoundUse>, Vec<&FoundUse>) =
         found.iter().partition(|found| found.source == "control");

@@ -1,8 +1,7 @@
-//! Dependencies may only come from crates.io, and only under licences that `deny.toml` lists.
+//! Checks that dependencies come only from crates.io, and only under licences that `deny.toml` lists.
 //!
-//! Where cargo-deny is installed it decides, with the same file. It takes longer to build than this whole
-//! project takes to test, so where it is missing the two rules that matter most are checked here from
-//! `cargo metadata`.
+//! If cargo-deny is installed, it decides, using the same file. Building it takes longer than all tests of
+//! this project, so where it is missing the two most important rules are checked here from `cargo metadata`.
 
 use crate::process::{Failure, cargo, quiet_output, root, succeeds};
 use serde_json::Value;
@@ -10,7 +9,7 @@ use std::fs;
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// The workspace, and the fuzz targets, which are a package of their own.
+/// The workspace, and the fuzz targets, which are a separate package.
 const MANIFESTS: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
 
 const METADATA: [&str; 7] = [
@@ -61,10 +60,10 @@ fn checked(manifest: &str) -> Result<bool, Failure> {
     Ok(problems.is_empty() && !packages.is_empty())
 }
 
-/// What `deny.toml` says under `[licenses]`, so that both checks read one file.
+/// The content of `[licenses]` in `deny.toml`, so that both checks read one file.
 struct Rules {
     allowed: Vec<String>,
-    /// A package, and the licence that only this package may have.
+    /// Pairs of a package and the licence that only this package may have.
     exceptions: Vec<(String, String)>,
 }
 
@@ -76,7 +75,7 @@ impl Rules {
             .ok_or_else(|| Failure::new("deny.toml has no list `allow = [...]` under [licenses]"))
     }
 
-    /// Reads the few lines that concern us; cargo-deny reads the file whole.
+    /// Parses the few relevant lines; cargo-deny reads the whole file.
     fn parse(text: &str) -> Option<Self> {
         let section = text.split_once("\n[licenses]\n")?.1;
         let section = section.split_once("\n[").map_or(section, |(section, _)| section);
@@ -121,8 +120,8 @@ fn problem(package: &Value, rules: &Rules) -> Option<String> {
     }
 }
 
-/// Whether an SPDX expression can be satisfied with allowed licences alone. The old spelling `MIT/Apache-2.0`
-/// is `OR`.
+/// Returns `true` if an SPDX expression can be satisfied with allowed licences alone. The old spelling
+/// `MIT/Apache-2.0` means `OR`.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -135,7 +134,7 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
 
 type LicenceWords<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
 
-/// `None` here and below is an expression that does not parse.
+/// Evaluates alternatives. `None` here and below is an expression that does not parse.
 fn any_of(words: &mut LicenceWords<'_>, allowed: &[String]) -> Option<bool> {
     let mut holds = all_of(words, allowed)?;
     while words.next_if_eq(&"OR").is_some() {

@@ -1,8 +1,8 @@
-//! `cargo xtask loom`: the lock-free tables of the library, and the threads of the engine that share a pass,
-//! under all orders of their threads (tests/interning/).
+//! `cargo xtask loom`: checks the lock-free tables of the library, and the threads of the engine that share a
+//! pass, under all orders of their threads (tests/interning/).
 //!
-//! Loom takes the place of atomics and locks where `--cfg loom` is set, which changes every crate: so what is
-//! built for it lies in a folder of its own.
+//! With `--cfg loom`, Loom replaces atomics and locks, which changes every crate, so its builds have a
+//! separate target folder.
 
 use crate::process::{Failure, cargo, succeeds};
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     })
 }
 
-/// Whether all models hold.
+/// Returns `true` if all models hold.
 pub(crate) fn check() -> Result<bool, Failure> {
     let mut command = cargo([
         "test",

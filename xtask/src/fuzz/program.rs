@@ -1,4 +1,4 @@
-//! The programs that hold the targets: how they are built, run, and what becomes of their findings.
+//! The programs that contain the targets: how they are built and run, and how their findings are stored.
 
 use super::seeds;
 use crate::process::{Failure, line, must_succeed, quiet_output, root};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What rustc does for libFuzzer: counters at every edge, a table of them, and the operands of comparisons.
-/// Stable toolchains have all of it.
+/// The instrumentation that rustc adds for libFuzzer: counters at every edge, a table of them, and the
+/// operands of comparisons. Stable toolchains support all of it.
 const COVERAGE: [&str; 6] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -18,34 +18,34 @@ const COVERAGE: [&str; 6] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "--cfg=fuzzing",
 ];
-/// With a target named, build scripts and macros are built without those flags.
+/// If a target is given, build scripts and macros are built without those flags.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// The resident memory at which libFuzzer ends a run; the targets count allocations and end before that.
 const RESIDENT_MB: usize = 900;
-/// Seconds after which a run that does not end is a finding, where the program is [`SLACK`] times slower than
-/// what is served.
+/// The seconds after which a run that does not end is a finding, for a program that is [`SLACK`] times slower
+/// than in production.
 const TIMEOUT: usize = 25;
 const SLACK: usize = 4;
-/// The most seconds, on whatever machine: what has not ended after so many will not.
+/// The largest timeout in seconds, on any machine: a run that takes longer will not end.
 const LONGEST: usize = 300;
-/// After so many findings a target is left.
+/// The number of findings after which a target is stopped.
 const FINDINGS: usize = 5;
 
-/// How far what is tested is optimised.
+/// The optimisation of the code under test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
-    /// As the manifest says, for hours of runs.
+    /// As in the manifest, for runs of hours.
     Optimised,
-    /// As its dependencies are, for a look at every target.
+    /// As for its dependencies, for a quick check of every target.
     Quick,
 }
 
-/// The targets that one program holds.
+/// The targets in one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Those that link the library alone.
+    /// Targets that link the library alone.
     Library,
-    /// Those that link the service, and libtorch with it.
+    /// Targets that link the service, and libtorch with it.
     Server,
 }
 
@@ -57,8 +57,8 @@ impl Group {
         }
     }
 
-    /// Whether one of these names may be of this group. The targets of the service are few and known by heart
-    /// here, so that nobody builds it for a name of the library's.
+    /// Returns `true` if one of these names may be in this group. The few targets of the service are listed
+    /// here, so that the service is not built for a name of the library's.
     pub(crate) fn may_have(self, names: &[String]) -> bool {
         const SERVED: [&str; 10] = [
             "server",
@@ -77,7 +77,7 @@ impl Group {
             .any(|name| SERVED.contains(&name.as_str()) == (self == Group::Server))
     }
 
-    /// What it needs and does not have.
+    /// Returns the requirement that is missing, if any.
     pub(crate) fn is_missing(self) -> Option<&'static str> {
         let is_there = match self {
             Group::Library => true,
@@ -118,18 +118,18 @@ fn libtorch() -> PathBuf {
     std::env::var_os("LIBTORCH").map_or_else(|| root().join(".libtorch/torch"), PathBuf::from)
 }
 
-/// A folder for what fuzzing leaves behind, which git ignores.
+/// Returns a folder for the output of fuzzing, which git ignores.
 fn folder(name: &str) -> PathBuf {
     root().join("target/fuzz").join(name)
 }
 
-/// A program that was built.
+/// A built program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     path: PathBuf,
 }
 
-/// What came of a target.
+/// The outcome of a target.
 #[derive(Debug)]
 pub(crate) struct Report {
     target: String,
@@ -178,7 +178,7 @@ impl Program {
         Ok(list.lines().map(str::to_owned).collect())
     }
 
-    /// Runs a target for this long. After a finding it goes on, so that one does not hide the others.
+    /// Runs a target for this long. After a finding it continues, so that one finding does not hide others.
     pub(crate) fn fuzz(&self, target: &str, time: Duration) -> Result<Report, Failure> {
         let (corpus, found) = (folder("corpus").join(target), folder("found"));
         let seeds = folder("seeds").join(target);
@@ -205,7 +205,7 @@ impl Program {
             report.runs += run.runs;
             report.edges = report.edges.max(run.edges);
             if run.ended_well {
-                // The last input of a run that found nothing.
+                // The last input of a run without a finding.
                 drop(fs::remove_file(&artifact));
                 break;
             }
@@ -216,7 +216,7 @@ impl Program {
         Ok(report)
     }
 
-    /// A smaller input that is found as well, if one is found in time.
+    /// Returns a smaller input that is also a finding, if one is found in time.
     fn minimised(&self, target: &str, artifact: &Path) -> Option<PathBuf> {
         let smaller = artifact.with_extension("min");
         drop(fs::remove_file(&smaller));
@@ -233,19 +233,18 @@ impl Program {
             .then_some(smaller)
     }
 
-    /// Writes the source beside an input that is none itself.
+    /// Writes the source beside an input that is not itself a source.
     fn show(&self, target: &str, input: &Path) {
         let source = quiet_output(self.command(target).arg("--show").arg(input));
         if let Some(source) = source {
-            // The input is there all the same.
+            // The input is there even if this fails.
             drop(fs::write(input.with_extension("source"), source));
         }
     }
 }
 
-/// Seconds after which a run that does not end is a finding. libFuzzer counts those of the wall, which on a
-/// shared machine are many more than those of the processor; so where `FUZZ_SLACK` says that time matters
-/// little, they are more.
+/// Returns the seconds after which a run that does not end is a finding. libFuzzer measures wall time, which
+/// on a shared machine is much longer than processor time; `FUZZ_SLACK` raises the timeout there.
 fn timeout(slack: Option<&str>) -> usize {
     let slack = slack.and_then(|text| text.parse().ok()).unwrap_or(SLACK);
     TIMEOUT.saturating_mul(slack.max(SLACK) / SLACK).min(LONGEST)
@@ -268,7 +267,7 @@ fn options(target: &str) -> Vec<String> {
         "-verbosity=1".to_owned(),
     ];
     if longest <= 64 {
-        // Inputs are choices: long ones are as likely to matter as short ones.
+        // Inputs are sequences of choices: long ones are as likely to matter as short ones.
         all.push("-len_control=0".to_owned());
     }
     all
@@ -291,7 +290,7 @@ fn run(command: &mut Command) -> Result<Run, Failure> {
     })
 }
 
-/// Why a run ended, in a line.
+/// Summarises in a line why a run ended.
 fn what(text: &str) -> String {
     const SIGNS: [&str; 6] = [
         "finding: ",

@@ -1,10 +1,10 @@
-//! What fuzzing starts from: the cases of this repository, each as the input of the targets that can read it.
+//! The seeds of fuzzing: the cases of this repository, each as the input of the targets that can read it.
 
 use crate::process::{Failure, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Inputs that are longer teach little and cost much.
+/// The longest seed, in bytes: longer inputs find little and cost much.
 const LONGEST: u64 = 16_000;
 
 /// Copies the seeds of a target into a folder.

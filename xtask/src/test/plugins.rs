@@ -2,8 +2,8 @@
 //! (`bindings/examples`), installs vLLM and SGLang for the CPU into `.venv/plugins` and runs the tests in
 //! `bindings/python/tests/plugins` with each of them.
 //!
-//! `bindings/python/tests/plugins/install.py` says what is fetched, which is too much for `cargo xtask test`:
-//! 1.3 GB. An engine that is not there is skipped by name.
+//! `bindings/python/tests/plugins/install.py` lists what is fetched: 1.3 GB, which is too much for `cargo
+//! xtask test`. An engine that is missing is reported as skipped.
 
 use super::python::{environment, wheel_for_tests};
 use crate::process::{Failure, cargo, each_line, line, root};
@@ -11,8 +11,8 @@ use crate::tally::{LibtestReader, Tally, of_pytest};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The engines: the folder that `install.py` puts each into, and the tests that run with it, each in a
-/// process of its own: vLLM starts one engine for a process.
+/// The engines: the folder into which `install.py` installs each, and its tests, each in a separate process,
+/// because vLLM starts only one engine for each process.
 const ENGINES: [(&str, &[&str]); 3] = [
     (
         "vllm-0.32.0",
@@ -28,10 +28,10 @@ const ENGINES: [(&str, &[&str]); 3] = [
     ("sglang-0.5.23", &["test_sglang.py"]),
 ];
 
-/// The examples for engines in Rust, packages of their own.
+/// The examples for engines in Rust, which are separate packages.
 const EXAMPLES: [&str; 2] = ["candle", "mistralrs"];
 
-/// What an engine needs to know to run on a few cores without a network.
+/// The settings with which an engine runs on a few cores without a network.
 const SETTINGS: [(&str, &str); 6] = [
     ("HF_HUB_OFFLINE", "1"),
     ("OMP_NUM_THREADS", "1"),
@@ -41,7 +41,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("VLLM_NO_USAGE_STATS", "1"),
 ];
 
-/// Installs the engines and runs the tests, or says why they are skipped.
+/// Installs the engines and runs the tests, or reports why they are skipped.
 pub(crate) fn test() -> Result<Tally, Failure> {
     let mut tally = Tally::default();
     for example in EXAMPLES {

@@ -1,8 +1,8 @@
 //! The tests in Rust: one build of all test programs, which then run side by side.
 //!
-//! `cargo test` runs one program after the other, and many of them have one long test, so that a processor
-//! waits. Here as many programs run at a time as there are processors. What a program prints is shown when it
-//! has ended.
+//! `cargo test` runs one program after the other, and many of them have one long test, so that processors
+//! idle. Here as many programs run at a time as there are processors. The output of a program is shown when
+//! it has ended.
 
 use crate::process::{Failure, cargo, each_line, line};
 use crate::tally::{LibtestReader, Tally};
@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Packages and features of the one build. The wheel is built by maturin, and the models of the lock-free
-/// tables run under loom alone (`cargo xtask loom`).
+/// The packages and features of the single build. maturin builds the wheel, and the models of the lock-free
+/// tables run only under loom (`cargo xtask loom`).
 pub(crate) const BUILT: [&str; 7] = [
     "--workspace",
     "--exclude",
@@ -25,7 +25,7 @@ pub(crate) const BUILT: [&str; 7] = [
     "lexiform-c/llguidance,lexiform-engine/kernels,lexiform-server/kernels",
 ];
 
-/// A test program as cargo built it.
+/// A test program that cargo built.
 struct Program {
     name: String,
     executable: PathBuf,
@@ -43,7 +43,7 @@ pub(super) fn test() -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// Builds the programs; none where the build failed, of which cargo has said why.
+/// Builds the programs; `None` if the build failed, in which case cargo has printed the reason.
 fn build() -> Result<Option<Vec<Program>>, Failure> {
     let mut command = cargo(["test", "--no-run", "--message-format=json-render-diagnostics"]);
     command.args(BUILT).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -56,7 +56,7 @@ fn build() -> Result<Option<Vec<Program>>, Failure> {
     Ok(output.status.success().then_some(programs))
 }
 
-/// The test program that a message of cargo speaks of, if it is one.
+/// Returns the test program that a cargo message reports, if it reports one.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_test = message["profile"]["test"].as_bool()?;
@@ -94,7 +94,7 @@ fn run(programs: &[Program]) -> Tally {
     sum.into_inner().unwrap_or_else(|broken| broken.into_inner())
 }
 
-/// Runs one program; gives what it printed, and its counts.
+/// Runs one program; returns its output and its counts.
 fn run_one(program: &Program) -> (String, Tally) {
     let start = Instant::now();
     let mut command = Command::new(&program.executable);
@@ -122,7 +122,7 @@ fn run_one(program: &Program) -> (String, Tally) {
     (text, reader.finish(output.status.success()))
 }
 
-/// The examples in the documentation, which cargo alone can build.
+/// Runs the examples in the documentation, which only cargo can build.
 fn examples() -> Result<Tally, Failure> {
     let mut command = cargo(["test", "--doc", "--no-fail-fast"]);
     command.args(BUILT).args(["--", "--show-output"]);

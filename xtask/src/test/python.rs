@@ -1,9 +1,9 @@
 //! The Python package: `cargo xtask wheel` builds it, and `cargo xtask test` builds it quickly, installs it
 //! into a virtual environment and runs its tests there.
 //!
-//! maturin and what the tests import come from PyPI, in the versions that
-//! `bindings/python/tests/requirements.txt` pins. Tests of what is not in that list, such as torch and
-//! transformers, run where somebody installed it into `.venv/python`, and are skipped by name elsewhere.
+//! maturin and the imports of the tests come from PyPI, in the versions that
+//! `bindings/python/tests/requirements.txt` pins. Tests of packages outside that list, such as torch and
+//! transformers, run if the package is installed in `.venv/python`, and are reported as skipped otherwise.
 
 use crate::clients::prepare;
 use crate::process::{Failure, each_line, must_succeed, quiet_output, root};
@@ -11,16 +11,16 @@ use crate::tally::{Tally, of_pytest};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What a wheel is built for.
+/// The purpose of a wheel.
 #[derive(Clone, Copy)]
 enum Profile {
-    /// To be installed.
+    /// For installation.
     Release,
-    /// To be tested.
+    /// For tests.
     Dev,
 }
 
-/// Builds the wheel for those who install it.
+/// Builds the wheel for users who install it.
 pub(crate) fn wheel() -> Result<ExitCode, Failure> {
     let wheels = root().join("target/wheels");
     environment()
@@ -30,7 +30,7 @@ pub(crate) fn wheel() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the tests of the package, or says why they are skipped.
+/// Runs the tests of the package, or reports why they are skipped.
 pub(crate) fn test() -> Result<Tally, Failure> {
     let environment = match environment() {
         Ok(environment) => environment,
@@ -63,7 +63,7 @@ pub(crate) fn test() -> Result<Tally, Failure> {
     Ok(of_pytest(&output, finished_well))
 }
 
-/// Builds the wheel quickly, and returns where it is.
+/// Builds the wheel quickly, and returns its path.
 pub(super) fn wheel_for_tests(environment: &Path) -> Result<PathBuf, Failure> {
     let wheels = root().join("target/wheels/dev");
     build(environment, Profile::Dev, &wheels)?;
@@ -71,13 +71,13 @@ pub(super) fn wheel_for_tests(environment: &Path) -> Result<PathBuf, Failure> {
         std::fs::read_dir(&wheels).map_err(|error| Failure::io("could not read", &wheels, &error))?;
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let built = files.filter(|file| file.extension().is_some_and(|extension| extension == "whl"));
-    // One of an earlier version may lie beside it.
+    // A wheel of an earlier version may be beside it.
     built
         .max_by_key(|file| file.metadata().and_then(|about| about.modified()).ok())
         .ok_or_else(|| Failure::new(format!("maturin left no wheel in {}", wheels.display())))
 }
 
-/// The virtual environment with maturin and what the tests import.
+/// Creates the virtual environment with maturin and the imports of the tests.
 pub(super) fn environment() -> Result<PathBuf, String> {
     let mut is_new = Command::new("python3");
     is_new.args(["-c", "import sys; sys.exit(sys.version_info < (3, 11))"]);

@@ -1,5 +1,5 @@
-//! `cargo xtask attack`: the real program with its memory watched, requests that are made to end, stall or
-//! fatten it, and a light client beside them.
+//! `cargo xtask attack`: runs the real program with its memory watched, against requests meant to crash,
+//! stall or bloat it, with a light client beside them.
 //!
 //! ```text
 //!   table ─ what once worked, and random members of the families ─► sending ─► service ◄─ light (its waits)
@@ -30,13 +30,13 @@ Usage: cargo xtask attack [--program PATH] [--port N] [--memory MB] [--members N
   Attacks `lexiform serve`, by default the release build of this checkout, which it builds, on a free port. It is killed
   beyond --memory (2000). Each family has --members random attacks (4). NAME picks attacks whose names hold it.";
 
-/// What a single question may take, its few tokens included.
+/// The most time that a single short request may take, including its few tokens.
 const SOON: Duration = Duration::from_secs(2);
-/// What an attack may add to the resident memory.
+/// The most resident memory that an attack may add.
 const MEMORY: u64 = 256 << 20;
-/// What the light client may wait, however short it waits alone.
+/// A wait of the light client that is always acceptable, however short its waits are without an attack.
 const WAIT: Duration = Duration::from_millis(60);
-/// How long memory is given to come back.
+/// The time that memory is given to return to normal.
 const SETTLING: Duration = Duration::from_secs(8);
 
 struct AttackPlan {
@@ -125,7 +125,7 @@ fn plan(args: &[String]) -> Result<Option<AttackPlan>, Failure> {
     Ok(Some(plan))
 }
 
-/// The service that is attacked now, started anew after each attack that harmed it.
+/// The service under attack, restarted after each attack that harmed it.
 struct Field {
     plan: AttackPlan,
     program: PathBuf,
@@ -134,11 +134,11 @@ struct Field {
 
 struct Running {
     service: Service,
-    /// What the light client waits when nobody else asks.
+    /// The wait of the light client without other requests.
     alone: Duration,
 }
 
-/// What is judged.
+/// The observations that are judged.
 struct SeenOutcome {
     outcome: Outcome,
     before: u64,
@@ -161,7 +161,7 @@ impl Field {
         all
     }
 
-    /// Whether the service came through an attack unharmed; says how on a line.
+    /// Runs an attack, prints its outcome on a line, and returns `true` if the service is unharmed.
     fn fight(&mut self, attack: &Attack) -> Result<bool, Failure> {
         let running = match &mut self.running {
             Some(running) => running,
@@ -182,7 +182,7 @@ fn start(plan: &AttackPlan, program: &std::path::Path) -> Result<Running, Failur
     if !sending::answers(service.address) {
         return Err(Failure::new("the service does not say that it lives"));
     }
-    // The first questions fill what every later one finds.
+    // The first requests fill caches that later ones use.
     for seconds in [1, 2] {
         let light = Light::start(&service);
         std::thread::sleep(Duration::from_secs(seconds));
@@ -209,7 +209,7 @@ fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
         std::thread::sleep(Duration::from_millis(100));
     }
     let after = service.memory();
-    // What is still being done for nobody may end the service later.
+    // Work that is still under way for closed connections may end the service later.
     let end = end.or_else(|| (!service.is_alive()).then(|| service.end()));
     SeenOutcome {
         outcome,
@@ -226,7 +226,7 @@ fn most_after(before: u64) -> u64 {
     before + before / 5
 }
 
-/// Everything that is not as it must be.
+/// Returns every deviation from the expected outcome.
 fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
     if let Some(end) = &seen.end {
         return vec![end.clone()];

@@ -1,5 +1,5 @@
-//! `cargo xtask crowd`: clients that all ask for several texts of one request at the same time, half of them
-//! by particles and half by beams. Every text is checked.
+//! `cargo xtask crowd`: clients that all request several texts at the same time, half of them by particles
+//! and half by beams. Every text is checked.
 
 use super::load;
 use crate::process::Failure;
@@ -16,7 +16,7 @@ Usage: cargo xtask crowd [--address HOST:PORT] [--clients N] [--rounds N] [--pid
   law: smc with eight particles and by search: beam of width 8, and do so again when all are answered, so many times (5).
   With --pid, the memory of that process is read after each round. Fails where an answer is refused or does not obey.";
 
-/// Texts of a request.
+/// The number of texts of a request.
 const TEXTS: usize = 8;
 
 struct CrowdPlan {
@@ -26,7 +26,7 @@ struct CrowdPlan {
     pid: Option<u32>,
 }
 
-/// How the texts are asked for.
+/// The method by which the texts are generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AskedWay {
     Particles,
@@ -42,7 +42,7 @@ impl AskedWay {
     }
 
     fn body(self, model: &str, seed: usize) -> (Value, fn(&str) -> bool) {
-        // Of the four kinds of constraints those that have eight texts and more.
+        // Of the four kinds of constraints, only those with at least eight texts.
         let (mut body, obeys) = load::constraint(seed / 6 * 4 + seed / 2 % 3);
         body["model"] = json!(model);
         body["max_tokens"] = json!(64);
@@ -62,7 +62,7 @@ impl AskedWay {
     }
 }
 
-/// A request for eight texts, by particles or by beams.
+/// Returns a request for eight texts, by particles or by beams.
 pub(crate) fn body(model: &str, seed: usize) -> Value {
     AskedWay::of(seed).body(model, seed).0
 }
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The percentiles of one way, by the nearest rank.
+/// Formats the percentiles of one method, by the nearest rank.
 fn told(times: &[(AskedWay, Duration)], way: AskedWay) -> String {
     let own = times.iter().filter(|(other, _)| *other == way);
     let mut own: Vec<Duration> = own.map(|(_, time)| *time).collect();
@@ -120,7 +120,7 @@ fn told(times: &[(AskedWay, Duration)], way: AskedWay) -> String {
     )
 }
 
-/// One request of each client, all at the same moment.
+/// Sends one request from each client, all at the same moment.
 fn at_once(plan: &CrowdPlan, model: &str, round: usize) -> Vec<(AskedWay, Result<Duration, String>)> {
     let barrier = Barrier::new(plan.clients);
     std::thread::scope(|scope| {
@@ -141,7 +141,7 @@ fn at_once(plan: &CrowdPlan, model: &str, round: usize) -> Vec<(AskedWay, Result
     })
 }
 
-/// How long it took until all texts were there, or what is wrong with them.
+/// Returns the time until all texts were there, or the error in them.
 fn answered(address: &str, body: &Value, obeys: fn(&str) -> bool) -> Result<Duration, String> {
     let begun = Instant::now();
     let broken = |error: std::io::Error| format!("broken connection: {}", error.kind());
@@ -151,7 +151,7 @@ fn answered(address: &str, body: &Value, obeys: fn(&str) -> bool) -> Result<Dura
     is_right(status, &text, obeys).map(|()| begun.elapsed())
 }
 
-/// Whether all texts are there and obey.
+/// Checks that all texts are there and obey the constraint.
 fn is_right(status: u16, text: &str, obeys: fn(&str) -> bool) -> Result<(), String> {
     let answer: Value = serde_json::from_str(text).unwrap_or_default();
     let choices = answer["choices"]

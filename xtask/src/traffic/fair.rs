@@ -1,9 +1,10 @@
-//! `cargo xtask fair`: how long a light client waits alone, and beside eight heavy ones of each kind.
+//! `cargo xtask fair`: measures how long a light client waits alone, and beside eight heavy ones of each
+//! kind.
 //!
-//! The light client asks for a short answer under a small schema, over and over. The heavy ones send what the
-//! service takes and what is dear: sources that are slow to compile or whose masks are slow, prompts as long
-//! as the context, sixteen streams a request, and eight texts by particles or beams. Each opens a connection
-//! for every request, so that it is somebody new each time.
+//! The light client repeatedly requests a short answer under a small schema. The heavy ones send expensive
+//! requests that the service accepts: sources that are slow to compile or whose masks are slow, prompts as
+//! long as the context, sixteen streams a request, and eight texts by particles or beams. Each opens a new
+//! connection for every request, so that it counts as a new client each time.
 
 use super::crowd;
 use crate::process::Failure;
@@ -20,10 +21,10 @@ Usage: cargo xtask fair [--address HOST:PORT] [--heavy N] [--seconds N] [--kind 
   Measures a light client of a running service (by default 127.0.0.1:8000) alone and beside N heavy ones (8) of each kind,
   or of those with this word in their name, for so many seconds each (10). Fails where its 99th percentile is beyond three times that of alone and beyond 60 ms.";
 
-/// What the 99th percentile may be in any case.
+/// A 99th percentile that is always acceptable.
 const BOUND: Duration = Duration::from_millis(60);
 
-/// A body of a heavy client, by a number that makes it a new one.
+/// Creates the body of a heavy client; a number makes each body new.
 type Heavy = fn(&str, u64) -> (&'static str, Value);
 
 const KINDS: [(&str, Heavy); 5] = [
@@ -91,7 +92,7 @@ fn plan(args: &[String]) -> Result<Option<FairPlan>, Failure> {
     Ok(Some(plan))
 }
 
-/// What the light client saw.
+/// The waits of the light client.
 struct Light {
     p50: Duration,
     p99: Duration,
@@ -136,7 +137,7 @@ fn beside(plan: &FairPlan, model: &str, heavy: Heavy) -> Result<(Light, u64), Fa
     })
 }
 
-/// Asks over one connection, one request after another.
+/// Sends requests over one connection, one after another.
 fn light(plan: &FairPlan, model: &str, time: Duration) -> Result<Light, Failure> {
     let failed = |error: std::io::Error| Failure::new(format!("the light client: {error}"));
     let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
@@ -181,7 +182,7 @@ fn request(path: &str, body: &Value, connection: &str) -> String {
     )
 }
 
-/// Reads one answer that says how long it is; its status.
+/// Reads one answer with a content length; returns its status.
 fn answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<u16> {
     let (mut status, mut length) = (0, 0);
     loop {
@@ -204,7 +205,7 @@ fn answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<u16> {
     Ok(status)
 }
 
-/// The whole answer to a request on a connection of its own, unless the time is over before.
+/// Returns the whole answer to a request on a separate connection, unless the time is over first.
 fn until(address: &str, path: &str, body: &Value, over: &AtomicBool) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_millis(100))).ok()?;
@@ -230,7 +231,7 @@ fn chat(model: &str, turn: u64, content: &str, more: Value) -> (&'static str, Va
     ("/v1/chat/completions", body)
 }
 
-/// Rules that all may begin with each other: where a text may be is as deep as there are rules.
+/// Rules that may all begin with each other: the set of positions of a text is as deep as there are rules.
 fn slow_masks(model: &str, turn: u64) -> (&'static str, Value) {
     let rules = 300;
     let mut grammar = format!("root ::= r0 \"{turn}\"\n");
@@ -241,7 +242,7 @@ fn slow_masks(model: &str, turn: u64) -> (&'static str, Value) {
     chat(model, turn, "Write.", json!({"guided_grammar": grammar}))
 }
 
-/// Patterns for keys that must be told apart two by two, with a good deal of work for each pair.
+/// Patterns for keys that must be distinguished pairwise, with much work for each pair.
 fn slow_compiles(model: &str, turn: u64) -> (&'static str, Value) {
     let pattern = |number: u64| {
         (

@@ -1,7 +1,7 @@
-//! `cargo xtask load`: many clients at once, each with its own mind: streams, whole answers, clients that
-//! leave in the middle, and requests that are wrong. Every answer is checked.
+//! `cargo xtask load`: many independent clients at once: streams, whole answers, clients that disconnect in
+//! the middle, and invalid requests. Every answer is checked.
 //!
-//! It speaks HTTP by itself, so that nothing between it and the service can hide a mistake.
+//! It implements HTTP itself, so that nothing between it and the service can hide a mistake.
 
 use crate::process::Failure;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ struct LoadPlan {
     pid: Option<u32>,
 }
 
-/// What the clients saw.
+/// The outcomes that the clients saw.
 #[derive(Default)]
 struct SeenAnswers {
     outcomes: BTreeMap<String, u64>,
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What the service itself says: how long requests waited for their first token, and its own time beside the
-/// model.
+/// Prints the service's own metrics: how long requests waited for their first token, and the service's time
+/// apart from the model.
 fn told_by_the_service(metrics: &str) {
     let names = [
         ("vllm:time_to_first_token_seconds", "first token"),
@@ -86,7 +86,7 @@ fn told_by_the_service(metrics: &str) {
     }
 }
 
-/// A histogram as Prometheus writes it: how many were up to each bound.
+/// A Prometheus histogram: the number of values up to each bound.
 struct Histogram {
     buckets: Vec<(String, f64)>,
     count: f64,
@@ -108,7 +108,7 @@ impl Histogram {
         }
     }
 
-    /// The bound below which this share of all lies.
+    /// Returns the bound below which this share of all values is.
     fn at(&self, share: f64) -> &str {
         let wanted = self.count * share;
         let found = self.buckets.iter().find(|(_, count)| *count >= wanted);
@@ -116,7 +116,7 @@ impl Histogram {
     }
 }
 
-/// A number of the service.
+/// Returns a metric of the service.
 fn number(metrics: &str, name: &str) -> f64 {
     let of = |line: &str| {
         line.strip_prefix(name)?
@@ -155,14 +155,14 @@ fn plan(args: &[String]) -> Result<Option<LoadPlan>, Failure> {
     Ok(Some(plan))
 }
 
-/// The memory of a process that is really there, in KiB.
+/// Returns the resident memory of a process, in KiB.
 pub(super) fn memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The body of what the service says at a path.
+/// Returns the body of the service's answer for a path.
 fn get(address: &str, path: &str) -> Result<String, Failure> {
     let failed = |why: String| Failure::new(format!("no service answers at {address}: {why}"));
     let request = format!("GET {path} HTTP/1.1\r\nhost: load\r\nconnection: close\r\n\r\n");
@@ -198,7 +198,7 @@ fn client(plan: &LoadPlan, model: &str, number: usize, begun: Instant) -> SeenAn
     seen
 }
 
-/// Schemas of different kinds, and how to see that an answer obeys.
+/// Returns schemas of different kinds, and the function that checks an answer.
 pub(super) fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
     match turn % 4 {
         0 => {
@@ -295,7 +295,7 @@ pub(super) fn answer(reader: &mut impl BufRead, first: &mut dyn FnMut()) -> std:
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What an answer was, or why it is wrong.
+/// Returns the kind of an answer, or the reason why it is wrong.
 fn judge(status: u16, kind: usize, text: &str, obeys: fn(&str) -> bool) -> Result<String, String> {
     let wrong = |why: &str| Err(format!("{why}: status {status}: {text:.300}"));
     match (status, kind) {

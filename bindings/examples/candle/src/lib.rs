@@ -1,4 +1,4 @@
-//! One sequence of a decode loop of candle, kept within a grammar.
+//! Constrains one sequence of a candle decode loop to a grammar.
 //!
 //! ```text
 //!   model.forward ─► logits ─► Constrained::choose ─► mask ─► LogitsProcessor::sample ─► step ─► token
@@ -8,7 +8,7 @@ use candle_core::{Error, Result, Tensor};
 use candle_transformers::generation::LogitsProcessor;
 use lexiform::{Grammar, State};
 
-/// Where one sequence stands in its grammar.
+/// One sequence and its state in a grammar.
 #[derive(Clone)]
 pub struct Constrained {
     grammar: Grammar,
@@ -16,23 +16,22 @@ pub struct Constrained {
 }
 
 impl Constrained {
-    /// A sequence at its beginning.
+    /// Creates a sequence at its beginning.
     pub fn new(grammar: Grammar) -> Constrained {
         let state = grammar.start();
         Constrained { grammar, state }
     }
 
-    /// Whether the token that ends the sequence was chosen.
+    /// Returns `true` if the token that ends the sequence was chosen.
     pub fn is_finished(&self) -> bool {
         self.grammar.is_finished(self.state)
     }
 
-    /// The row of logits with minus infinity for every token that may not come next; tokens beyond the
-    /// vocabulary of the grammar are among these.
+    /// Returns the row of logits with minus infinity for every token that may not come next, including all
+    /// tokens beyond the vocabulary of the grammar.
     ///
     /// # Errors
-    /// Where the row has not one dimension, and where the mask would cost more than the limits of its grammar
-    /// allow.
+    /// The row does not have one dimension, or the mask would cost more than the limits of its grammar allow.
     pub fn masked(&self, logits: &Tensor) -> Result<Tensor> {
         let mask = self.grammar.try_mask(self.state).map_err(Error::wrap)?;
         let row: Vec<f32> = (0..logits.dims1()?)
@@ -48,10 +47,10 @@ impl Constrained {
         &logits + Tensor::from_vec(row, logits.shape(), logits.device())?
     }
 
-    /// Lets the sampler choose among the tokens that may come next, and takes the one that it chose.
+    /// Lets the sampler choose among the tokens that may come next, and accepts its choice.
     ///
     /// # Errors
-    /// Those of [`masked`](Self::masked) and of the sampler, and where no token may come: after the end of
+    /// The errors of [`masked`](Self::masked) and of the sampler; also if no token may come, after the end of
     /// the sequence.
     pub fn choose(&mut self, sampler: &mut LogitsProcessor, logits: &Tensor) -> Result<u32> {
         let token = sampler.sample(&self.masked(logits)?)?;

@@ -1,4 +1,4 @@
-//! Loops with made-up logits: what is written is of the grammar, however it is sampled.
+//! Loops with made-up logits: the text written belongs to the grammar, however it is sampled.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_candle::Constrained;
 
 const TOKENS: [&str; 6] = ["<end>", "ye", "s", "no", "n", "o"];
-/// Wider than the vocabulary, as those of models are; the last token, which is none, is the likeliest.
+/// Wider than the vocabulary, like the logits of real models; the last entry, which is no token, is the
+/// likeliest.
 const LOGITS: [f32; 8] = [0.1, 0.3, 0.9, 0.2, 0.1, 0.4, 0.0, 5.0];
 
 fn constrained() -> Constrained {
@@ -86,7 +87,7 @@ fn a_fork_goes_on_by_itself_and_nothing_comes_after_the_end() -> Result<()> {
     Ok(())
 }
 
-/// Why logits are masked: what `sample_f` is given is not called for where the most likely token is taken.
+/// The reason why logits are masked: `sample_f` does not call its function in greedy decoding.
 #[test]
 fn changed_probabilities_are_not_asked_for_in_greedy_decoding() -> Result<()> {
     let mut sampler = LogitsProcessor::from_sampling(0, Sampling::ArgMax);

@@ -1,4 +1,4 @@
-//! A logits processor of mistral.rs that keeps the sequences of one request within a grammar.
+//! A logits processor for mistral.rs that constrains the sequences of one request to a grammar.
 //!
 //! ```text
 //!   apply(logits, prompt + answer) ─► state after the answer ─► mask ─► logits, minus infinity where a token may not come
@@ -13,8 +13,8 @@ use mistralrs_core::CustomLogitsProcessor;
 
 /// Masks the logits of the sequences of one request.
 ///
-/// The first call is for the first token of an answer: what it is given is the prompt. Sequences of the same
-/// request share it, be they drawn side by side or one after the other.
+/// The first call is for the first token of an answer, so its context is the prompt. Sequences of the same
+/// request share the processor, whether they are drawn side by side or one after the other.
 pub struct GrammarProcessor {
     grammar: Grammar,
     seen: Mutex<Seen>,
@@ -29,7 +29,7 @@ struct Seen {
 }
 
 impl GrammarProcessor {
-    /// A processor for one request.
+    /// Creates a processor for one request.
     pub fn new(grammar: Grammar) -> GrammarProcessor {
         GrammarProcessor {
             grammar,
@@ -37,8 +37,8 @@ impl GrammarProcessor {
         }
     }
 
-    /// The state after the answer: from the longest beginning of it that was seen before, which is all but
-    /// one token of it in a loop that writes token by token.
+    /// Returns the state after the answer, computed from the longest known prefix. In a loop that writes
+    /// token by token, the prefix is all but the last token.
     fn state(&self, context: &[u32]) -> Result<State> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let prompt = *seen.prompt.get_or_insert(context.len());
@@ -59,8 +59,8 @@ impl GrammarProcessor {
         }
         seen.states.insert(answer.to_vec(), state);
         if let Some((_, before)) = answer.split_last() {
-            // Sequences that part here come here again only if they are drawn one after the other; then they
-            // step once more.
+            // Sequences that diverge here reach this prefix again only if they are drawn one after the other;
+            // then they step once more.
             seen.states.remove(before);
         }
         Ok(state)

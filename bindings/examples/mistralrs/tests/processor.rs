@@ -1,5 +1,5 @@
-//! The processor called as the sampler of mistral.rs calls it: with the tokens of the prompt and of the
-//! answer so far.
+//! Calls the processor as the sampler of mistral.rs does: with the tokens of the prompt and of the answer so
+//! far.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use lexiform_mistralrs::GrammarProcessor;
 use mistralrs_core::CustomLogitsProcessor;
 
 const TOKENS: [&str; 6] = ["<end>", "ye", "s", "no", "n", "o"];
-/// Wider than the vocabulary, as those of models are; the last token, which is none, is the likeliest.
+/// Wider than the vocabulary, like the logits of real models; the last entry, which is no token, is the
+/// likeliest.
 const LOGITS: [f32; 8] = [0.1, 0.3, 0.9, 0.2, 0.1, 0.4, 0.0, 5.0];
 /// Tokens that the grammar would not take.
 const PROMPT: [u32; 3] = [4, 4, 2];
@@ -22,7 +23,7 @@ fn processor() -> Arc<dyn CustomLogitsProcessor> {
     Arc::new(GrammarProcessor::new(grammar))
 }
 
-/// The tokens that may come after this answer.
+/// Returns the tokens that may come after this answer.
 fn allowed(processor: &dyn CustomLogitsProcessor, answer: &[u32]) -> Result<Vec<usize>> {
     let context = [&PROMPT[..], answer].concat();
     let row: Vec<f32> = processor
@@ -40,7 +41,7 @@ fn each_sequence_of_a_request_is_masked_by_its_own_answer() -> Result<()> {
     assert_eq!(allowed(&*processor, &[4])?, [5]);
     assert_eq!(allowed(&*processor, &[1, 2])?, [0]);
     assert_eq!(allowed(&*processor, &[4, 5])?, [0]);
-    // And one more after them.
+    // One more sequence after them.
     assert_eq!(allowed(&*processor, &[])?, [1, 3, 4]);
     assert_eq!(allowed(&*processor, &[3])?, [0]);
     Ok(())

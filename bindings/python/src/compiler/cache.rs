@@ -1,4 +1,4 @@
-//! The grammars that were asked for last, within a bound of bytes.
+//! The cache of the most recently requested grammars, within a bound of bytes.
 
 use lexiform::regex::Dialect;
 use lexiform_syntax::schema;
@@ -6,15 +6,15 @@ use lru::LruCache;
 
 use crate::grammar::Grammar;
 
-/// What a grammar is made from.
+/// The key of a cached grammar: its source and its prefix.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) source: OwnedSource,
-    /// What stands before every text.
+    /// The bytes that precede every text.
     pub(super) prefix: Vec<u8>,
 }
 
-/// A source with the options that are about sources of its kind.
+/// A source with the options of its kind.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum OwnedSource {
     Schema(String, schema::Options),
@@ -26,7 +26,7 @@ pub(super) enum OwnedSource {
 }
 
 impl OwnedSource {
-    /// This source behind a prefix.
+    /// Combines this source with a prefix.
     pub(super) fn behind(self, prefix: Option<&[u8]>) -> Asked {
         Asked {
             source: self,
@@ -35,16 +35,16 @@ impl OwnedSource {
     }
 }
 
-/// Grammars by their sources.
+/// A map from sources to grammars.
 pub(super) struct Cache {
     grammars: LruCache<Asked, Grammar>,
     /// Their bytes when they were last counted; a grammar grows while it is used.
     bytes: usize,
-    /// The grammars that came since then.
+    /// The number of grammars added since then.
     uncounted: usize,
 }
 
-/// All grammars are counted again after so many new ones.
+/// All grammars are counted again after this many new ones.
 const COUNTED_AFTER: usize = 256;
 
 impl Cache {
@@ -56,13 +56,13 @@ impl Cache {
         }
     }
 
-    /// The grammar of a source that was compiled before.
+    /// Returns the grammar of a source that was compiled before.
     pub(super) fn get(&mut self, asked: &Asked) -> Option<Grammar> {
         self.grammars.get(asked).map(Grammar::handle)
     }
 
-    /// Keeps a grammar. Where all take more than `most` bytes, those that were asked for the longest ago are
-    /// forgotten until an eighth of it is free, so that the next grammars need no count.
+    /// Adds a grammar. If all take more than `most` bytes, the least recently requested ones are removed
+    /// until an eighth of it is free, so that the next grammars need no count.
     pub(super) fn keep(&mut self, asked: Asked, grammar: Grammar, most: usize) {
         self.bytes += grammar.bytes();
         self.uncounted += 1;
@@ -83,13 +83,13 @@ impl Cache {
         }
     }
 
-    /// Forgets all.
+    /// Removes all grammars.
     pub(super) fn clear(&mut self) {
         self.grammars.clear();
         self.bytes = 0;
     }
 
-    /// How many there are.
+    /// Returns the number of grammars.
     pub(super) fn len(&self) -> usize {
         self.grammars.len()
     }

@@ -1,4 +1,4 @@
-//! Options by their names in Python.
+//! The options of a compile, by their names in Python.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use lexiform_syntax::schema;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The choice of this name, or an error that lists all names.
+/// Returns the choice of this name, or an error that lists all names.
 fn choose<T: Clone>(option: &str, name: &str, choices: &[(&str, T)]) -> PyResult<T> {
     let chosen = choices.iter().find(|(known, _)| *known == name);
     chosen.map(|(_, choice)| choice.clone()).ok_or_else(|| {
@@ -36,7 +36,7 @@ pub(super) struct SchemaKeywords<'a> {
 }
 
 impl SchemaKeywords<'_> {
-    /// The options that they name.
+    /// Returns the options that they name.
     pub(super) fn options(self) -> PyResult<schema::Options> {
         let spaces = [
             ("indented", Whitespace::Indented),
@@ -66,7 +66,7 @@ impl SchemaKeywords<'_> {
             draft: draft.transpose()?,
             formats: choose("formats", self.formats, &formats)?,
             documents: self.documents.into_iter().collect(),
-            // The second refuses more.
+            // `exact` takes precedence because it refuses more.
             refuse: match (self.exact, self.strict) {
                 (true, _) => Refuse::Inexact,
                 (_, true) => Refuse::Ineffective,
@@ -77,7 +77,7 @@ impl SchemaKeywords<'_> {
     }
 }
 
-/// The options of schemas under which models write, with these choices.
+/// Returns the options of schemas for generation by models, with these choices.
 pub(super) fn writing(additional_properties: &str, numbers: &str) -> PyResult<schema::Options> {
     let objects = [
         ("closed", AdditionalProperties::Closed),
@@ -91,7 +91,7 @@ pub(super) fn writing(additional_properties: &str, numbers: &str) -> PyResult<sc
     })
 }
 
-/// The dialect of regular expressions of this name.
+/// Returns the dialect of regular expressions of this name.
 pub(super) fn dialect(name: &str) -> PyResult<Dialect> {
     let dialects = [
         ("python", Dialect::Python),
@@ -101,7 +101,7 @@ pub(super) fn dialect(name: &str) -> PyResult<Dialect> {
     choose("dialect", name, &dialects)
 }
 
-/// The default limits with some changed by their names.
+/// Returns the default limits with some of them changed by name.
 pub(super) fn limits(changed: BTreeMap<String, usize>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     for (name, value) in changed {

@@ -1,10 +1,10 @@
-//! Schemas in the forms in which Python programs have them.
+//! Schemas in the forms that Python programs use.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 
-/// The JSON text of a schema: a text as it is, a dict or a bool, a Pydantic model, or a Pydantic
+/// Returns the JSON text of a schema: a text unchanged, a dict or a bool, a Pydantic model, or a Pydantic
 /// `TypeAdapter`.
 pub(super) fn schema_text(schema: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = schema.cast::<PyString>() {
@@ -25,7 +25,7 @@ pub(super) fn schema_text(schema: &Bound<'_, PyAny>) -> PyResult<String> {
     Err(PyTypeError::new_err(message))
 }
 
-/// The JSON text of a structural tag: a text as it is, a dict, or an object of a Pydantic model.
+/// Returns the JSON text of a structural tag: a text unchanged, a dict, or an object of a Pydantic model.
 pub(super) fn tag_text(tag: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = tag.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());
@@ -41,7 +41,8 @@ pub(super) fn tag_text(tag: &Bound<'_, PyAny>) -> PyResult<String> {
     Err(PyTypeError::new_err(message))
 }
 
-/// The JSON text of a value of Python. Keys keep their order, which is that in which they are written.
+/// Returns the JSON text of a Python value. Keys keep their order, which is the order in which they are
+/// written.
 fn dumped(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let keywords = PyDict::new(value.py());
     keywords.set_item("allow_nan", false)?;

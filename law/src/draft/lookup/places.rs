@@ -1,12 +1,13 @@
-//! The places of a text by the few tokens before each: chains from the latest place to earlier ones.
+//! An index of the places of a text by the few tokens before each: chains from the latest place to earlier
+//! ones.
 //!
 //! ```text
 //!   text      a b c a b d a b            key "a b" ─► latest place 5 ─► earlier place 2 ─► none
 //!   place     0 1 2 3 4 5 6 7            (a place is known once its token is)
 //! ```
 //!
-//! The latest place of a key is the head of its chain, so a rewind takes places off in the order in which
-//! they came, and each gives its key back to the one before it.
+//! The latest place of a key is the head of its chain, so a rewind removes places in reverse order, and each
+//! restores the place before it as the head of its key.
 
 use super::super::Text;
 use foldhash::{HashMap, HashMapExt};
@@ -15,20 +16,20 @@ use std::ops::RangeInclusive;
 /// The most tokens of a key.
 pub(super) const KEY: usize = 4;
 
-/// The places of one text from some place on.
+/// The places of one text from `begin` on.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    /// How long the keys are.
+    /// The lengths of the keys.
     keys: RangeInclusive<usize>,
     begin: usize,
-    /// The latest place behind each key of each length.
+    /// The latest place of each key of each length.
     heads: Vec<HashMap<[u32; KEY], u32>>,
-    /// For each place, and there for each length: one more than the place before it with the same key; 0 for
+    /// For each place and each length: one more than the previous place with the same key; 0 if there is
     /// none.
     earlier: Vec<u32>,
 }
 
-/// The tokens as a key; those of one length differ where their tokens do.
+/// Returns the tokens as a key; different tokens of one length have different keys.
 fn key(tokens: impl Iterator<Item = u32>) -> [u32; KEY] {
     let mut key = [0; KEY];
     key.iter_mut().zip(tokens).for_each(|(key, token)| *key = token);
@@ -36,7 +37,7 @@ fn key(tokens: impl Iterator<Item = u32>) -> [u32; KEY] {
 }
 
 impl Places {
-    /// No places yet; the first will be this one. Keys have these lengths, at most [`KEY`].
+    /// Creates an index without places; `begin` will be the first. Keys have these lengths, at most [`KEY`].
     pub(super) fn new(begin: usize, keys: RangeInclusive<usize>) -> Self {
         Places {
             heads: keys.clone().map(|_| HashMap::new()).collect(),
@@ -54,14 +55,14 @@ impl Places {
         self.earlier.len() / self.heads.len()
     }
 
-    /// The place after the last one.
+    /// Returns the place after the last one.
     pub(super) fn end(&self) -> usize {
         self.begin + self.len()
     }
 
-    /// Takes in the places up to the end of the text.
+    /// Adds the places up to the end of the text.
     pub(super) fn grow(&mut self, text: Text<'_>) {
-        // Places are numbered by 32 bits, one of which means none.
+        // Places are numbered by 32 bits, and one number means none.
         for place in self.end()..text.len().min(u32::MAX as usize - 1) {
             for (length, heads) in self.keys.clone().zip(&mut self.heads) {
                 let earlier = place.checked_sub(length).and_then(|from| {
@@ -73,7 +74,7 @@ impl Places {
         }
     }
 
-    /// Forgets the places from `to` on, of a text that is still the one that they are of.
+    /// Removes the places from `to` on. `text` must still be the text that was read.
     pub(super) fn rewind(&mut self, text: Text<'_>, to: usize) {
         for place in (to.max(self.begin)..self.end()).rev() {
             let earlier = self.earlier.split_off((place - self.begin) * self.heads.len());
@@ -90,7 +91,8 @@ impl Places {
         }
     }
 
-    /// The places behind these tokens, the latest first. There are as many of them as a key may have.
+    /// Returns the places that follow these tokens, the latest first. There must be as many tokens as a key
+    /// may have.
     pub(super) fn behind<'a>(&'a self, tokens: &[u32]) -> impl Iterator<Item = usize> + use<'a> {
         let level = tokens.len() - self.keys.start();
         let head = self.heads[level].get(&key(tokens.iter().copied()));

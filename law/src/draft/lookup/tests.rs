@@ -1,4 +1,4 @@
-//! The index against a scan of all places.
+//! Compares the index with a scan of all places.
 
 use super::*;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ impl Constraint for Free {
     }
 }
 
-/// The oracle: looks at every place of the text and of the reference.
+/// The oracle: scans every place of the text and of the reference.
 fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> Vec<FoundMatch> {
     let recent: Vec<u32> = text.iter().chain(drafted).copied().collect();
     let reference = &reference[..reference.len().min(how.window)];
@@ -71,11 +71,11 @@ fn scan(how: PromptLookup, text: &[u32], drafted: &[u32], reference: &[u32]) -> 
     best
 }
 
-/// What happens to a text.
+/// A change to a text.
 #[derive(Clone, Debug)]
 enum Turn {
     Write(Vec<u32>),
-    /// Back by a part of the answer in 256.
+    /// Rewinds by this many 256ths of the answer.
     Rewind(u8),
 }
 
@@ -154,7 +154,7 @@ fn a_reference_is_copied_up_to_its_end() {
         drafted(&mut lookup, &[1], &[7], 5),
         [(8, Origin::Predicted), (9, Origin::Predicted)]
     );
-    // What the answer has changed is not in the reference, and what follows is.
+    // The changed part of the answer is not in the reference; the text after it is.
     assert_eq!(drafted(&mut lookup, &[1], &[7, 5], 5), []);
     assert_eq!(
         drafted(&mut lookup, &[1], &[7, 5, 8], 5),
@@ -179,8 +179,8 @@ fn of_equal_matches_that_of_the_reference_is_copied_and_of_others_the_longer() {
     );
 }
 
-/// Guards against rereading the text: what a step of a long text costs is the same as that of a short one.
-/// Entries are counted, not time.
+/// Guards against rereading the text: a step costs the same for a long text as for a short one. The test
+/// counts entries, not time.
 #[test]
 fn a_text_is_read_once() {
     let prompt: Vec<u32> = (0..10_000).map(|place| place % 97).collect();

@@ -1,19 +1,19 @@
-//! Several predictors as one, by a table.
+//! Several predictors combined into one.
 
 use super::{Candidate, Context, Observation, Predictor};
 
-/// A predictor with the depths of a draft at which it is asked.
+/// A predictor with the depths of a draft at which it predicts.
 pub struct Layer {
     /// The predictor.
     pub predictor: Box<dyn Predictor>,
-    /// The drafted tokens before a place, from 0, at which it is asked; outside of these it only learns. A
-    /// horizontal cascade ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) asks good predictors early
-    /// and cheap ones late.
+    /// The range of depths (drafted tokens before a place, from 0) at which it predicts; at other depths it
+    /// only learns. A horizontal cascade ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) uses good
+    /// predictors early and cheap ones late.
     pub depths: std::ops::Range<usize>,
 }
 
 impl Layer {
-    /// A predictor that is asked at every depth.
+    /// Creates a layer that predicts at every depth.
     pub fn new(predictor: impl Predictor + 'static) -> Layer {
         Layer {
             predictor: Box::new(predictor),
@@ -22,23 +22,23 @@ impl Layer {
     }
 }
 
-/// Whose candidates count where several predictors have some.
+/// The rule that combines the candidates of several predictors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Union {
-    /// Those of the first that has any: hierarchy drafting ([Cho et al.
-    /// 2025](https://arxiv.org/abs/2502.05609)), where the store that is nearest in time comes first.
+    /// Takes the candidates of the first predictor that has any: hierarchy drafting ([Cho et al.
+    /// 2025](https://arxiv.org/abs/2502.05609)), where the most recent store comes first.
     #[default]
     First,
-    /// Those of all, each with its largest chance: the fused trees of RASD ([Quan et al.
+    /// Takes the candidates of all, each with its largest chance: the fused trees of RASD ([Quan et al.
     /// 2025](https://arxiv.org/abs/2503.03434)).
     All,
 }
 
-/// Predictors in an order. All of them learn.
+/// A sequence of predictors. All of them learn.
 pub struct Combined {
-    /// The table.
+    /// The predictors in order.
     pub layers: Vec<Layer>,
-    /// Whose candidates count.
+    /// The rule that combines their candidates.
     pub union: Union,
 }
 
@@ -95,7 +95,7 @@ impl Predictor for Combined {
 
     fn restore(&mut self, name: &str, part: &[u8]) -> bool {
         let layers = self.layers.iter_mut();
-        // Each of them, whether another one knew the part or not.
+        // Each layer restores the part, even if another one has recognised it.
         let known = layers.map(|layer| layer.predictor.restore(name, part));
         known.filter(|&is_known| is_known).count() > 0
     }

@@ -1,24 +1,25 @@
-//! What the other samples of a request wrote at the same place.
+//! Predictions from what the other samples of a request wrote at the same place.
 
 use super::context::mixed;
 use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
-/// The fewest and the most tokens that must agree.
+/// The fewest and the most tokens of a context.
 const LENGTHS: [usize; 2] = [1, 3];
 
-/// The share of samples that went on with each token after the last few ([Li et al.
+/// The share of samples that continued with each token after the last few ([Li et al.
 /// 2025](https://arxiv.org/abs/2503.05330)).
 ///
-/// One for each request: its samples answer the same prompt, so where most of them went on with the same
-/// token, the next one probably does. Samples under a constraint are aligned by its state as well, which is
-/// the same for all of them at the same place of a document, where the paper aligns by tokens alone.
+/// There is one store for each request: its samples answer the same prompt, so where most of them continued
+/// with the same token, the next one probably does too. Samples under a constraint are also aligned by its
+/// state, which is the same for all of them at the same place of a document; the paper aligns by tokens
+/// alone.
 #[derive(Clone, Debug)]
 pub struct Consensus(Table);
 
 impl Consensus {
-    /// An empty store of at most so many bytes.
+    /// Creates an empty store of at most `bytes` bytes.
     pub fn new(bytes: usize) -> Consensus {
         Consensus(Table::new(bytes))
     }

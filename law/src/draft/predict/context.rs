@@ -1,28 +1,28 @@
-//! Where something is predicted, what is predicted there, and what came.
+//! The inputs and outputs of predictors: contexts, candidates and observations.
 
 use crate::draft::{Origin, Text};
 
 /// A place after a text and drafted tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The text that stands.
+    /// The accepted text.
     pub text: Text<'a>,
     /// The drafted tokens after it.
     pub path: &'a [u32],
-    /// The constraint's state after both, as [`Constraint::key`](crate::draft::Constraint::key) has it;
-    /// `None` without a constraint.
+    /// The [key](crate::draft::Constraint::key) of the constraint's state after both; `None` without a
+    /// constraint.
     pub state: Option<u64>,
 }
 
 impl Context<'_> {
-    /// The tokens before the place, the last first.
+    /// Returns the tokens before the place, the last first.
     pub fn back(&self) -> impl Iterator<Item = u32> + '_ {
         let text = (self.text.answer.iter().rev()).chain(self.text.prompt.iter().rev());
         self.path.iter().rev().chain(text).copied()
     }
 
-    /// A number for the last `length` tokens, which differs between contexts of different lengths; `None`
-    /// where there are fewer.
+    /// Returns a hash of the last `length` tokens, which differs between contexts of different lengths;
+    /// `None` if there are fewer.
     pub(super) fn suffix(&self, length: usize) -> Option<u64> {
         let mut hash = mixed(length as u64 + 1, 0);
         let mut taken = 0;
@@ -34,7 +34,7 @@ impl Context<'_> {
     }
 }
 
-/// Two numbers as one, such that all bits depend on all bits (the finaliser of SplitMix64).
+/// Hashes two numbers into one such that all bits depend on all bits (the finaliser of SplitMix64).
 pub(super) fn mixed(one: u64, other: u64) -> u64 {
     let mut mixed = one
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -50,13 +50,13 @@ pub(super) fn mixed(one: u64, other: u64) -> u64 {
 pub struct Candidate {
     /// The token.
     pub token: u32,
-    /// How likely it is to come, as far as the predictor knows.
+    /// The probability that it comes next, as far as the predictor knows.
     pub chance: f32,
-    /// Where it comes from.
+    /// The source of the token.
     pub origin: Origin,
 }
 
-/// What the model said at a context.
+/// The model's row at a context, and the token drawn there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation<'a> {
     /// The likeliest tokens of its row with their probabilities, before warping and mask, the likeliest
@@ -64,6 +64,6 @@ pub struct Observation<'a> {
     pub likely: &'a [(u32, f32)],
     /// The likeliest tokens that the constraint allows, with their probabilities among all that it allows.
     pub allowed: &'a [(u32, f32)],
-    /// The token that was drawn there; `None` where the row stood on a branch that was not taken.
+    /// The token that was drawn there; `None` if the row belongs to a branch that was not taken.
     pub drawn: Option<u32>,
 }

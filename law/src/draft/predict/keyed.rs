@@ -1,33 +1,33 @@
-//! Rows by the constraint's state: keys, enums and names of tools, learned across requests.
+//! Rows keyed by the constraint's state: keys, enums and names of tools, learned across requests.
 
 use super::context::mixed;
 use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
-/// What its rows are kept under. The number changes with what contexts are called, which
-/// `tests/masks/state_keys.rs` notices: rows under other keys would never be found.
+/// The name under which its rows are saved. The number changes with the definition of context keys, which
+/// `tests/masks/state_keys.rs` detects: rows under old keys would never be found.
 const KEPT_AS: &str = "state-keyed 2";
 
-/// The most tokens that a context has beside the state.
+/// The most tokens that a context has besides the state.
 const LONGEST_CONTEXT: usize = 2;
 
 /// The average of the model's masked rows at a state of the constraint, after the last few tokens.
 ///
-/// A state of a grammar knows where in the document a text is, which the last tokens do not: after `": "`
-/// stands another value for each key. So what comes at a place of a schema is learned from all texts that
-/// were there, however different they were before. Rows are kept as the mask left them, because the mask is a
+/// A state of a grammar determines where in the document a text is, which the last tokens do not: after `":
+/// "` comes a different value for each key. So the tokens at a place of a schema are learned from all texts
+/// that reached it, however different they were before. Rows are stored after the mask, because the mask is a
 /// function of the state; each slot holds only tokens that may be drawn. The context is the state with the
-/// last 2, 1 or 0 tokens, the longest that is known first: in free text the state is the same everywhere, and
-/// the tokens decide.
+/// last 2, 1 or 0 tokens, the longest known one first: in free text the state is the same everywhere, and the
+/// tokens decide.
 ///
 /// A state has the same key in every compile of an equal constraint and in every process, so what is learned
-/// serves all requests with the same tools or the same schema, and may be kept over a restart.
+/// serves all requests with the same tools or the same schema, and may be saved across restarts.
 #[derive(Clone, Debug)]
 pub struct StateKeyed(Table);
 
 impl StateKeyed {
-    /// An empty store of at most so many bytes.
+    /// Creates an empty store of at most `bytes` bytes.
     pub fn new(bytes: usize) -> StateKeyed {
         StateKeyed(Table::new(bytes))
     }

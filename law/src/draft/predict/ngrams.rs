@@ -1,10 +1,10 @@
-//! Rows by the last few tokens: the store of STAND.
+//! Rows keyed by the last few tokens: the store of STAND.
 
 use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
-/// What its rows are kept under.
+/// The name under which its rows are saved.
 const KEPT_AS: &str = "n-grams 1";
 
 /// The most tokens of a context.
@@ -13,15 +13,15 @@ const LONGEST_CONTEXT: usize = 3;
 /// The average of the model's rows after the last few tokens ([Song et al.
 /// 2025](https://arxiv.org/abs/2506.04708), STAND).
 ///
-/// Where most n-gram drafters count tokens, this one keeps probabilities, so that it says how sure the model
-/// was. Contexts of 3, 2 and 1 tokens are looked up, the longest that is known first. The paper draws its
-/// drafts by Gumbel-top-k; here they are the likeliest, which drawing once accepts with the same probability
-/// as long as the store is right.
+/// Most n-gram drafters count tokens; this one stores probabilities, so that its chances show how sure the
+/// model was. Contexts of 3, 2 and 1 tokens are looked up, the longest known one first. The paper draws its
+/// drafts by Gumbel-top-k; here they are the likeliest tokens, which drawing once accepts with the same
+/// probability as long as the store is accurate.
 #[derive(Clone, Debug)]
 pub struct NGrams(Table);
 
 impl NGrams {
-    /// An empty store of at most so many bytes.
+    /// Creates an empty store of at most `bytes` bytes.
     pub fn new(bytes: usize) -> NGrams {
         NGrams(Table::new(bytes))
     }

@@ -1,4 +1,4 @@
-//! A pool of phrases by their first token, as lookahead decoding has it.
+//! A pool of phrases keyed by their first token, as in lookahead decoding.
 
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
@@ -6,27 +6,27 @@ use std::collections::VecDeque;
 
 use foldhash::HashMap;
 
-/// The phrases that begin with the same token.
+/// The most phrases that begin with the same token.
 const PHRASES_A_TOKEN: usize = 7;
-/// How much less likely each shared token makes it that a phrase is another one. More means deeper and
-/// narrower drafts.
+/// The factor that each shared token puts on the probability that the phrase is a different one. A smaller
+/// factor gives deeper and narrower drafts.
 const UNLIKE: f32 = 0.5;
 
-/// N-grams that were guessed or written, by their first token ([Fu et al.
+/// N-grams that were guessed or written, keyed by their first token ([Fu et al.
 /// 2024](https://arxiv.org/abs/2402.02057)).
 ///
 /// Lookahead decoding fills its pool from the trajectories of Jacobi iterations, Ouroboros ([Zhao et al.
-/// 2024](https://arxiv.org/abs/2402.13720)) from what verification threw away: both by
-/// [`learn_phrase`](Predictor::learn_phrase). What was drawn is learned as well. Of the same first token the
-/// 7 latest are kept.
+/// 2024](https://arxiv.org/abs/2402.13720)) from the tokens that verification discarded: both through
+/// [`learn_phrase`](Predictor::learn_phrase). Drawn tokens are learned as well. For each first token the 7
+/// latest phrases are kept.
 ///
-/// A phrase is offered after a text that ends in its first token, or in more of its tokens, and those that
-/// share the most come first. Drafted tokens count as text here, so that where one phrase ends the next one
-/// goes on, and a draft becomes as long as there is room: these are the joined phrases of Ouroboros.
+/// A phrase is offered after a text that ends in its first token, or in more of its tokens, and phrases that
+/// share the most come first. Drafted tokens count as text here, so that the next phrase continues where one
+/// ends, and a draft becomes as long as there is room: these are the joined phrases of Ouroboros.
 #[derive(Clone, Debug)]
 pub struct Phrases {
     pool: HashMap<u32, VecDeque<Box<[u32]>>>,
-    /// First tokens in the order in which they came.
+    /// First tokens in order of arrival.
     order: VecDeque<u32>,
     /// The most tokens of a phrase, the first one included.
     length: usize,
@@ -34,7 +34,7 @@ pub struct Phrases {
 }
 
 impl Phrases {
-    /// An empty pool of phrases of so many tokens, 2 at least, which holds at most so many bytes.
+    /// Creates an empty pool of phrases of `length` tokens, at least 2, which holds at most `bytes` bytes.
     pub fn new(length: usize, bytes: usize) -> Phrases {
         Phrases {
             pool: HashMap::default(),
@@ -44,7 +44,7 @@ impl Phrases {
         }
     }
 
-    /// Adds all phrases of these tokens; where they are fewer than a phrase has, they are a short one.
+    /// Adds all phrases in these tokens; fewer tokens than a phrase has are added as a short one.
     pub fn add(&mut self, tokens: &[u32]) {
         if tokens.len() < 2 {
             return;
@@ -71,7 +71,7 @@ impl Phrases {
         known.push_front(phrase[1..].into());
     }
 
-    /// The most bytes that the phrases of one first token take.
+    /// Returns the most bytes that the phrases of one first token take.
     fn each(&self) -> usize {
         let phrase = size_of::<Box<[u32]>>() + (self.length - 1) * size_of::<u32>();
         // The deque grows to a power of two, the map and the order to twice their length.

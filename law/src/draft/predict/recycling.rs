@@ -1,24 +1,23 @@
-//! Token Recycling: after each token, the likeliest tokens of the last row that came after it.
+//! Token Recycling: for each token, the likeliest tokens of the last row after it.
 
 use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
-/// What its rows are kept under.
+/// The name under which its rows are saved.
 const KEPT_AS: &str = "recycling 1";
 
 /// The adjacency matrix of Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)): `M[x]` is
 /// the top 8 of the last row that the model gave after the token `x`.
 ///
-/// Rows are kept as the model gave them, before any mask: one matrix serves all constraints. Every row
-/// teaches it, also those of drafts that were not accepted. The paper's matrix has a row for every token of
-/// the vocabulary, 2 MB for 32,000 tokens; this one has the rows of as many tokens as fit, those that came
-/// last.
+/// Rows are stored before any mask: one matrix serves all constraints. It learns from every row, including
+/// those of drafts that were not accepted. The paper's matrix has a row for every token of the vocabulary, 2
+/// MB for 32,000 tokens; this one keeps the most recent rows, as many as fit.
 #[derive(Clone, Debug)]
 pub struct Recycling(Table);
 
 impl Recycling {
-    /// An empty matrix of at most so many bytes.
+    /// Creates an empty matrix of at most `bytes` bytes.
     pub fn new(bytes: usize) -> Recycling {
         Recycling(Table::new(bytes))
     }

@@ -10,17 +10,17 @@ use std::sync::Arc;
 const LONGEST_MATCH: usize = 16;
 /// Shorter matches are mostly chance.
 const SHORTEST_MATCH: usize = 2;
-/// Places are sorted by so many tokens after them: one more than is matched.
+/// The number of tokens by which places are sorted: one more than is matched.
 const SORTED: usize = LONGEST_MATCH + 1;
-/// The most different tokens that are looked at after a match.
+/// The most different tokens that are considered after a match.
 const DIFFERENT: usize = 64;
-/// Stands between two texts. It is no token of any vocabulary, so that no match reaches over it.
+/// Separates two texts. It is no token of any vocabulary, so that no match crosses it.
 const END: u32 = u32::MAX;
 
-/// What followed the longest suffix of the text in a corpus ([He et al.
+/// The tokens that followed the longest suffix of the text in a corpus ([He et al.
 /// 2023](https://arxiv.org/abs/2311.08252), REST).
 ///
-/// The corpus is the operator's: answers of an earlier day, code, documents. It is read once, and clones
+/// The operator provides the corpus: answers of an earlier day, code, documents. It is read once, and clones
 /// share it. The longest suffix of at most 16 tokens that occurs in it is found by binary search; each token
 /// that followed it is a candidate, with the share of the places at which it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ struct Corpus {
     places: Vec<u32>,
 }
 
-/// Why a corpus cannot be used.
+/// The reason why a corpus cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CorpusError {
-    /// It has more tokens than places can be numbered.
+    /// It has more tokens than there are numbers for places.
     TooLong {
-        /// Its tokens.
+        /// The number of its tokens.
         tokens: usize,
         /// The limit.
         most: usize,
@@ -56,13 +56,13 @@ impl fmt::Display for CorpusError {
 impl std::error::Error for CorpusError {}
 
 impl Retrieval {
-    /// The bytes that a token of a corpus takes: itself, and its place in the order.
+    /// The number of bytes that a token of a corpus takes: the token, and its place in the sorted order.
     pub const TOKEN_BYTES: usize = 2 * size_of::<u32>();
 
     /// Sorts the texts of a corpus as [`new`](Self::new) does. Nothing is retrieved across the end of a text.
     ///
     /// # Errors
-    /// They are too long together.
+    /// The texts are too long together.
     pub fn of_texts(texts: impl IntoIterator<Item = Vec<u32>>) -> Result<Retrieval, CorpusError> {
         let mut tokens = Vec::new();
         for text in texts {
@@ -74,7 +74,8 @@ impl Retrieval {
         Retrieval::new(tokens)
     }
 
-    /// Its greatest token; `None` if it has none. A model can only be given tokens that it has a row for.
+    /// Returns the largest token; `None` for an empty corpus. A model can only be given tokens that it has a
+    /// row for.
     pub fn greatest(&self) -> Option<u32> {
         let tokens = self.0.tokens.iter().copied();
         tokens.filter(|&token| token != END).max()
@@ -83,7 +84,7 @@ impl Retrieval {
     /// Sorts a corpus, in O(n log n).
     ///
     /// # Errors
-    /// It is too long.
+    /// The corpus is too long.
     pub fn new(tokens: Vec<u32>) -> Result<Retrieval, CorpusError> {
         let Ok(length) = u32::try_from(tokens.len()) else {
             return Err(CorpusError::TooLong {
@@ -106,7 +107,7 @@ impl Corpus {
         &self.tokens[place as usize..]
     }
 
-    /// The places at which these tokens stand.
+    /// Returns the places at which these tokens occur.
     fn places(&self, wanted: &[u32]) -> &[u32] {
         let compare = |place: u32| {
             let here = self.from(place);
@@ -119,7 +120,8 @@ impl Corpus {
         &self.places[begin..begin + length]
     }
 
-    /// The tokens that follow such places with the number of places, the most frequent first.
+    /// Returns the tokens that follow these places with the number of places of each, the most frequent
+    /// first.
     fn following(&self, mut places: &[u32], matched: usize) -> Vec<(u32, usize)> {
         let next = |place: u32| self.from(place).get(matched).copied();
         let mut following = Vec::new();
@@ -129,7 +131,7 @@ impl Corpus {
             }
             let token = next(place);
             let length = places.partition_point(|&place| next(place) <= token);
-            // Nothing comes after the end of a text.
+            // Nothing follows the end of a text.
             let token = token.filter(|&token| token != END);
             following.extend(token.map(|token| (token, length)));
             places = &places[length..];

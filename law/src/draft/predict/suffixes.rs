@@ -14,21 +14,21 @@ use smallvec::SmallVec;
 const LONGEST_MATCH: usize = 32;
 /// Shorter matches are mostly chance.
 const SHORTEST_MATCH: u32 = 2;
-/// How far occurrences are counted up the suffix links, a bound on the time of a token.
+/// The number of suffix links along which occurrences are counted, a bound on the time of a token.
 const COUNTED: usize = 16;
-/// About the bytes of a token: two states at most, three edges, and what the vectors have in reserve.
+/// The approximate bytes of a token: at most two states, three edges, and the spare capacity of the vectors.
 const TOKEN_BYTES: usize = 2 * (2 * size_of::<SuffixNode>() + 3 * size_of::<(u32, u32)>());
 
-/// The states of an automaton are numbered; this is the first.
+/// The number of the first state.
 const ROOT: u32 = 0;
 
 #[derive(Clone, Debug, Default)]
 struct SuffixNode {
-    /// The state of the longest suffix that has other places.
+    /// The state of the longest suffix that occurs at other places.
     link: u32,
     /// The length of the longest text that leads here.
     length: u32,
-    /// About how often it occurs.
+    /// The approximate number of its occurrences.
     count: u32,
     next: SmallVec<[(u32, u32); 1]>,
 }
@@ -37,7 +37,7 @@ struct SuffixNode {
 #[derive(Clone, Debug)]
 struct Automaton {
     nodes: Vec<SuffixNode>,
-    /// The edges of the root, which are many.
+    /// The edges of the root, of which there are many.
     first: HashMap<u32, u32>,
     tokens: usize,
 }
@@ -85,7 +85,7 @@ impl Automaton {
         self.tokens += text.len();
     }
 
-    /// The state after one more token.
+    /// Appends a token and returns the new state.
     fn append(&mut self, last: u32, token: u32) -> u32 {
         let length = self.nodes[last as usize].length + 1;
         if let Some(known) = self.edge(last, token) {
@@ -112,7 +112,8 @@ impl Automaton {
         }
     }
 
-    /// The state of the longest text that leads to `from`, with the token after it: `known`, or a part of it.
+    /// Returns the state of the longest text that leads to `from`, extended by the token after it: `known`,
+    /// or a part of it.
     fn split(&mut self, from: u32, token: u32, known: u32) -> u32 {
         let length = self.nodes[from as usize].length + 1;
         if self.nodes[known as usize].length == length {
@@ -146,7 +147,7 @@ impl Automaton {
         }
     }
 
-    /// The state of the longest suffix that occurs, and its length.
+    /// Returns the state of the longest suffix that occurs, and its length.
     fn longest(&self, text: impl Iterator<Item = u32>) -> (u32, u32) {
         let (mut at, mut length) = (ROOT, 0);
         for token in text {
@@ -166,23 +167,23 @@ impl Automaton {
     }
 }
 
-/// What followed the longest suffix of the text in past answers (SAM-Decoding, [Hu et al.
+/// The tokens that followed the longest suffix of the text in past answers (SAM-Decoding, [Hu et al.
 /// 2024](https://arxiv.org/abs/2411.10666); with counts as in SuffixDecoding, [Oliaro et al.
 /// 2024](https://arxiv.org/abs/2411.04975)).
 ///
 /// Answers are added when they end. Once they take half of the bytes, a second automaton is begun and the one
-/// before the last is forgotten: so between half and all of what fits is remembered, the latest answers
-/// always.
+/// before the last is dropped: so between half and all of what fits is kept, always including the latest
+/// answers.
 #[derive(Clone, Debug)]
 pub struct Suffixes {
     now: Automaton,
     before: Automaton,
-    /// The tokens of one automaton.
+    /// The most tokens of one automaton.
     most: usize,
 }
 
 impl Suffixes {
-    /// An empty store of at most so many bytes.
+    /// Creates an empty store of at most `bytes` bytes.
     pub fn new(bytes: usize) -> Suffixes {
         Suffixes {
             now: Automaton::new(),
@@ -208,7 +209,7 @@ impl Predictor for Suffixes {
         let next = &automaton.nodes[state as usize].next;
         let count = |to: u32| automaton.nodes[to as usize].count.max(1) as f32;
         let all: f32 = next.iter().map(|&(_, to)| count(to)).sum();
-        // The longer the match, the less likely something new comes.
+        // The longer the match, the smaller the chance of a token that is not known.
         let known = length as f32 / (length as f32 + 1.0);
         let candidate = |&(token, to): &(u32, u32)| Candidate {
             token,

@@ -1,37 +1,38 @@
-//! A table of a fixed size from contexts to the few tokens that are likeliest after each.
+//! A table of fixed size from contexts to the few likeliest tokens after each.
 //!
 //! ```text
 //!   key ─► set of WAYS slots ─► the slot with this key, or else the one that was learned longest ago
 //! ```
 //!
-//! A set-associative cache, as processors have: the size never changes, a lookup reads one set, and what was
-//! not learned for long gives way. Different contexts with the same 64 bits share a slot, which makes a draft
-//! worse and nothing wrong.
+//! This is a set-associative cache like those of processors: the size never changes, a look-up reads one set,
+//! and the least recently learned slot is replaced. Different contexts with the same 64 bits share a slot,
+//! which makes a draft worse but never a result wrong.
 
 use super::context::Candidate;
 use crate::draft::Origin;
 
-/// The tokens of a slot; Token Recycling's adjacency matrix has as many.
+/// The number of tokens in a slot, as many as in Token Recycling's adjacency matrix.
 pub(super) const WIDTH: usize = 8;
-/// The slots that may hold a key.
+/// The number of slots that may hold a key.
 const WAYS: usize = 8;
-/// Rows of a running average count at least one part in so many, so that what is new is learned at any time.
+/// A new row changes a running average by at least one part in `MEMORY`, so that recent rows are learned at
+/// any time.
 const MEMORY: f32 = 64.0;
 
 /// The likeliest tokens after a context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
-    /// 0 for none.
+    /// The key; 0 if the slot is empty.
     key: u64,
     learned: u32,
-    /// How many rows or tokens were learned.
+    /// The number of rows or tokens learned.
     seen: f32,
-    /// The likeliest first; those without weight are none.
+    /// The likeliest first; entries with zero weight are empty.
     tokens: [(u32, f32); WIDTH],
 }
 
 impl Slot {
-    /// Replaces what was known by the likeliest tokens of a row.
+    /// Replaces the slot by the likeliest tokens of a row.
     pub(super) fn replace(&mut self, row: &[(u32, f32)]) {
         self.seen = 1.0;
         self.tokens = [(0, 0.0); WIDTH];
@@ -41,7 +42,7 @@ impl Slot {
             .for_each(|(known, new)| *known = *new);
     }
 
-    /// Takes the likeliest tokens of a row into the running average of all rows.
+    /// Adds the likeliest tokens of a row to the running average of all rows.
     pub(super) fn average(&mut self, row: &[(u32, f32)]) {
         let part = 1.0 / (self.seen + 1.0).min(MEMORY);
         self.seen += 1.0;
@@ -51,12 +52,12 @@ impl Slot {
         );
     }
 
-    /// Counts a token; older ones count less after many.
+    /// Counts a token; after many tokens older ones count less.
     pub(super) fn count(&mut self, token: u32) {
         self.average(&[(token, 1.0)]);
     }
 
-    /// Weakens what is known, adds to it, and keeps what is strongest.
+    /// Scales the known tokens by `kept`, adds those of a row, and keeps the heaviest.
     fn mix(&mut self, row: impl Iterator<Item = (u32, f32)>, kept: f32) {
         let mut all: [(u32, f32); 2 * WIDTH] = [(0, 0.0); 2 * WIDTH];
         all[..WIDTH].copy_from_slice(&self.tokens);
@@ -76,8 +77,8 @@ impl Slot {
         self.tokens[length.min(WIDTH)..].fill((0, 0.0));
     }
 
-    /// Whether it is what learning makes of one: tokens once each, the likeliest first, with chances that sum
-    /// up to 1 at most.
+    /// Returns `true` if learning could have produced this slot: each token occurs once, the likeliest first,
+    /// with chances that sum to at most 1.
     fn is_row(&self) -> bool {
         let weights = self.tokens.iter().map(|(_, weight)| *weight);
         let is_sorted = weights.clone().is_sorted_by(|one, other| one >= other);
@@ -86,7 +87,7 @@ impl Slot {
         let tokens = &self.tokens[..length];
         let is_new = |(at, token): (usize, u32)| tokens[..at].iter().all(|known| known.0 != token);
         let are_once = tokens.iter().map(|(token, _)| *token).enumerate().all(is_new);
-        // What rounding adds to them.
+        // Allows for rounding.
         let is_whole = weights.sum::<f32>() <= 1.0 + 1e-5;
         is_sorted && are_shares && are_once && is_whole && self.seen >= 1.0 && self.seen.is_finite()
     }
@@ -102,17 +103,17 @@ impl Slot {
     }
 }
 
-/// Contexts with the likeliest tokens after each.
+/// A map from contexts to the likeliest tokens after each.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// As many as whole sets fit into the bytes; empty until something is learned.
+    /// As many whole sets as fit into the bytes; empty until something is learned.
     slots: Vec<Slot>,
     sets: usize,
     clock: u32,
 }
 
 impl Table {
-    /// A table of at most so many bytes, and of one set at least.
+    /// Creates a table of at most `bytes` bytes, but at least one set.
     pub(super) fn new(bytes: usize) -> Table {
         Table {
             slots: Vec::new(),
@@ -126,13 +127,13 @@ impl Table {
         set * WAYS..(set + 1) * WAYS
     }
 
-    /// What is known after a context.
+    /// Returns the slot of a context, if it is known.
     pub(super) fn get(&self, key: u64) -> Option<&Slot> {
         let key = key.max(1);
         self.slots.get(self.set(key))?.iter().find(|slot| slot.key == key)
     }
 
-    /// The slot of a context, in which to learn.
+    /// Returns the slot of a context for learning.
     pub(super) fn learn(&mut self, key: u64) -> &mut Slot {
         let key = key.max(1);
         if self.slots.is_empty() {
@@ -157,7 +158,7 @@ impl Table {
         &mut slots[place]
     }
 
-    /// All slots, that which was learned longest ago first:
+    /// Serializes all slots, the least recently learned one first:
     ///
     /// ```text
     ///   key │ rows seen │ number of tokens │ tokens, each with its weight       lowest byte first
@@ -180,8 +181,8 @@ impl Table {
         saved
     }
 
-    /// Learns the slots that were saved, in their order, but for what is none. Returns true, for a predictor
-    /// that is asked whether a part was its own.
+    /// Learns the saved slots in their order, except those that are no valid rows. Always returns `true`,
+    /// which a predictor returns to say that the part was its own.
     pub(super) fn restore(&mut self, mut saved: &[u8]) -> bool {
         while let Some(slot) = read_slot(&mut saved) {
             if slot.is_row() {
@@ -197,7 +198,7 @@ impl Table {
     }
 }
 
-/// The next of the slots that were saved, whatever it holds; `None` at the end, and where that is cut short.
+/// Reads the next saved slot, whatever it holds; `None` at the end, and if the input is cut short.
 fn read_slot(saved: &mut &[u8]) -> Option<Slot> {
     let mut slot = Slot {
         key: u64::from_le_bytes(take(saved)?),
@@ -212,7 +213,7 @@ fn read_slot(saved: &mut &[u8]) -> Option<Slot> {
     Some(slot)
 }
 
-/// The next bytes.
+/// Takes the next `N` bytes.
 fn take<const N: usize>(saved: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = saved.split_first_chunk()?;
     *saved = rest;

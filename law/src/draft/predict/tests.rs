@@ -1,4 +1,4 @@
-//! Predictors against slow ones that look at everything, and what they hold.
+//! Compares predictors with slow ones that scan everything, and checks how many bytes they hold.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::draft::Text;
 
-/// The candidates after a text.
+/// Returns the candidates after a text.
 fn after(predictor: &dyn Predictor, text: &[u32], path: &[u32], state: Option<u64>) -> Vec<(u32, f32)> {
     let text = Text {
         prompt: &text[..text.len() / 2],
@@ -132,7 +132,7 @@ fn phrases_are_offered_whole_after_their_first_token() {
     assert_eq!(after(&phrases, &[9, 1], &[2], None), [(3, 0.75)]);
     assert_eq!(after(&phrases, &[9, 2], &[], None), [(3, 0.5)]);
     assert_eq!(after(&phrases, &[9, 3], &[], None), []);
-    // What is drawn after two tokens is a phrase, too.
+    // The token drawn after two tokens makes a phrase, too.
     learn(&mut phrases, &[7, 1, 8], None, &[], 9);
     assert_eq!(after(&phrases, &[1], &[8], None), [(9, 0.75)]);
 }
@@ -153,7 +153,7 @@ fn phrases_are_joined_where_one_ends() {
     phrases.learn_phrase(&[9, 7]);
     assert_eq!(after(&phrases, &[9], &[], None), [(7, 0.5)], "a short one");
     assert_eq!(after(&phrases, &[9], &[7], None), []);
-    // Sharing two tokens is worth more than being the latest.
+    // A match of two tokens outranks the latest phrase.
     phrases.learn_phrase(&[2, 8, 8]);
     assert_eq!(after(&phrases, &[1, 2], &[], None), [(3, 0.75), (8, 0.125)]);
     assert_eq!(after(&phrases, &[9, 2], &[], None), [(8, 0.5)]);
@@ -185,7 +185,8 @@ fn a_table_says_who_is_asked_at_which_depth() {
     assert_eq!(after(&combined, &[1], &[], None), [(2, 0.5), (3, 0.5)]);
 }
 
-/// What followed the longest suffix of at least two tokens, with how often, where it ends in some text.
+/// Returns the tokens that followed the longest suffix of at least two tokens in some text, with their
+/// counts.
 fn followers(texts: &[Vec<u32>], text: &[u32], longest: usize) -> BTreeMap<u32, usize> {
     let begin = text.len().saturating_sub(longest);
     for begin in begin..text.len().saturating_sub(1) {
@@ -236,7 +237,7 @@ proptest! {
     }
 }
 
-/// Guards against drafts that begin in one document and go on in the next, and against bytes that are not
+/// Guards against drafts that begin in one document and continue in the next, and against bytes that are not
 /// counted.
 #[test]
 fn texts_of_a_corpus_do_not_run_into_each_other() {
@@ -253,7 +254,7 @@ fn texts_of_a_corpus_do_not_run_into_each_other() {
     assert_eq!(after(&empty, &[1, 2], &[], None), []);
 }
 
-/// Every store with the bytes that it may hold.
+/// Returns every store, each with the bytes that it may hold.
 fn stores(bytes: usize) -> Vec<Box<dyn Predictor>> {
     vec![
         Box::new(Recycling::new(bytes)),
@@ -289,22 +290,22 @@ fn no_store_outgrows_its_bytes_and_all_of_them_go_on_learning() {
     }
 }
 
-/// What a store hands out to be kept.
+/// Returns the parts that a store saves.
 fn saved(store: &dyn Predictor) -> Vec<(&'static str, Vec<u8>)> {
     let mut parts = Vec::new();
     store.save(&mut |name, part| parts.push((name, part)));
     parts
 }
 
-/// Texts with the state at which each was seen, and the likely tokens there.
+/// Generates texts with the state at which each was seen, and the likely tokens there.
 fn lessons() -> impl Strategy<Value = Vec<(Vec<u32>, u64, Vec<u32>)>> {
     let row = prop::collection::btree_set(0u32..50, 1..9).prop_map(|row| row.into_iter().collect());
     prop::collection::vec((tokens(), 0u64..4, row), 0..40)
 }
 
 proptest! {
-    /// What is restored says the same as what was saved, and goes on learning the same, however small the
-    /// store is.
+    /// A restored store predicts the same as the saved one and learns the same afterwards, however small it
+    /// is.
     #[test]
     fn a_store_that_is_restored_is_the_one_that_was_saved(lessons in lessons(), kib in 1usize..64) {
         let bytes = kib << 10;
@@ -331,7 +332,7 @@ proptest! {
         }
     }
 
-    /// Nothing that is found in a file is believed: predictions keep their form, and bytes their bound.
+    /// The content of a file is never trusted: predictions stay well-formed, and bytes bounded.
     #[test]
     fn what_is_no_row_is_left_out(part in prop::collection::vec(any::<u8>(), 0..400), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let mut taught = Recycling::new(BYTES);
@@ -348,7 +349,7 @@ proptest! {
     }
 }
 
-/// The parts of several predictors find their owners, in whatever order those stand.
+/// The saved parts of several predictors are restored to their owners, in whatever order the predictors are.
 #[test]
 fn a_combination_restores_what_its_layers_saved() {
     let layers = |names: [&str; 2]| {

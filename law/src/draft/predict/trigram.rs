@@ -1,21 +1,22 @@
-//! Tri-grams of what was drawn: the predictor of adaptive draft-verification.
+//! Trigrams of drawn tokens: the predictor of adaptive draft-verification.
 
 use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
-/// What its rows are kept under.
+/// The name under which its rows are saved.
 const KEPT_AS: &str = "tri-grams 1";
 
-/// How often each token followed the last two ([Liu et al. 2024](https://arxiv.org/abs/2407.12021), ADED).
+/// Counts how often each token followed the last two ([Liu et al. 2024](https://arxiv.org/abs/2407.12021),
+/// ADED).
 ///
-/// The matrix approximates the law that is drawn from, by what was drawn; older draws count less. Where the
-/// last two tokens were never seen, the last one is looked up alone.
+/// The matrix approximates the sampled law by the tokens drawn; older draws count less. If the last two
+/// tokens were never seen, the last one is looked up alone.
 #[derive(Clone, Debug)]
 pub struct Trigram(Table);
 
 impl Trigram {
-    /// An empty matrix of at most so many bytes.
+    /// Creates an empty matrix of at most `bytes` bytes.
     pub fn new(bytes: usize) -> Trigram {
         Trigram(Table::new(bytes))
     }

@@ -7,7 +7,7 @@ use super::Shape;
 use super::frontier::Frontier;
 use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 
-/// Adds the likeliest node that is not in the tree, again and again.
+/// Repeatedly adds the likeliest node that is not in the tree.
 ///
 /// The chance of a node is the product of the chances along its path, so the tree is the one whose expected
 /// number of accepted tokens is the largest of all trees of its size, if the chances are right. This is the
@@ -16,14 +16,14 @@ use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 /// 2024](https://arxiv.org/abs/2410.11744)) greedy one for candidates that are chosen without chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestFirst {
-    /// Paths that are less likely are left out.
+    /// Paths less likely than this are left out.
     pub least: f32,
 }
 
 /// A node that may be added.
 struct OpenCandidate {
     chance: f32,
-    /// Of equal chances the one that was found first.
+    /// Among equal chances the first one found wins.
     number: usize,
     parent: Option<NodeId>,
     candidate: Candidate,

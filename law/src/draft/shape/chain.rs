@@ -4,28 +4,28 @@ use super::Shape;
 use super::frontier::Frontier;
 use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 
-/// When a chain ends before there is no room.
+/// The condition that ends a chain early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
     /// Its path is less likely than this.
     Unlikely(f32),
-    /// The bound of SVIP ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)) on how often a token is
-    /// accepted falls: `√(0.15 H)` exceeds this, where `H` is the entropy of what may come in nats. The paper
-    /// takes 0.3. The token after which the chain ends is drafted nevertheless.
+    /// SVIP's bound ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)) on the acceptance of a token is
+    /// too low: `√(0.15 H)` exceeds this, where `H` is the entropy of the next token in nats. The paper uses
+    /// 0.3. The token after which the chain ends is still drafted.
     Unsure(f32),
 }
 
-/// The likeliest candidate after each, until one is too unlikely.
+/// The likeliest candidate after each token, until one is too unlikely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chain {
-    /// When it ends.
+    /// The condition that ends it.
     pub stop: Stop,
 }
 
 /// SVIP's constant `c` in the bound `1 − √(c H)` on the acceptance.
 const SLACK: f32 = 0.15;
 
-/// The entropy of candidates in nats. What the predictor does not know counts as one more token.
+/// Returns the entropy of candidates in nats. The remaining probability counts as one more token.
 fn entropy(candidates: &[Candidate]) -> f32 {
     let known: f32 = candidates.iter().map(|candidate| candidate.chance).sum();
     let chances = candidates.iter().map(|candidate| candidate.chance);

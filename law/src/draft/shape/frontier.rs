@@ -1,8 +1,8 @@
-//! A draft that grows: the candidates below a node that the constraint allows, and their nodes.
+//! A growing draft: the candidates below a node that the constraint allows, and their nodes.
 
 use crate::draft::{Candidate, Constraint, Context, Draft, NodeId, Predictor, Text};
 
-/// A draft with what decides over its next nodes.
+/// A draft with the inputs that decide its next nodes.
 pub(super) struct Frontier<'a, 'c, C: Constraint, Q> {
     predictor: &'a dyn Predictor,
     text: Text<'a>,
@@ -22,11 +22,11 @@ impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
         self.draft.room_below(None)
     }
 
-    /// What may come below a node: the candidates that the constraint allows, the likeliest first, with
-    /// chances that sum up to what they did before.
+    /// Returns the candidates below a node: those that the constraint allows, the likeliest first, rescaled
+    /// so that their chances sum to the same total as before.
     ///
-    /// A mask moves the chances of what it forbids to what it allows, so those that are left share what those
-    /// that fell out had.
+    /// A mask moves the probability of forbidden tokens to allowed ones, so the remaining candidates share
+    /// the chances of those removed.
     pub(super) fn candidates(&self, node: Option<NodeId>) -> Vec<Candidate> {
         if self.draft.room_below(node) == 0 {
             return Vec::new();
@@ -55,7 +55,7 @@ impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
         found
     }
 
-    /// Adds a candidate, unless it is there already; its node, unless there is no room.
+    /// Adds a candidate, unless it is already there. Returns its node; `None` if there is no room.
     pub(super) fn add(&mut self, parent: Option<NodeId>, candidate: &Candidate) -> Option<NodeId> {
         let (token, origin) = (candidate.token, candidate.origin);
         self.draft.offer_likely(parent, token, origin, candidate.chance)

@@ -4,21 +4,21 @@ use super::Shape;
 use super::frontier::Frontier;
 use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 
-/// Keeps the likeliest nodes of each layer, and stops where another layer adds too little
-/// ([Wang et al. 2024](https://arxiv.org/abs/2406.17276)).
+/// Keeps the likeliest nodes of each layer, and stops where another layer adds too little ([Wang et al.
+/// 2024](https://arxiv.org/abs/2406.17276)).
 ///
-/// A layer is one pass of a draft model, which is what the paper saves; the tree it ends with is that of
-/// [`BestFirst`](super::BestFirst) as long as no layer is cut.
+/// A layer is one pass of a draft model, which is the cost that the paper saves; as long as no layer is cut,
+/// the tree is the same as that of [`BestFirst`](super::BestFirst).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OptTree {
-    /// The nodes that are kept of a layer.
+    /// The number of nodes kept of a layer.
     pub width: usize,
     /// A layer must add more than this to the expected number of accepted tokens. The paper takes 0.5 for a
     /// draft model, whose passes cost more than a predictor's.
     pub least_gain: f32,
 }
 
-/// A node of a layer: the number of the one above it in the tree of candidates, which is not yet a draft.
+/// A node of a layer, with the number of its parent in the tree of candidates, which is not yet a draft.
 struct Planned {
     above: Option<usize>,
     candidate: Candidate,
@@ -44,7 +44,7 @@ impl<C: Constraint, Q> Shape<C, Q> for OptTree {
                     candidate,
                 }));
             }
-            // Stable, so that of equal ones the first stays first.
+            // A stable sort keeps the order of equal chances.
             planned.sort_by(|one, other| other.chance.total_cmp(&one.chance));
             planned.truncate(self.width.min(frontier.room()));
             let gain: f32 = planned.iter().map(|planned| planned.chance).sum();

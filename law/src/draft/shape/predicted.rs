@@ -1,14 +1,14 @@
-//! A predictor and a shape as a drafter.
+//! A drafter made from a predictor and a shape.
 
 use super::Shape;
 use crate::draft::{Constraint, Draft, Drafter, Predictor, Text};
 
-/// Drafts what a predictor finds likely, in a shape.
+/// Drafts the candidates of a predictor in a shape.
 #[derive(Clone, Debug)]
 pub struct Predicted<P, S> {
-    /// What may come next.
+    /// The source of candidates.
     pub predictor: P,
-    /// Which of it is drafted.
+    /// The rule that chooses which candidates are drafted.
     pub shape: S,
 }
 

@@ -1,43 +1,43 @@
-//! A tree of ranks that was fixed before.
+//! A fixed tree of ranks.
 
 use super::Shape;
 use super::frontier::Frontier;
 use crate::draft::{Constraint, Draft, NodeId, Predictor, Text};
 
-/// Which ranks have nodes: the likeliest child of the text, the second child of that, and so on.
+/// The ranks that have nodes: the likeliest child of the text, the second child of that, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// The node above and the rank below it, in an order in which parents come first.
+    /// The parent and the rank below it, in an order in which parents come first.
     nodes: Vec<(Option<usize>, usize)>,
 }
 
 impl Template {
-    /// The tree of these nodes, each with the number of the node above it, which stands before it, and its
-    /// rank among the children of that.
+    /// Creates the tree of these nodes, each with the number of its parent, which comes before it, and its
+    /// rank among the children of that parent.
     ///
-    /// `None` where a node does not stand after the one above it.
+    /// Returns `None` if a node does not come after its parent.
     pub fn new(nodes: Vec<(Option<usize>, usize)>) -> Option<Template> {
         let mut numbered = nodes.iter().enumerate();
         let is_tree = numbered.all(|(number, (above, _))| above.is_none_or(|above| above < number));
         is_tree.then_some(Template { nodes })
     }
 
-    /// The tree of nodes that stand after those above them.
+    /// Creates the tree of nodes that come after their parents.
     pub(super) fn of(nodes: Vec<(Option<usize>, usize)>) -> Template {
         Template { nodes }
     }
 
-    /// The node above each and its rank below that.
+    /// Returns the parent and the rank of each node.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (Option<usize>, usize)> + '_ {
         self.nodes.iter().copied()
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether it has none.
+    /// Returns `true` if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -53,7 +53,7 @@ impl<C: Constraint, Q> Shape<C, Q> for Template {
     ) {
         let mut frontier = Frontier::new(predictor, text, draft);
         let below_text = frontier.candidates(below);
-        // What each node has become, and what may come below it.
+        // For each node: its node in the draft, and the candidates below it.
         let mut grown: Vec<Option<(NodeId, Vec<_>)>> = Vec::with_capacity(self.nodes.len());
         for &(above, rank) in &self.nodes {
             let place = match above.map(|above| grown[above].as_ref()) {

@@ -1,4 +1,4 @@
-//! Shapes against all trees of their size.
+//! Compares shapes with all trees of their size.
 
 use super::*;
 use crate::draft::{Candidate, Context, NodeId, Origin};
@@ -30,7 +30,7 @@ impl Constraint for Digits {
     }
 }
 
-/// Chances that depend on the place, and a token that the constraint never allows.
+/// A predictor whose chances depend on the place; it also offers a token that the constraint never allows.
 struct Random(u64);
 
 impl Random {
@@ -82,7 +82,7 @@ fn grown(
         .collect()
 }
 
-/// The expected tokens of a tree: the sum of its path products.
+/// Returns the expected accepted tokens of a tree: the sum of its path products.
 fn expected(predictor: &Random, nodes: &[(Option<NodeId>, u32)]) -> f32 {
     let mut sum = 0.0;
     for node in 0..nodes.len() {
@@ -100,7 +100,7 @@ fn expected(predictor: &Random, nodes: &[(Option<NodeId>, u32)]) -> f32 {
     sum
 }
 
-/// The most that any tree of so many nodes can expect: paths are added in every order.
+/// Returns the largest expectation of any tree of `room` nodes: paths are added in every order.
 fn best(predictor: &Random, nodes: &mut Vec<(Option<NodeId>, u32)>, room: usize) -> f32 {
     if room == 0 {
         return expected(predictor, nodes);
@@ -191,7 +191,7 @@ fn what_the_constraint_forbids_is_no_candidate() {
     struct Two;
     impl Predictor for Two {
         fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-            // After a 2 nothing may come, and here the state is the last token.
+            // After a 2 nothing may come; the state is the last token here.
             assert_ne!(at.state, Some(2), "nobody asks where nothing may come");
             found.push(Candidate {
                 token: 2,
@@ -209,7 +209,7 @@ fn what_the_constraint_forbids_is_no_candidate() {
     assert_eq!(draft.nodes().len(), 1);
 }
 
-/// All templates of so many nodes.
+/// Returns all templates of `nodes` nodes.
 fn templates(nodes: usize, ranks: usize, depth: usize) -> Vec<Template> {
     let mut all: Vec<Vec<(Option<usize>, usize)>> = vec![Vec::new()];
     for _ in 0..nodes {

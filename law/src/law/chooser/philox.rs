@@ -1,13 +1,13 @@
 //! Philox 4×32 with ten rounds: a counter-based generator (Salmon, Moraes, Dror, Shaw, 2011).
 //!
-//! A counter-based generator is a function from (key, counter) to random bits without any state between
-//! calls. That is what makes a draw depend on its place alone.
+//! A counter-based generator is a function from (key, counter) to random bits that keeps no state between
+//! calls, so a draw depends on its place alone.
 
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const KEY_STEPS: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);
 const ROUNDS: usize = 10;
 
-/// Four random words for this counter under this key.
+/// Returns four random words for this counter under this key.
 pub(super) fn philox(mut counter: [u32; 4], key: u64) -> [u32; 4] {
     let (mut low, mut high) = (key as u32, (key >> 32) as u32);
     for _ in 0..ROUNDS {

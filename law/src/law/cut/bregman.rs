@@ -1,5 +1,5 @@
-//! Bregman top-k under the Kullback–Leibler divergence: the `k` most likely tokens, with the `k` that
-//! balances what is lost against how many are kept.
+//! Bregman top-k under the Kullback–Leibler divergence: the `k` most likely tokens, for the `k` that balances
+//! the mass lost against the number of tokens kept.
 //!
 //! G. Noarov, S. Mallick, T. Wang, S. Joshi, Y. Sun, Y. Xie, M. Yu, E. Dobriban, *Foundations of Top-k
 //! Decoding for Language Models*, 2025, arXiv 2505.19371. A decoder of theirs replaces the law `p` by the `q`
@@ -12,10 +12,10 @@
 //! ```
 //!
 //! which is discretely convex, because `p_{k+1} / S(k)` falls with `k`. So the `k + 1`-st token is kept as
-//! long as `p_{k+1} > (e^λ − 1) S(k)`, and the search ends at the first that is not. Divergences other than
-//! this one also change the ratios of what is kept, which no cut does; they are not here.
+//! long as `p_{k+1} > (e^λ − 1) S(k)`, and the search ends at the first that is not. Other divergences also
+//! change the ratios of the tokens kept, which no cut does; they are not implemented here.
 //!
-//! Price: the tokens that are kept are sorted. None of them is lighter than `e^λ − 1` times the best.
+//! Cost: the tokens that are kept are sorted. None of them weighs less than `e^λ − 1` times the best.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads, by_rank};
 
@@ -24,7 +24,7 @@ use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads, by_rank};
 pub(in crate::law) struct Bregman(pub(in crate::law) f64);
 
 impl Bregman {
-    /// How much a token must weigh, as a share of all that are more likely.
+    /// Returns the weight that a token must have, as a share of the weight of all more likely tokens.
     fn share(self) -> f64 {
         self.0.exp_m1()
     }
@@ -35,7 +35,7 @@ impl Cut for Bregman {
         Reads::Top
     }
 
-    /// The most likely token stays, whatever a token costs.
+    /// The most likely token is kept, whatever a token costs.
     fn least_block(&self, blocks: &Blocks<'_>) -> f64 {
         self.share().min(1.0) * blocks.best()
     }

@@ -1,8 +1,8 @@
-//! Candidates: the tokens of a row among which a cut chooses, and what a cut must say of itself.
+//! Candidates: the tokens of a row among which a cut chooses, and the bounds that a cut must declare.
 //!
 //! A row of 128,000 tokens is not sorted to find its best 40. Before its tokens are listed, each cut names a
 //! weight that a block of 32 must have ([`Cut::least_block`]) and a logit that a token must have
-//! ([`Cut::floor`]) for anything in it to be kept. What is below both is never looked at.
+//! ([`Cut::floor`]) for anything in it to be kept. Blocks and tokens below these bounds are never read.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -11,30 +11,30 @@ use super::super::exp::exp;
 use super::super::sums::BLOCK;
 use super::masses::Masses;
 
-/// How many candidates a run sorts at first; four times more whenever they are not enough.
+/// The number of candidates sorted at first; four times more whenever they are not enough.
 const FIRST_SORTED: usize = 64;
 
 /// A logit and its token.
 pub(in crate::law) type Candidate = (f32, u32);
 
-/// The order from the most likely token down, equal logits in the order of their ids.
+/// Orders candidates from the most likely token down, equal logits by id.
 pub(in crate::law) fn by_rank(one: &Candidate, other: &Candidate) -> Ordering {
     other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
 }
 
 /// A rule that keeps some of the tokens of a law, which is then renormalised.
 pub(in crate::law) trait Cut: Debug + Send + Sync {
-    /// What the rule looks at.
+    /// Returns how much of the law the rule reads.
     fn reads(&self) -> Reads;
 
-    /// What a block of 32 tokens must weigh to hold one that is kept.
+    /// Returns the weight that a block of 32 tokens must have to hold a token that is kept.
     ///
     /// The largest token of a block weighs no more than the block and no less than a 32nd of it.
     fn least_block(&self, _blocks: &Blocks<'_>) -> f64 {
         0.0
     }
 
-    /// A logit below which no token is kept.
+    /// Returns a logit below which no token is kept.
     fn floor(&self, _peaks: &Peaks<'_>) -> f64 {
         f64::NEG_INFINITY
     }
@@ -43,23 +43,23 @@ pub(in crate::law) trait Cut: Debug + Send + Sync {
     fn keep(&self, candidates: &mut Candidates);
 }
 
-/// How much of a law a cut must know.
+/// How much of a law a cut reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::law) enum Reads {
     /// The tokens that it keeps, which are the most likely ones.
     Top,
-    /// These, and the weight of all tokens together.
+    /// The tokens that it keeps, and the weight of all tokens together.
     Sum,
     /// Every token.
     All,
 }
 
-/// What is known of the blocks of a law before its tokens are looked at.
+/// The weights of the blocks of a law, known before any of its tokens is read.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Blocks<'a> {
     /// The weight of each block.
     pub(in crate::law) sums: &'a [f64],
-    /// The weight of all of them.
+    /// The weight of all blocks.
     pub(in crate::law) total: f64,
     /// The number of tokens.
     pub(in crate::law) len: usize,
@@ -71,22 +71,22 @@ impl Blocks<'_> {
         self.sums.iter().copied().fold(0.0, f64::max)
     }
 
-    /// What the most likely token weighs at least.
+    /// Returns a lower bound of the weight of the most likely token.
     pub(in crate::law) fn best(&self) -> f64 {
         self.heaviest() / BLOCK as f64
     }
 }
 
-/// What is known of the tokens of a law before they are listed.
+/// Statistics of the tokens of a law, known before they are listed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Peaks<'a> {
-    /// The largest logits of the blocks that may hold a token that is kept.
+    /// The largest logit of each block that may hold a token that is kept.
     pub(in crate::law) logits: &'a [f32],
     /// The weight of all tokens.
     pub(in crate::law) total: f64,
     /// The number of tokens.
     pub(in crate::law) len: usize,
-    /// What the weights are relative to.
+    /// The conversion of logits into weights.
     pub(in crate::law) scale: Scale,
 }
 
@@ -96,33 +96,33 @@ impl Peaks<'_> {
         f64::from(self.logits.iter().copied().fold(f32::NEG_INFINITY, f32::max))
     }
 
-    /// The logit of a token that weighs this share of the most likely one.
+    /// Returns the logit of a token whose weight is this share of the weight of the most likely one.
     pub(in crate::law) fn below_best(&self, share: f64) -> f64 {
         self.best() + share.ln() / self.scale.factor
     }
 }
 
-/// How a logit becomes a weight.
+/// The conversion of logits into weights.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Scale {
-    /// What differences of logits are multiplied with to become differences of logarithms.
+    /// The factor that turns differences of logits into differences of logarithms.
     pub(in crate::law) factor: f64,
     /// The logit that weighs 1.
     pub(in crate::law) peak: f32,
 }
 
 impl Scale {
-    /// The logarithm of a token's weight.
+    /// Returns the logarithm of a token's weight.
     pub(in crate::law) fn log_weight(self, candidate: &Candidate) -> f64 {
         (f64::from(candidate.0) - f64::from(self.peak)) * self.factor
     }
 
-    /// A token's weight.
+    /// Returns a token's weight.
     pub(in crate::law) fn weight(self, candidate: &Candidate) -> f64 {
         exp(self.log_weight(candidate))
     }
 
-    /// The logit of a weight.
+    /// Returns the logit that has this weight.
     pub(in crate::law) fn logit(self, weight: f64) -> f64 {
         f64::from(self.peak) + weight.ln() / self.factor
     }
@@ -133,12 +133,12 @@ impl Scale {
 pub(in crate::law) struct Candidates {
     listed: Vec<Candidate>,
     scale: Scale,
-    /// The weight of the law; unknown where a cut has dropped something since.
+    /// The weight of the law; unknown if a cut has dropped candidates since it was computed.
     sum: Option<f64>,
 }
 
 impl Candidates {
-    /// The candidates of a law of this weight.
+    /// Creates the candidates of a law of this weight.
     pub(in crate::law) fn new(listed: Vec<Candidate>, scale: Scale, sum: f64) -> Self {
         Candidates {
             listed,
@@ -147,37 +147,38 @@ impl Candidates {
         }
     }
 
-    /// How logits become weights.
+    /// Returns the conversion of logits into weights.
     pub(in crate::law) fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// The candidates in no order.
+    /// Returns the candidates in no particular order.
     pub(in crate::law) fn listed(&self) -> &[Candidate] {
         &self.listed
     }
 
-    /// The weight of the law.
+    /// Returns the weight of the law.
     pub(in crate::law) fn sum(&mut self) -> f64 {
         let (listed, scale) = (&self.listed, self.scale);
         let all = || listed.iter().map(|candidate| scale.weight(candidate)).sum();
         *self.sum.get_or_insert_with(all)
     }
 
-    /// The mean of the logarithms of the weights, each token counted by its probability. The entropy of the
-    /// law is the logarithm of its sum less this.
+    /// Returns the mean of the log weights, each token weighted by its probability. The entropy of the law is
+    /// the logarithm of its sum minus this mean.
     pub(in crate::law) fn mean_log_weight(&mut self) -> f64 {
         let sum = self.sum();
         let of = |candidate| self.scale.log_weight(candidate) * self.scale.weight(candidate);
         self.listed.iter().map(of).sum::<f64>() / sum
     }
 
-    /// The most likely candidate.
+    /// Returns the most likely candidate.
     pub(in crate::law) fn best(&self) -> Option<Candidate> {
         self.listed.iter().copied().min_by(by_rank)
     }
 
-    /// Keeps the fewest of the most likely whose masses together are at least this share of the law's.
+    /// Keeps the fewest of the most likely candidates whose masses together are at least this share of the
+    /// mass of the law.
     pub(in crate::law) fn keep_share(&mut self, share: f64) {
         let Some(best) = self.best() else {
             return;
@@ -200,7 +201,7 @@ impl Candidates {
         });
     }
 
-    /// Keeps this number of the most likely.
+    /// Keeps the `count` most likely candidates.
     pub(in crate::law) fn keep_top(&mut self, count: usize) {
         if (1..self.listed.len()).contains(&count) {
             self.listed.select_nth_unstable_by(count - 1, by_rank);
@@ -209,13 +210,13 @@ impl Candidates {
         self.sum = None;
     }
 
-    /// Keeps those for which `is_kept` holds.
+    /// Keeps the candidates for which `is_kept` holds.
     pub(in crate::law) fn keep_if(&mut self, is_kept: impl Fn(&Candidate) -> bool) {
         self.listed.retain(is_kept);
         self.sum = None;
     }
 
-    /// Keeps the candidates that weigh at least this, and the most likely one in any case.
+    /// Keeps the candidates that weigh at least `least`, and the most likely one in any case.
     pub(in crate::law) fn keep_from(&mut self, least: f64) {
         let (best, scale) = (self.best(), self.scale);
         self.keep_if(|candidate| scale.weight(candidate) >= least);
@@ -224,8 +225,8 @@ impl Candidates {
         }
     }
 
-    /// Keeps the longest run, in this order, of candidates for which `goes_on` holds. Only as much as the run
-    /// is sorted.
+    /// Keeps the longest run, in this order, of candidates for which `goes_on` holds. Only the run itself is
+    /// sorted.
     pub(in crate::law) fn keep_run(
         &mut self,
         order: impl Fn(&Candidate, &Candidate) -> Ordering,
@@ -245,13 +246,13 @@ impl Candidates {
         }
     }
 
-    /// Puts this number of the most likely first, in order; there may be fewer.
+    /// Moves the `count` most likely candidates, or as many as there are, to the front, in order.
     pub(in crate::law) fn best_first(&mut self, count: usize) -> &[Candidate] {
         let sorted = self.sort(0, count, &by_rank);
         &self.listed[..sorted]
     }
 
-    /// Sorts the first `size` of those from `done` on, and says where they end.
+    /// Sorts the first `size` candidates from `done` on, and returns where they end.
     fn sort(
         &mut self,
         done: usize,
@@ -267,7 +268,7 @@ impl Candidates {
         done + size
     }
 
-    /// The tokens, by id.
+    /// Returns the tokens, by id.
     pub(in crate::law) fn into_tokens(self) -> Vec<u32> {
         let mut tokens: Vec<u32> = self.listed.into_iter().map(|(_, token)| token).collect();
         tokens.sort_unstable();

@@ -1,11 +1,11 @@
 //! Epsilon sampling: the tokens whose probability is at least `ε`, and the most likely one in any case.
 //!
 //! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv
-//! 2210.15191, section 4.1. Price: a comparison for each token above the bound, which is a logit.
+//! 2210.15191, section 4.1. Cost: one comparison for each token above the bound, which is a logit.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 
-/// The probability that a token must have.
+/// The least probability of a token that is kept.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Epsilon(pub(in crate::law) f64);
 
@@ -14,7 +14,7 @@ impl Cut for Epsilon {
         Reads::Sum
     }
 
-    /// The most likely token stays, however unlikely it is.
+    /// The most likely token is kept, however unlikely it is.
     fn least_block(&self, blocks: &Blocks<'_>) -> f64 {
         (self.0 * blocks.total).min(blocks.best())
     }

@@ -2,12 +2,12 @@
 //! the law, and the most likely one in any case.
 //!
 //! J. Hewitt, C. D. Manning, P. Liang, *Truncation Sampling as Language Model Desmoothing*, 2022, arXiv
-//! 2210.15191, section 4.2, with the authors' choice of `α = √ε`. Price: every token that is left is listed
-//! and its weight is computed once more.
+//! 2210.15191, section 4.2, with the authors' choice of `α = √ε`. Cost: every remaining token is listed and
+//! its weight is computed once more.
 
 use super::candidates::{Candidates, Cut, Reads};
 
-/// The probability that a token must have where the law has little entropy.
+/// `ε`: the least probability of a token that is kept, if the entropy of the law is small.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Eta(pub(in crate::law) f64);
 

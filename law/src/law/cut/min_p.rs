@@ -1,7 +1,7 @@
-//! Min-p: the tokens at least as likely as a share of the most likely one, `p(x) ≥ min_p · max p`.
+//! Min-p: the tokens whose probability is at least a share of the largest one, `p(x) ≥ min_p · max p`.
 //!
 //! N. N. Minh and others, *Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs*, 2024,
-//! arXiv 2407.01082. Price: a comparison for each token above the bound, which is a logit.
+//! arXiv 2407.01082. Cost: one comparison for each token above the bound, which is a logit.
 
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 

@@ -2,10 +2,9 @@
 //! as likely as its most likely one.
 //!
 //! X. L. Li, A. Holtzman, D. Fried, P. Liang, J. Eisner, T. Hashimoto, L. Zettlemoyer, M. Lewis, *Contrastive
-//! Decoding: Open-ended Text Generation as Optimization*, 2022, arXiv 2210.15097:
-//! `p_expert(x) ≥ α max p_expert`. The most likely one is that among the tokens that are left, so the
-//! constraint never empties a mask. Price: every token that is left is listed, because the logits that are
-//! drawn from say nothing of the expert's.
+//! Decoding: Open-ended Text Generation as Optimization*, 2022, arXiv 2210.15097: `p_expert(x) ≥ α max
+//! p_expert`. The maximum is taken over the remaining tokens, so the constraint never empties a mask. Cost:
+//! every remaining token is listed, because the logits that are drawn from do not determine the expert's.
 
 use std::sync::Arc;
 

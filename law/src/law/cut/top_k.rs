@@ -1,13 +1,13 @@
 //! Top-k: the `k` most likely tokens.
 //!
 //! A. Fan, M. Lewis, Y. Dauphin, *Hierarchical Neural Story Generation*, 2018, arXiv 1805.04833. Equal logits
-//! are kept in the order of their ids. Price: a selection among the blocks and one among the tokens above the
+//! are kept in the order of their ids. Cost: a selection among the blocks and one among the tokens above the
 //! `k`-th largest of their peaks.
 
 use super::super::sums::BLOCK;
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 
-/// The number of tokens that are kept.
+/// The number of tokens to keep.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct TopK(pub(in crate::law) usize);
 
@@ -16,7 +16,8 @@ impl Cut for TopK {
         Reads::Top
     }
 
-    /// The k heaviest blocks hold k tokens that weigh a 32nd of the lightest of them.
+    /// The `k` heaviest blocks hold `k` tokens that each weigh at least a 32nd of the lightest of these
+    /// blocks.
     fn least_block(&self, blocks: &Blocks<'_>) -> f64 {
         if self.0 > blocks.sums.len() {
             return 0.0;
@@ -26,7 +27,7 @@ impl Cut for TopK {
         *least / BLOCK as f64
     }
 
-    /// The k-th largest peak is at most the k-th largest logit.
+    /// The `k`-th largest peak is at most the `k`-th largest logit.
     fn floor(&self, peaks: &Peaks<'_>) -> f64 {
         if self.0 > peaks.logits.len() {
             return f64::NEG_INFINITY;

@@ -1,10 +1,9 @@
 //! Top-nσ: the tokens whose logits are at most `n` standard deviations below the largest one.
 //!
-//! C. Tang, J. Liu, H. Xu, L. Huang, *Top-nσ: Not All Logits Are You Need*, 2024, arXiv 2411.07641:
-//! `l(x) ≥ max l − n σ`, where `σ² = mean (l − mean l)²` over the tokens that are left and that the model can
-//! write (a logit of minus infinity is none). Logits and `σ` grow alike with 1 over the temperature, so that
-//! it does not change what is kept. Price: every token that is left is listed, and two passes sum its logit
-//! and its square.
+//! C. Tang, J. Liu, H. Xu, L. Huang, *Top-nσ: Not All Logits Are You Need*, 2024, arXiv 2411.07641: `l(x) ≥
+//! max l − n σ`, where `σ² = mean (l − mean l)²` over the remaining tokens with a finite logit. Logits and
+//! `σ` both scale with 1 over the temperature, so that the temperature does not change which tokens are kept.
+//! Cost: every remaining token is listed, and two passes sum its logit and its square.
 
 use super::candidates::{Candidates, Cut, Reads};
 

@@ -2,17 +2,17 @@
 //! probabilities together reach `τ`.
 //!
 //! C. Meister, T. Pimentel, G. Wiher, R. Cotterell, *Locally Typical Sampling*, 2022, arXiv 2202.00666. With
-//! `H` the entropy of the law, tokens are kept in the order of `|H + ln p(x)|` until they reach `τ`; of equal
-//! distances the more likely token goes first, then the smaller id. The most likely token may be among those
-//! that go.
+//! `H` the entropy of the law, tokens are kept in the order of `|H + ln p(x)|` until they reach `τ`; at equal
+//! distances the more likely token comes first, then the smaller id. The most likely token may be among those
+//! that are dropped.
 //!
-//! `ln p(x)` is the log weight less the log of the sum, and so is `−H` on average: the distance is that of a
-//! log weight from the mean log weight, and no logarithm is taken. Price: every token that is left is listed
-//! and its weight is computed once more.
+//! `ln p(x)` is the log weight minus the log of the sum, and `−H` is its mean: the distance is that between a
+//! log weight and the mean log weight, and no logarithm is taken. Cost: every remaining token is listed and
+//! its weight is computed once more.
 
 use super::candidates::{Candidate, Candidates, Cut, Reads, by_rank};
 
-/// The share of the law that is reached; above 0.
+/// The share of the law that is kept; above 0.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct Typical(pub(in crate::law) f64);
 

@@ -1,39 +1,39 @@
-//! Approximately aligned decoding (AprAD): after an error the text goes back as far as the error weighs, and
-//! no farther.
+//! Approximately aligned decoding (AprAD): after an error the text goes back only as far as the weight of the
+//! error requires.
 //!
-//! For constraints that only say "this prefix is an error", after it was written. Nothing is masked; tokens
-//! are drawn from the model without what is known to end in errors, `P̂`, and an error `x₁…xₘ` changes it to
-//! `P̂'`:
+//! For constraints that only report "this prefix is an error", after it was written. Nothing is masked;
+//! tokens are drawn from `P̂`, the model without the prefixes known to end in errors, and an error `x₁…xₘ`
+//! changes `P̂` to `P̂'`:
 //!
 //! ```text
 //!   x₁ ── x₂ ── … ── xᵢ ── … ── xₘ ✗       keep each xᵢ with probability min(1, P̂'(xᵢ|·) / P̂(xᵢ|·))^h
 //!                    └─ yᵢ ── …            at the first that is not kept: another token, in proportion to P̂'
 //! ```
 //!
-//! `h = 1` is the method of the paper (2024, arXiv 2410.01103). `h = 0` redraws the last token alone, which
-//! is backtracking as constrained decoding does it; the larger `h`, the earlier the text goes back to.
+//! `h = 1` is the method of the paper (2024, arXiv 2410.01103). `h = 0` redraws the last token alone, as
+//! backtracking in constrained decoding does; the larger `h`, the further back the text goes.
 //!
-//! **Approximate**, and tagged so ([`LawTag::Aprad`]): a text may be favoured over the global law by a factor
-//! of about 2 for each time the sampler went back. It needs few more tokens than the text has, also where
-//! errors are so frequent that no sampler of the exact law ends.
+//! **Approximate**, and tagged so ([`LawTag::Aprad`]): the probability of a text may exceed the global law by
+//! a factor of about 2 for each time the sampler went back. It needs few more tokens than the text has, even
+//! where errors are so frequent that no sampler of the exact law finishes.
 //!
-//! Memory: a number for each token written, at most `capacity` of them.
+//! Memory: one number for each token written, for at most `capacity` tokens.
 
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Chooser, Drawn, LawError, LawTag, Part, Place, Purpose, Row, Weight};
 
-/// What the sampler does at a prefix, where a mask says what is an error.
+/// The outcome of a step at a prefix, where a mask decides what is an error.
 pub(in crate::law) enum Aligned<W> {
-    /// The text goes on by a token.
+    /// The text continues with a token.
     Drawn(Drawn<W>),
-    /// What it drew was an error; so many tokens are kept.
+    /// The token drawn was an error; the text goes back.
     Back {
-        /// How many.
+        /// The number of tokens that are kept.
         kept: usize,
     },
 }
 
-/// The sampler of texts of one prompt; what it has learned of errors it keeps for the next text.
+/// The sampler of texts of one prompt; it keeps what it has learned of errors for the next text.
 #[derive(Clone, Debug)]
 pub struct Aprad<W = f64> {
     trie: Trie<W>,
@@ -43,13 +43,13 @@ pub struct Aprad<W = f64> {
     nodes: Vec<usize>,
     /// The edge of each token of the text.
     edges: Vec<usize>,
-    /// The edge that is not to be taken next, because it was just given up.
+    /// The edge that is not to be taken next, because it was given up in the last step.
     given_up: Option<usize>,
     errors: u32,
 }
 
 impl<W: Weight> Aprad<W> {
-    /// A sampler that knows no error, with the exponent `h`.
+    /// Creates a sampler that knows no error, with the exponent `h`.
     pub fn new(exponent: u32, capacity: usize) -> Self {
         Aprad {
             trie: Trie::new(&[], u32::MAX, capacity),
@@ -61,27 +61,27 @@ impl<W: Weight> Aprad<W> {
         }
     }
 
-    /// The tag of its texts.
+    /// Returns the tag of its texts.
     pub fn tag(&self) -> LawTag {
         LawTag::Aprad
     }
 
-    /// How many errors it was told of.
+    /// Returns the number of errors reported.
     pub fn errors(&self) -> u32 {
         self.errors
     }
 
-    /// Begins another text.
+    /// Begins the next text.
     pub fn begin(&mut self) {
         self.nodes.clear();
         self.edges.clear();
         self.given_up = None;
     }
 
-    /// The next token of the text, whose row this is.
+    /// Draws the next token of the text; `row` is the row of the present prefix.
     ///
     /// # Errors
-    /// Nothing is left to draw, or no room to remember what is drawn.
+    /// Nothing is left to draw, or there is no room to remember what is drawn.
     pub fn next<R, C>(&mut self, row: &R, chooser: &mut C) -> Result<Drawn<W>, LawError>
     where
         R: Row<W>,
@@ -132,10 +132,11 @@ impl<W: Weight> Aprad<W> {
         })
     }
 
-    /// The text as it stands is an error. How many of its tokens are kept; the next one is drawn anew.
+    /// Reports that the present text is an error. Returns how many of its tokens are kept; the next one is
+    /// drawn again.
     ///
     /// # Errors
-    /// No text is left, or no room to remember the error.
+    /// No text is left, or there is no room to remember the error.
     pub fn reject<C: Chooser<W> + ?Sized>(&mut self, chooser: &mut C) -> Result<usize, LawError> {
         self.errors += 1;
         let before = self.shares();
@@ -154,7 +155,7 @@ impl<W: Weight> Aprad<W> {
             self.keeps(place, before.clone(), after.clone(), chooser)
         };
         let pairs = before.iter().zip(&after).enumerate();
-        // The last has no probability any more.
+        // The last token has no probability any more.
         let kept = pairs.map(keeps).take_while(|keeps| *keeps).count();
         self.given_up = Some(self.edges[kept]);
         self.edges.truncate(kept);
@@ -162,12 +163,12 @@ impl<W: Weight> Aprad<W> {
         Ok(kept)
     }
 
-    /// Draws as if there were no mask, and then looks whether the mask has the token. What is told of the
-    /// token is what the mask says.
+    /// Draws as if there were no mask, and then checks whether the mask contains the token. The numbers of
+    /// the returned token are those of the masked row.
     ///
     /// # Errors
-    /// Those of [`next`](Self::next) and [`reject`](Self::reject), and that there were `limit` errors before
-    /// this one.
+    /// The errors of [`next`](Self::next) and [`reject`](Self::reject), and that there were `limit` errors
+    /// before this one.
     pub(in crate::law) fn step<R, C>(
         &mut self,
         row: &R,
@@ -197,7 +198,7 @@ impl<W: Weight> Aprad<W> {
         })
     }
 
-    /// `P̂` of each token of the text.
+    /// Returns `P̂` of each token of the text.
     fn shares(&self) -> Vec<W> {
         let share = |(&node, &edge): (&usize, &usize)| {
             let bounds = self.trie.edge_bounds(node);
@@ -222,7 +223,7 @@ impl<W: Weight> Aprad<W> {
         chance >= W::one() || chooser.choose(place, &[chance.clone(), W::one() - chance]) == 0
     }
 
-    /// The node of the text as it stands.
+    /// Returns the node of the present text.
     fn arrive<R: Row<W>>(&mut self, row: &R) -> Result<usize, LawError> {
         if self.nodes.len() > self.edges.len() {
             return Ok(self.nodes[self.edges.len()]);

@@ -14,18 +14,18 @@
 //! By induction `Pr[reach u] = P(u) · held(u) / θ₀(ε)`: surviving multiplies by now/held, drawing by
 //! `p(x|u)·θ(ux)/now`. A complete sequence has held = 1, so it is returned with probability `P(w)/θ₀(ε)`:
 //! accepted samples have the global law, whatever the trie had learned before, and are independent of one
-//! another. No token that the mask forbids is ever drawn, so none has to be taken back from the model's
-//! cache.
+//! another. No token that the mask forbids is ever drawn, so none has to be removed from the model's cache.
 //!
-//! Sequences longer than the trie's greatest length are invalid: at the last place only ending tokens are
+//! Sequences longer than the trie's greatest length are invalid: at the last position only ending tokens are
 //! possible. **Without surviving** ([`Attempt::adaptive`]) this is adaptive sampling with approximate
-//! expected futures (ASAp; Park et al. 2024, arXiv 2405.21047): every attempt is a text, the first has the
-//! local law, and their laws near the global one as the trie grows, though not each more than the last. The
-//! product of the now/held that nobody survived is the importance weight of such a text, proper for any trie.
+//! expected futures (ASAp; Park et al. 2024, arXiv 2405.21047): every attempt yields a text, the first has
+//! the local law, and their laws approach the global one as the trie grows, though not monotonically. The
+//! product of the now/held that were not used for surviving is the importance weight of such a text, proper
+//! for any trie.
 //!
 //! Several attempts over one trie may be under way at once, because a change to the trie between two steps of
-//! an attempt only lowers `now`. Their *results* must be used in the order in which the attempts began: to
-//! take whichever ends first would favour short sequences.
+//! an attempt only lowers `now`. Their *results* must be used in the order in which the attempts began:
+//! taking the first to end would favour short sequences.
 
 use std::sync::Arc;
 
@@ -33,14 +33,14 @@ use super::control::Control;
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Weight};
 
-/// What becomes of the now/held of each step.
+/// The use of the now/held of each step.
 #[derive(Clone, Debug)]
 enum Thinning<W> {
-    /// The attempt survives with this probability.
+    /// The probability with which the attempt survives.
     Always,
-    /// It is a factor of the weight.
+    /// A factor of the weight.
     Never,
-    /// A factor of the weight down to a level, and from there on the probability to survive.
+    /// A factor of the weight down to a level, and below it the probability of surviving.
     Controlled(Control<W>),
 }
 
@@ -54,14 +54,14 @@ pub struct Attempt<W> {
     pub(super) spot: Spot,
     deepest: Option<usize>,
     thinning: Thinning<W>,
-    /// now/held of the last step.
+    /// The now/held of the last step.
     factor: W,
-    /// That of the first.
+    /// The now/held of the first step.
     first: W,
     _in_flight: Arc<()>,
 }
 
-/// What an attempt finds where it arrives.
+/// The state of the trie at the prefix where an attempt arrives.
 struct Arrival<W> {
     node: Option<usize>,
     mass: W,
@@ -73,7 +73,7 @@ struct Arrival<W> {
 }
 
 impl<W: Weight> Attempt<W> {
-    /// Begins an attempt; its number tells its draws from those of other attempts at the same sequence.
+    /// Begins an attempt; its number separates its draws from those of other attempts at the same sequence.
     pub fn begin(trie: &mut Trie<W>, number: u32) -> Self {
         let (_in_flight, time) = trie.begin();
         Attempt {
@@ -90,7 +90,7 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// Begins an attempt that does not fail: see the documentation of the file.
+    /// Begins an attempt that does not fail: see the module documentation.
     pub fn adaptive(trie: &mut Trie<W>, number: u32) -> Self {
         Attempt {
             thinning: Thinning::Never,
@@ -99,8 +99,8 @@ impl<W: Weight> Attempt<W> {
     }
 
     /// Begins an attempt under rejection control at this level, from 0 (nothing fails, and the text has its
-    /// importance weight) to 1 (texts fail, and their weights are equal). Its text has the
-    /// [`weight`](Self::weight), which is proper at every level: see `control`.
+    /// importance weight) to 1 (texts fail, and their weights are equal). The [`weight`](Self::weight) of its
+    /// text is proper at every level: see `control`.
     pub fn controlled(trie: &mut Trie<W>, number: u32, level: W) -> Self {
         Attempt {
             thinning: Thinning::Controlled(Control::new(level)),
@@ -108,15 +108,15 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// The factor of the importance weight that the last step brought. Where attempts may fail, it says by
-    /// how much the step could have.
+    /// Returns the factor that the last step contributed to the importance weight. If attempts may fail, it
+    /// is the probability with which the step survived.
     pub fn factor(&self) -> &W {
         &self.factor
     }
 
-    /// The importance weight of a text under rejection control ([`controlled`](Self::controlled)); `None` of
-    /// others, whose weight is the product of their factors or, where they may fail, that of the first step
-    /// for all of them.
+    /// Returns the importance weight of a text under rejection control ([`controlled`](Self::controlled)),
+    /// and `None` for other texts: their weight is the product of their factors or, if attempts may fail, the
+    /// factor of the first step for all of them.
     pub fn weight(&self) -> Option<W> {
         match &self.thinning {
             Thinning::Controlled(control) => Some(self.first.clone() * control.weight()),
@@ -124,8 +124,8 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// The step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the attempt
-    /// failed. `trie` is the one that the attempt began with.
+    /// Takes the step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the
+    /// attempt failed. `trie` is the one that the attempt began with.
     pub fn next<R, C>(
         &mut self,
         trie: &mut Trie<W>,
@@ -253,7 +253,7 @@ impl<W: Weight> Attempt<W> {
         }
     }
 
-    /// One of the known continuations, or `None` for the tokens without an edge.
+    /// Draws one of the known continuations, or `None` for the tokens without an edge.
     fn branch<C: Chooser<W> + ?Sized>(
         &self,
         arrival: &Arrival<W>,

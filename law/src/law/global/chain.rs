@@ -6,38 +6,40 @@
 //!   q(w' | w) = Σ_{i ≤ common prefix} cut_w(i) · Π_{j ≥ i} p(w'_j) / m(w'_j)
 //! ```
 //!
-//! The proposal has to be summed over *all* places at which the one text could have become the other; the
-//! chosen one alone gives another law. The global law is stationary, and each step brings the chain nearer to
-//! it as long as a cut at the beginning is possible (Gonzalez et al. 2025, arXiv 2506.05754). The first text
-//! is drawn under the local law.
+//! The proposal has to be summed over *all* positions at which the one text could have become the other;
+//! using only the chosen one gives another law. The global law is stationary, and each step brings the chain
+//! nearer to it as long as a cut at the beginning is possible (Gonzalez et al. 2025, arXiv 2506.05754). The
+//! first text is drawn under the local law.
 //!
-//! Cost: one text a step, whose unchanged part is read and not drawn.
+//! Cost: one text a step; its unchanged part is read and not drawn.
 
 use crate::law::{Chooser, Place, Purpose, Weight};
 
-/// Where a text is cut.
+/// The law of the position at which a text is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cuts {
-    /// At every place alike.
+    /// Every position is equally likely.
     Uniform,
-    /// In proportion to the perplexity of the token there, `1/p`: where the model was least content.
+    /// In proportion to the perplexity of the token there, `1/p`: where the model found its token least
+    /// likely.
     Priority,
-    /// At the beginning: the chain is one of independent samples, and a text is accepted with probability
+    /// At the beginning: the chain consists of independent samples, and a text is accepted with probability
     /// `min(1, W(w')/W(w))`.
     #[default]
     Restart,
 }
 
-/// A text with what the law says of each of its tokens, the end included.
+/// A text with the probabilities of each of its tokens, the end included.
 #[derive(Clone, Debug, PartialEq)]
 struct ChainText<W> {
     tokens: Vec<u32>,
-    /// `p` and `m` of each.
+    /// `p` and `m` of each token.
     rows: Vec<(W, W)>,
 }
 
 impl<W: Weight> ChainText<W> {
-    /// The probability with which masked draws write the tokens from each place on, and 1 after the last.
+    /// Returns the probability with which masked draws write the tokens from each position on, and 1 after
+    /// the last.
     fn rests(&self) -> Vec<W> {
         let mut rests = vec![W::one()];
         for (probability, mass) in self.rows.iter().rev() {
@@ -48,7 +50,7 @@ impl<W: Weight> ChainText<W> {
         rests
     }
 
-    /// `Π p`.
+    /// Returns `Π p`.
     fn probability(&self) -> W {
         let factors = self.rows.iter().map(|(probability, _)| probability.clone());
         factors.fold(W::one(), |product, factor| product * factor)
@@ -56,7 +58,7 @@ impl<W: Weight> ChainText<W> {
 }
 
 impl Cuts {
-    /// The law of the places at which this text is cut, not normalised.
+    /// Returns the law of the positions at which this text is cut, not normalised.
     fn weights<W: Weight>(self, text: &ChainText<W>) -> Vec<W> {
         let at = |(place, (probability, _)): (usize, &(W, W))| match self {
             Cuts::Uniform => W::one(),
@@ -67,7 +69,7 @@ impl Cuts {
         text.rows.iter().enumerate().map(at).collect()
     }
 
-    /// `q(to | from)`.
+    /// Returns `q(to | from)`.
     fn proposal<W: Weight>(self, from: &ChainText<W>, to: &ChainText<W>) -> W {
         let weights = self.weights(from);
         let total = crate::law::weight::sum(&weights);
@@ -91,7 +93,7 @@ pub struct Chain<W> {
 }
 
 impl<W: Weight> Chain<W> {
-    /// A chain that has no text yet.
+    /// Creates a chain that has no text yet.
     pub fn new(cuts: Cuts) -> Self {
         Chain {
             cuts,
@@ -101,12 +103,12 @@ impl<W: Weight> Chain<W> {
         }
     }
 
-    /// How many texts were proposed after the first.
+    /// Returns how many texts were proposed after the first.
     pub fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// How many of them were accepted.
+    /// Returns how many of them were accepted.
     pub fn moves(&self) -> u32 {
         self.moves
     }
@@ -120,9 +122,9 @@ impl<W: Weight> Chain<W> {
         }
     }
 
-    /// Takes a whole text, drawn from the masked rows after the place where the present one was cut; `rows`
-    /// are `p` and `m` of each of its tokens, the end included. Whether the chain goes on from it: the first
-    /// text always, and never one without tokens.
+    /// Takes a whole text, drawn from the masked rows after the position where the present one was cut;
+    /// `rows` are `p` and `m` of each of its tokens, the end included. Returns `true` if the text is
+    /// accepted: the first text always is, and a text without tokens never is.
     pub fn propose<C: Chooser<W> + ?Sized>(
         &mut self,
         tokens: Vec<u32>,
@@ -150,7 +152,7 @@ impl<W: Weight> Chain<W> {
         is_accepted
     }
 
-    /// A text that cannot be completed was proposed, which is never accepted.
+    /// Counts the proposal of a text that cannot be completed, which is never accepted.
     pub fn reject(&mut self) {
         self.steps += u32::from(self.now.is_some());
     }

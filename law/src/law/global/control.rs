@@ -1,7 +1,7 @@
 //! Rejection control: between weighted texts that never fail and exact ones that do.
 //!
-//! Both consume the same numbers. With `r = now/held` of each step, as `cars` has it, a text of the weight
-//! `w` goes on
+//! Both consume the same numbers. With `r = now/held` of each step as in `cars`, a text of weight `w`
+//! survives
 //!
 //! ```text
 //!   with probability  min(1, w·r/κ),  and then has the weight  max(κ, w·r)
@@ -17,12 +17,12 @@
 //! | 1 (or more) | all weights are equal: constrained adaptive rejection sampling |
 //!
 //! The weight is proper for every `κ` and any trie: `E[weight · 1{text = w}] = P(w)` for valid `w`, where a
-//! failure weighs nothing. So where time is short, a lower `κ` gives an answer sooner, and where there is
-//! time a higher one wastes fewer texts on low weights.
+//! failure has weight zero. So a lower `κ` gives an answer sooner, and a higher one, where there is time,
+//! spends fewer texts on low weights.
 
 use crate::law::{Chooser, Place, Weight};
 
-/// The weight of a text that is kept from falling below a level.
+/// The weight of a text, which rejection control keeps from falling below a level.
 #[derive(Clone, Debug)]
 pub(super) struct Control<W> {
     level: W,
@@ -30,13 +30,13 @@ pub(super) struct Control<W> {
 }
 
 impl<W: Weight> Control<W> {
-    /// The weight 1, to be kept from falling below this level.
+    /// Begins with the weight 1, to be kept from falling below `level`.
     pub(super) fn new(level: W) -> Self {
         let weight = W::one();
         Control { level, weight }
     }
 
-    /// Whether the text goes on when its weight takes this factor.
+    /// Multiplies the weight by a factor and returns `true` if the text survives.
     pub(super) fn survives<C: Chooser<W> + ?Sized>(
         &mut self,
         factor: W,

@@ -1,8 +1,9 @@
-//! What a drafted tree teaches: the rows of all its nodes, also of those that the text does not come to.
+//! Harvesting a drafted tree: learning from the rows of all its nodes, including those that the text never
+//! reaches.
 //!
-//! A pass that verifies a draft computes the row after every node. Each row says what mass the mask leaves
-//! there, which an attempt would have to fail to find out. So before the attempt draws, all of them go into
-//! the trie:
+//! A pass that verifies a draft computes the row after every node. Each row gives the mass that the mask
+//! leaves there, which an attempt would otherwise have to fail to learn. So before the attempt draws, all of
+//! them are recorded in the trie:
 //!
 //! ```text
 //!   u ─┬─ a ─ ab          rows of u, a, ab, c are there: m of each is noted, and θ is summed anew from the leaves to u
@@ -11,32 +12,32 @@
 //!
 //! **Why this is exact.** [`Attempt`] reaches `u` with probability `P(u)·held(u)/θ₀(ε)`, whatever the trie
 //! knows. Learning below `u` lowers `θ(u)` from `held` to `θ_new`, and the attempt survives with probability
-//! `θ_new/held` as it does in any case, so that it goes on from `P(u)·θ_new(u)/θ₀(ε)`. Without surviving,
+//! `θ_new/held` as it does in any case, so that it continues from `P(u)·θ_new(u)/θ₀(ε)`. Without surviving,
 //! prefixes below which a draft found little mass would be favoured; a test keeps that on record. A text
 //! whose attempts do not fail has the same ratio as a factor of its weight.
 //!
-//! **Which trees.** Any that was chosen without the random numbers of this attempt: from the text, by another
-//! model with numbers of its own, or because the constraint leaves no choice. A draft that guesses the token
-//! by drawing it with the attempt's own number must not teach: whether the attempt survives would depend on
-//! what it is about to draw.
+//! **Which trees.** Any tree that was chosen without the random numbers of this attempt: from the text, by
+//! another model with separate random numbers, or because the constraint leaves no choice. A draft that
+//! guesses the token by drawing it with the attempt's own number must not be harvested: the survival of the
+//! attempt would depend on what it is about to draw.
 //!
-//! Cost: the allowed mass of each row, and one more look at it for each of its children that is new to the
-//! trie.
+//! Cost: computing the allowed mass of each row, and reading it once more for each of its children that is
+//! new to the trie.
 
 use super::cars::Attempt;
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Part, Row, Weight};
 
 impl<W: Weight> Attempt<W> {
-    /// Notes in the trie what the rows of a drafted tree say, which follows the prefix where the attempt is.
-    /// Each node is the number of the node before it (`None` where that is the prefix) and its token; parents
-    /// stand before their children.
+    /// Records the rows of a drafted tree in the trie. The tree follows the prefix where the attempt is. Each
+    /// node is the number of the node before it (`None` where that is the prefix) and its token; parents come
+    /// before their children.
     ///
     /// `rows(node)` is the row and the mask after a node, or after the prefix for `None`; a node without a
-    /// row teaches nothing. The file says which trees may be taught from.
+    /// row is skipped. The module documentation says which trees may be harvested.
     ///
     /// # Errors
-    /// The first that `rows` returns. What was noted until then stays, and is right.
+    /// The first error that `rows` returns. Rows recorded until then stay, and are right.
     pub fn harvest<'m, R, E>(
         &mut self,
         trie: &mut Trie<W>,
@@ -46,7 +47,7 @@ impl<W: Weight> Attempt<W> {
     where
         R: Row<W>,
     {
-        // Of the prefix, and then of each node: where the trie has it, and how many tokens it is long.
+        // For the prefix and then for each node: its spot in the trie, and its length in tokens.
         let mut spots = vec![None; tree.len() + 1];
         spots[0] = Some((self.spot, self.position));
         let mut visited = Vec::new();
@@ -81,7 +82,8 @@ impl<W: Weight> Attempt<W> {
 }
 
 impl<W: Weight> Trie<W> {
-    /// The visited prefix at a spot, with a first visit if it needs one; `None` if there is no room.
+    /// Returns the visited prefix at a spot, recording a first visit if it needs one; `None` if there is no
+    /// room.
     fn arrive(&mut self, spot: Spot, row: &impl Row<W>, possible: &[u32], time: u64) -> Option<usize> {
         match self.node_at(spot) {
             Some(node) => {
@@ -92,8 +94,8 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// The spot below the edge of a token, which gets one if it has none; `None` for a token that ends the
-    /// text, one that is not possible, and where there is no room.
+    /// Returns the spot below the edge of a token, creating the edge if there is none; `None` for a token
+    /// that ends the text or is not possible, and if there is no room.
     fn below(&mut self, node: usize, token: u32, row: &impl Row<W>, possible: &[u32]) -> Option<Spot> {
         let edge = self.edge_tokens(node).position(|other| other == token);
         if let Some(edge) = edge {

@@ -1,5 +1,5 @@
-//! A Markov chain of independent texts over what failed attempts have taught: what is left when attempts have
-//! run out.
+//! A Markov chain of independent texts over a trie that failed attempts have filled, for use after the
+//! attempts have run out.
 //!
 //! ```text
 //!   trie after the attempts, frozen ─► w₀ ─► w₁ ─► … ─► wₖ         each drawn by an attempt that does not fail
@@ -7,18 +7,17 @@
 //! ```
 //!
 //! [`Attempt::adaptive`] draws a text from `q(w) = P(w) / W(w)`, where `W` is the product of its factors. As
-//! long as the trie stays as it was, `W` is a function of the text, and the ratio above is that of an
-//! independence sampler (Tierney 1994, *Ann. Statist.* 22; for language models the restarts of Gonzalez et
-//! al. 2025, arXiv 2506.05754): the global law is stationary, and the distance to it falls by at least the
-//! factor `1 − Z/max W` a step. The more the attempts have taught, the nearer `max W` is to `Z`. So every
-//! text is drawn over a copy of the trie. Texts that taught each other would have weights of different laws,
-//! and the chain another law.
+//! long as the trie does not change, `W` is a function of the text, and the ratio above is the acceptance
+//! ratio of an independence sampler (Tierney 1994, *Ann. Statist.* 22; for language models the restarts of
+//! Gonzalez et al. 2025, arXiv 2506.05754): the global law is stationary, and the distance to it falls by at
+//! least the factor `1 − Z/max W` a step. The more the attempts have learned, the nearer `max W` is to `Z`.
+//! So every text is drawn over a copy of the trie. If a text changed the trie for the next one, their weights
+//! would belong to different laws, and the chain would have another law.
 //!
-//! The text that the chain ends with may not be the one that was drawn last. Then it is told again, from its
-//! rows: a decode loop sees nothing but one more attempt.
+//! The text that the chain ends with may not be the one that was drawn last. It is then replayed from its
+//! rows: a decode loop sees this as one more attempt.
 //!
-//! Cost: `k + 1` texts, and one more that is read where the last was not accepted; a copy of the trie for
-//! each.
+//! Cost: `k + 1` texts, and one more replay where the last was not accepted; a copy of the trie for each.
 
 use super::cars::Attempt;
 use super::trie::Trie;
@@ -42,16 +41,16 @@ pub(in crate::law) struct Independence<W> {
     drawing: WeightedText<W>,
     /// The text that the chain is at.
     now: Option<WeightedText<W>>,
-    /// How many texts will be drawn after this one.
+    /// The number of texts still to be drawn after this one.
     left: u32,
-    /// How many were accepted after the first.
+    /// The number of texts accepted after the first.
     moves: u32,
     steps: u32,
     is_retelling: bool,
 }
 
 impl<W: Weight> Independence<W> {
-    /// A chain of so many steps after its first text, over what this trie knows now.
+    /// Creates a chain of `steps` steps after its first text, over a copy of what this trie knows now.
     pub(in crate::law) fn new(known: &Trie<W>, steps: u32, number: u32) -> Self {
         let frozen = known.clone();
         let mut trie = frozen.clone();
@@ -72,8 +71,9 @@ impl<W: Weight> Independence<W> {
         }
     }
 
-    /// The step at the current prefix. [`Step::End`] ends the chain; after [`Step::Restart`] the decode loop
-    /// goes back to the prompt and calls [`begin`](Self::begin). `None` where the chain ended without a text.
+    /// Takes the step at the current prefix. [`Step::End`] ends the chain; after [`Step::Restart`] the decode
+    /// loop goes back to the prompt and calls [`begin`](Self::begin). Returns `None` if the chain ended
+    /// without a text.
     pub(in crate::law) fn next<R, C>(
         &mut self,
         row: &R,
@@ -98,7 +98,7 @@ impl<W: Weight> Independence<W> {
         let is_accepted = match &step {
             Step::Token(_) => return Some(step),
             Step::End(_) => self.accepts(chooser),
-            // A text without any probability.
+            // The text has no probability.
             Step::Restart | Step::Stuck(_) => false,
         };
         if is_accepted {
@@ -112,12 +112,12 @@ impl<W: Weight> Independence<W> {
         }
     }
 
-    /// How many texts are proposed after the first, and how many of them were accepted.
+    /// Returns how many texts are proposed after the first, and how many of them were accepted.
     pub(in crate::law) fn moves(&self) -> (u32, u32) {
         (self.steps, self.moves)
     }
 
-    /// Begins the next text, which draws with random numbers of this number.
+    /// Begins the next text, which draws with the random numbers of attempt `number`.
     pub(in crate::law) fn begin(&mut self, number: u32) {
         self.number = number;
         self.drawing.tokens.clear();
@@ -142,7 +142,7 @@ impl<W: Weight> Independence<W> {
         chooser.choose(place, &[ratio.clone(), W::one() - ratio]) == 0
     }
 
-    /// The next token of the text that the chain is at, if it is at one.
+    /// Replays the next token of the text that the chain is at, if it is at one.
     fn retell<R: Row<W>>(&mut self, row: &R, allowed: Allowed<'_>) -> Option<Step<W>> {
         let place = self.drawing.tokens.len();
         let text = self.now.as_ref()?;
@@ -166,7 +166,8 @@ impl<W: Weight> Independence<W> {
     }
 }
 
-/// The quotient of two products of numbers that are at most 1, multiplied so that it stays near 1 on the way.
+/// Returns the quotient of two products of numbers that are at most 1, multiplied so that intermediate
+/// results stay near 1.
 fn ratio<W: Weight>(above: &[W], below: &[W]) -> W {
     let (mut above, mut below) = (above.iter().cloned(), below.iter().cloned());
     let mut ratio = W::one();

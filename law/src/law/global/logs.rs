@@ -5,8 +5,8 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use crate::law::{Chooser, Place, Seeded, Weight};
 
-/// A weight that is kept as its natural logarithm, for products of so many probabilities that an `f64` would
-/// be zero.
+/// A weight that is stored as its natural logarithm, for products of so many probabilities that an `f64`
+/// would underflow to zero.
 ///
 /// Sums and differences are as precise as the larger term; products and quotients of any size are exact to
 /// rounding.
@@ -14,7 +14,7 @@ use crate::law::{Chooser, Place, Seeded, Weight};
 pub struct LogWeight(f64);
 
 impl LogWeight {
-    /// The weight with this logarithm; minus infinity is nothing.
+    /// Creates the weight with this logarithm; minus infinity is the weight zero.
     pub fn from_ln(ln: f64) -> Self {
         LogWeight(ln)
     }
@@ -35,7 +35,7 @@ impl Add for LogWeight {
     }
 }
 
-/// The difference; nothing where rounding has made the second larger.
+/// Subtracts weights; the result is zero if rounding has made the second larger.
 impl Sub for LogWeight {
     type Output = Self;
 
@@ -79,7 +79,7 @@ impl Weight for LogWeight {
     }
 }
 
-/// Draws by the size of each weight relative to the largest.
+/// Draws in proportion to each weight, computed relative to the largest.
 impl Chooser<LogWeight> for Seeded {
     fn choose(&mut self, place: Place, weights: &[LogWeight]) -> usize {
         let most = weights

@@ -1,5 +1,5 @@
-//! Sequential Monte Carlo: several texts with weights, of which unlikely ones give way to copies of likelier
-//! ones.
+//! Sequential Monte Carlo: several texts with weights, in which unlikely texts are replaced by copies of
+//! likelier ones.
 //!
 //! ```text
 //!   particle 0   w₀ ─ draw a token from the masked row, w₀ *= m(u) ─┐
@@ -7,33 +7,33 @@
 //!   particle 2   w₂ ─ …                                            ┘   copy by weight, all weights ← their mean
 //! ```
 //!
-//! A masked draw loses the factor `m(u)` against the model; the product of these is the importance weight of
-//! a text, and a population in which all weights are near zero but one has learned next to nothing from the
-//! others. Resampling moves the effort to the prefixes that promise mass. Finished texts keep their weight
-//! and take part; one that cannot be finished has weight zero.
+//! A masked draw loses the factor `m(u)` against the model; the product of these factors is the importance
+//! weight of a text. If all weights of a population but one are near zero, the other texts contribute almost
+//! nothing. Resampling moves the effort to the prefixes with more mass. Finished texts keep their weight and
+//! take part; one that cannot be finished has weight zero.
 //!
 //! `E[mean weight] = Z` for any number of particles, threshold and resampling scheme (Del Moral 2004,
 //! *Feynman-Kac Formulae*; for language models Lew et al. 2023, arXiv 2306.03081, and Loula et al. 2025,
 //! arXiv 2504.13139). One text drawn by weight has the global law in the limit of many particles, with a bias
 //! of the order of 1/N. Without resampling (threshold 0) this is sampling-importance-resampling (Rubin 1987).
 //!
-//! Cost: N passes' rows a token, and a fork of the cache for each copy.
+//! Cost: the rows of N passes a token, and a fork of the cache for each copy.
 
 use crate::law::weight::sum;
 use crate::law::{Chooser, Place, Purpose, Weight};
 
-/// How copies are allotted. Each gives particle `i` a number of copies whose mean is `N·wᵢ/Σw`; they differ
-/// in variance (Douc, Cappé, Moulines 2005, arXiv cs/0507025).
+/// The scheme by which copies are allotted. Each gives particle `i` a number of copies whose mean is
+/// `N·wᵢ/Σw`; they differ in variance (Douc, Cappé, Moulines 2005, arXiv cs/0507025).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resampling {
-    /// Independent draws: the simplest, and the one that varies most.
+    /// Independent draws: the simplest scheme, and the one with the largest variance.
     Multinomial,
-    /// One draw from each Nth of the total.
+    /// One draw in each Nth of the total.
     Stratified,
-    /// One draw for all Nths: between `⌊N·w⌋` and `⌈N·w⌉` copies.
+    /// One draw for all Nths: each particle gets `⌊N·w⌋` to `⌈N·w⌉` copies.
     #[default]
     Systematic,
-    /// `⌊N·w⌋` copies for certain, and independent draws of the rest.
+    /// `⌊N·w⌋` copies for certain, and independent draws for the remainder.
     Residual,
 }
 
@@ -44,36 +44,36 @@ pub struct Particles<W> {
 }
 
 impl<W: Weight> Particles<W> {
-    /// So many particles at the empty prefix, each of weight 1.
+    /// Creates `count` particles at the empty prefix, each of weight 1.
     pub fn new(count: usize) -> Self {
         Particles {
             weights: vec![W::one(); count],
         }
     }
 
-    /// How many there are.
+    /// Returns the number of particles.
     pub fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
 
-    /// The weight of a particle.
+    /// Returns the weight of a particle.
     pub fn weight(&self, particle: usize) -> &W {
         &self.weights[particle]
     }
 
-    /// Multiplies the weight of a particle by what its last draw lost or gained; zero gives it up.
+    /// Multiplies the weight of a particle by the factor of its last draw; zero gives the particle up.
     pub fn weigh(&mut self, particle: usize, factor: W) {
         self.weights[particle] = self.weights[particle].clone() * factor;
     }
 
-    /// Multiplies the weight of each particle by what a metric says of it, which must not be negative: texts
-    /// that are picked afterwards are of the law `∝ P(w) · metric(w)` in the limit of many, and the mean
-    /// weight estimates `Z` times the mean of the metric. To be done once all texts are whole
+    /// Multiplies the weight of each particle by a metric, which must not be negative: texts picked
+    /// afterwards have the law `∝ P(w) · metric(w)` in the limit of many particles, and the mean weight
+    /// estimates `Z` times the mean of the metric. Call this once all texts are whole
     /// (sampling-importance-resampling by a metric, Rubin 1987).
     pub fn tilt(&mut self, mut metric: impl FnMut(usize) -> W) {
         for particle in 0..self.len() {
@@ -81,12 +81,13 @@ impl<W: Weight> Particles<W> {
         }
     }
 
-    /// The mean weight, an unbiased estimate of `Z`.
+    /// Returns the mean weight, an unbiased estimate of `Z`.
     pub fn estimate(&self) -> W {
         sum(&self.weights) / self.number(self.len())
     }
 
-    /// `(Σw)² / Σw²`: how many particles of equal weight would say as much. Zero if all weights are.
+    /// Returns `(Σw)² / Σw²`, the effective sample size: the number of particles of equal weight that would
+    /// be as informative. Zero if all weights are zero.
     pub fn effective_size(&self) -> W {
         let total = sum(&self.weights);
         if !total.is_positive() {
@@ -97,14 +98,15 @@ impl<W: Weight> Particles<W> {
         W::one() / sum(&squares)
     }
 
-    /// Whether the effective size is below this share of the number of particles.
+    /// Returns `true` if the effective size is below this share of the number of particles.
     pub fn is_degenerate(&self, threshold: &W) -> bool {
         let is_alive = self.weights.iter().any(Weight::is_positive);
         is_alive && self.effective_size() < threshold.clone() * self.number(self.len())
     }
 
-    /// Gives each place the particle that it goes on with, in order of their numbers, and every particle the
-    /// mean weight. `step` is the number of this resampling, which tells its draws from those of others.
+    /// Resamples the particles. Returns, for each place, the particle that it continues from, in ascending
+    /// order, and gives every particle the mean weight. `step` is the number of this resampling, which
+    /// separates its draws from those of others.
     pub fn resample<C: Chooser<W> + ?Sized>(
         &mut self,
         scheme: Resampling,
@@ -124,15 +126,15 @@ impl<W: Weight> Particles<W> {
         copies.iter().enumerate().flat_map(of).collect()
     }
 
-    /// A particle, in proportion to its weight; `None` if none has any. `number` tells several such draws
-    /// apart.
+    /// Draws a particle in proportion to its weight; `None` if all weights are zero. `number` separates
+    /// several such draws.
     pub fn pick<C: Chooser<W> + ?Sized>(&self, number: u32, chooser: &mut C) -> Option<usize> {
         let place = Place::new(0, number).to(Purpose::Pick);
         let is_alive = self.weights.iter().any(Weight::is_positive);
         is_alive.then(|| chooser.choose(place, &self.weights))
     }
 
-    /// How often each is drawn in so many independent draws.
+    /// Returns how often each particle is drawn in `draws` independent draws.
     fn independent<C: Chooser<W> + ?Sized>(
         &self,
         weights: &[W],
@@ -147,7 +149,7 @@ impl<W: Weight> Particles<W> {
         copies
     }
 
-    /// `N·w/Σw` of each particle.
+    /// Returns `N·w/Σw` of each particle.
     fn expected(&self) -> Vec<W> {
         let mean = self.estimate();
         self.weights
@@ -168,11 +170,11 @@ impl<W: Weight> Particles<W> {
         copies
     }
 
-    /// One draw from each unit of `[0, N)`, on which the particles lie side by side with their expected
-    /// copies as lengths.
+    /// Draws once from each unit of `[0, N)`, on which the particles are laid side by side with their
+    /// expected copies as lengths.
     fn stratified<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Vec<usize> {
         let mut copies = vec![0; self.len()];
-        // What of the present particle lies in the present unit, and what of it lies after.
+        // The part of the present particle inside the present unit, and the part after it.
         let mut unit: Vec<W> = vec![W::zero(); self.len()];
         let (mut room, mut number) = (W::one(), 0);
         for (particle, mut length) in self.expected().into_iter().enumerate() {
@@ -186,7 +188,7 @@ impl<W: Weight> Particles<W> {
             room = room.clone() - length.clone().at_most(room);
             unit[particle] = unit[particle].clone() + length;
         }
-        // What rounding has left of the last unit is all of it.
+        // The last unit may be short by rounding; it is drawn from as a whole.
         let left = self.len() - number;
         if !unit.iter().any(Weight::is_positive) {
             unit.clone_from(&self.weights);
@@ -197,8 +199,8 @@ impl<W: Weight> Particles<W> {
         copies
     }
 
-    /// Like [`stratified`](Self::stratified), with the same place in each unit. The copies change only where
-    /// that place passes the end of a particle, so the draw is one among the intervals between these.
+    /// Like [`stratified`](Self::stratified), with the same point in each unit. The copies change only where
+    /// that point passes the end of a particle, so the draw chooses among the intervals between these ends.
     fn systematic<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Vec<usize> {
         let mut ends = Vec::with_capacity(self.len());
         let mut end = (0, W::zero());
@@ -208,7 +210,7 @@ impl<W: Weight> Particles<W> {
             end = (end.0 + more + carry, rest);
             ends.push(end.clone());
         }
-        // The last that has any weight ends at N, whatever rounding says.
+        // The last particle with any weight ends at N, whatever the rounding.
         let last = self.weights.iter().rposition(Weight::is_positive).unwrap_or(0);
         ends[last..].fill((self.len(), W::zero()));
         let mut starts: Vec<W> = ends.iter().map(|(_, rest)| rest.clone()).collect();
@@ -222,7 +224,7 @@ impl<W: Weight> Particles<W> {
             .map(|(start, next)| next - start)
             .collect();
         let at = starts[chooser.choose(place, &lengths)].clone();
-        // Of the points j + at, those before an end.
+        // The number of the points `j + at` before an end.
         let before = |(units, rest): &(usize, W)| units + usize::from(at < *rest);
         let bounds: Vec<usize> = ends.iter().map(before).collect();
         let from = [0].into_iter().chain(bounds.iter().copied());
@@ -238,7 +240,7 @@ impl<W: Weight> Particles<W> {
     }
 }
 
-/// The whole part of a number, and the rest.
+/// Returns the integer part of a number, and its fractional part.
 fn whole<W: Weight>(mut number: W) -> (usize, W) {
     let mut units = 0;
     while number >= W::one() {

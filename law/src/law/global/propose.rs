@@ -1,4 +1,4 @@
-//! Proposals of particles: how a text goes on by a token, and what factor its weight takes.
+//! Proposals of particles: how a text is extended by a token, and by what factor its weight changes.
 //!
 //! | proposal | draws | factor | asks the constraint |
 //! |---|---|---|---|
@@ -7,11 +7,11 @@
 //! | [`Twisted`] | in proportion to `p·θ`, what a trie knows | `θ_now(u) / θ_held(u)` | for a mask |
 //!
 //! Each is properly weighted, so that the estimate of [`Particles`](super::Particles) is unbiased with any of
-//! them, and with different ones for different particles. `Asked` is for constraints that cost much a token
-//! (a compiler, a database; Lipkin et al. 2025, arXiv 2504.05410). `Twisted` makes particles better with
-//! every text that has passed through the trie: its texts are those of [`Attempt::adaptive`], and the trie
-//! may be one that attempts, drafts and other requests of the same key have taught; such a twist is proper
-//! for any positive `θ` (Whiteley and Lee 2014, arXiv 1204.0247, on twisted particle filters).
+//! them, and with different ones for different particles. `Asked` is for constraints whose cost for each
+//! token is high (a compiler, a database; Lipkin et al. 2025, arXiv 2504.05410). `Twisted` improves the
+//! particles with every text that has passed through the trie: its texts are those of [`Attempt::adaptive`],
+//! and the trie may have learned from attempts, drafts and other requests of the same key; such a twist is
+//! proper for any positive `θ` (Whiteley and Lee 2014, arXiv 1204.0247, on twisted particle filters).
 
 use super::cars::Attempt;
 use super::trie::Trie;
@@ -19,8 +19,8 @@ use crate::law::{Allowed, Chooser, Part, Place, Row, Step, Weight, Weighted, rec
 
 /// A way to extend a particle by a token.
 pub trait Propose<W: Weight> {
-    /// A token after the prefix that this row is of, and the factor of the particle's weight. `None` gives
-    /// the particle up: its weight is zero.
+    /// Returns a token to follow the prefix of this row, and the factor of the particle's weight. `None`
+    /// gives the particle up: its weight is zero.
     fn propose<R, C>(&mut self, row: &R, place: Place, chooser: &mut C) -> Option<Weighted<W>>
     where
         R: Row<W>,
@@ -31,19 +31,19 @@ pub trait Propose<W: Weight> {
 #[derive(Clone, Copy, Debug)]
 pub struct Masked<'a>(pub Allowed<'a>);
 
-/// Asks whether a token is allowed, for as few tokens as it can.
+/// Checks tokens one at a time, as few as possible.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<F>(pub F);
 
-/// Draws what a trie makes likelier to end well. The attempt is the particle's own, begun by
-/// [`Attempt::adaptive`]; a copy of the particle goes on with a clone of it.
+/// Draws in proportion to `p·θ`. The attempt belongs to the particle and was begun by [`Attempt::adaptive`];
+/// a copy of the particle continues with a clone of it.
 #[derive(Debug)]
 pub struct Twisted<'a, W> {
-    /// What is known of the prefixes.
+    /// The bounds of the prefixes.
     pub trie: &'a mut Trie<W>,
-    /// Where the particle is.
+    /// The position of the particle.
     pub attempt: &'a mut Attempt<W>,
-    /// What the constraint allows.
+    /// The tokens that the constraint allows.
     pub allowed: Allowed<'a>,
 }
 
@@ -71,7 +71,7 @@ impl<W: Weight, F: FnMut(u32) -> bool> Propose<W> for Asked<F> {
 }
 
 impl<W: Weight> Propose<W> for Twisted<'_, W> {
-    /// The place is that of the attempt.
+    /// The place is taken from the attempt.
     fn propose<R, C>(&mut self, row: &R, _place: Place, chooser: &mut C) -> Option<Weighted<W>>
     where
         R: Row<W>,

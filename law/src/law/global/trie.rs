@@ -1,4 +1,4 @@
-//! What failed attempts taught: for every visited prefix, a bound on the mass of its valid completions.
+//! The trie that attempts learn in: for every visited prefix, a bound on the mass of its valid completions.
 //!
 //! The papers call this a deficit trie. For a prefix `u` it bounds `c(u)`, the probability that the model
 //! completes `u` to a valid sequence, by `θ(u)`:
@@ -16,17 +16,18 @@
 //! take a megabyte; here a prefix takes one number and its visited continuations.
 //!
 //! **Why not deficits.** `1 − θ` loses all digits of a small `θ`. Every `θ` here is a sum of non-negative
-//! terms that were measured as such, so small ones are as precise as large ones.
+//! terms that were measured directly, so small ones are as precise as large ones.
 //!
 //! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node has a `θ`
-//! of 1. A trie that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which
-//! an attempt that is under way below would notice as a chance above 1; so the trie forgets only while no
-//! attempt is under way. It then drops the prefixes that were not visited for longest; those below them were
-//! visited no later, and go too.
+//! of 1. A trie that is full learns nothing more. Forgetting a subtree raises the `θ` above it, which an
+//! attempt under way below it would see as a probability above 1; so the trie forgets only while no attempt
+//! is under way. It then drops the prefixes visited longest ago; prefixes below them were not visited later,
+//! and are dropped too.
 //!
-//! **Why staleness is harmless.** An attempt sums `θ(u)` anew where it arrives and survives with probability
-//! new/held, where `held` is the number it was sent there with. Numbers further up that have not heard of a
-//! change yet cost efficiency, never exactness. So they are brought up to date once an attempt, at its end.
+//! **Why staleness is harmless.** An attempt recomputes `θ(u)` where it arrives and survives with probability
+//! new/held, where `held` is the value of `θ(u)` with which it was sent there. Values further up that do not
+//! yet include a change cost efficiency, never exactness. So they are brought up to date once an attempt, at
+//! its end.
 
 use std::sync::Arc;
 
@@ -46,11 +47,11 @@ struct TrieNode<W> {
     bound: W,
     parent: Option<usize>,
     edges: Vec<TrieEdge<W>>,
-    /// When the latest of its visitors began; so it is never less than below.
+    /// The time at which the latest of its visitors began; so it is never less than that of a node below.
     used: u64,
 }
 
-/// Where an attempt stands.
+/// The position of an attempt in the trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
     /// At the empty prefix.
@@ -62,7 +63,7 @@ pub(super) enum Spot {
         /// Its index among the edges there.
         edge: usize,
     },
-    /// At a prefix that the trie had no room for.
+    /// At a prefix for which the trie had no room.
     Untracked,
 }
 
@@ -70,7 +71,7 @@ pub(super) enum Spot {
 /// length).
 #[derive(Debug)]
 pub struct Trie<W = f64> {
-    /// Parents stand before their children.
+    /// Parents come before their children.
     nodes: Vec<TrieNode<W>>,
     edges: usize,
     capacity: usize,
@@ -80,7 +81,7 @@ pub struct Trie<W = f64> {
     in_flight: Arc<()>,
 }
 
-/// A copy knows the same and learns on its own; no attempt is under way over it.
+/// A copy starts with the same contents and learns independently; no attempt is under way over it.
 impl<W: Clone> Clone for Trie<W> {
     fn clone(&self) -> Self {
         let (nodes, ends) = (self.nodes.clone(), self.ends.clone());
@@ -94,8 +95,8 @@ impl<W: Clone> Clone for Trie<W> {
 }
 
 impl<W: Weight> Trie<W> {
-    /// An empty trie for sequences of at most `longest` tokens, the ending one included, which must be one of
-    /// `ends`. It keeps at most `capacity` prefixes and edges.
+    /// Creates an empty trie for sequences of at most `longest` tokens, including the ending one, which must
+    /// be one of `ends`. It keeps at most `capacity` prefixes and edges.
     pub fn new(ends: &[u32], longest: u32, capacity: usize) -> Self {
         let in_flight = Arc::new(());
         Trie {
@@ -109,32 +110,32 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// The number of prefixes and edges kept.
+    /// Returns the number of prefixes and edges kept.
     pub fn len(&self) -> usize {
         self.nodes.len() + self.edges
     }
 
-    /// Whether nothing has been learned yet.
+    /// Returns `true` if nothing has been learned yet.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The tokens that end a sequence.
+    /// Returns the tokens that end a sequence.
     pub fn ends(&self) -> &Arc<[u32]> {
         &self.ends
     }
 
-    /// `θ` of a prefix, as last computed; `None` if it was never visited, which counts as 1.
+    /// Returns `θ` of a prefix, as last computed; `None` if it was never visited, which counts as 1.
     pub fn bound(&self, prefix: &[u32]) -> Option<W> {
         self.find(prefix).map(|node| self.nodes[node].bound.clone())
     }
 
-    /// `m` of a prefix; `None` if it was never visited.
+    /// Returns `m` of a prefix; `None` if it was never visited.
     pub fn mass(&self, prefix: &[u32]) -> Option<W> {
         self.find(prefix).map(|node| self.mass_at(node))
     }
 
-    /// The visited prefixes, each before its continuations.
+    /// Returns the visited prefixes, each before its continuations.
     pub fn prefixes(&self) -> Vec<Vec<u32>> {
         let mut paths: Vec<Vec<u32>> = Vec::with_capacity(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -157,7 +158,7 @@ impl<W: Weight> Trie<W> {
         paths
     }
 
-    /// Whether it is known that no valid sequence has any probability.
+    /// Returns `true` if it is known that no valid sequence has any probability.
     pub(in crate::law) fn is_hopeless(&self) -> bool {
         self.nodes.first().is_some_and(|root| !root.bound.is_positive())
     }
@@ -173,12 +174,12 @@ impl<W: Weight> Trie<W> {
         })
     }
 
-    /// How many attempts have begun, over all walks that share this trie; every 2³² they are counted anew.
+    /// Returns how many attempts have begun, over all walks that share this trie, modulo 2³².
     pub fn attempts(&self) -> u32 {
         self.clock as u32
     }
 
-    /// Begins an attempt, at the time returned: nothing is forgotten while the handle lives.
+    /// Begins an attempt and returns its handle and time: nothing is forgotten while the handle lives.
     pub(super) fn begin(&mut self) -> (Arc<()>, u64) {
         if self.len() >= self.capacity && Arc::strong_count(&self.in_flight) == 1 {
             self.forget();
@@ -187,7 +188,8 @@ impl<W: Weight> Trie<W> {
         (self.in_flight.clone(), self.clock)
     }
 
-    /// The allowed tokens at this depth: all of the mask, or at the last place those that end the sequence.
+    /// Returns the allowed tokens at this depth: the whole mask, or at the last position the tokens of the
+    /// mask that end the sequence.
     pub(super) fn possible(&self, allowed: Allowed<'_>, depth: u32, len: usize) -> Vec<u32> {
         if depth + 1 < self.longest {
             return allowed.to_words(len).into_owned();
@@ -203,7 +205,7 @@ impl<W: Weight> Trie<W> {
         words
     }
 
-    /// The visited prefix at a spot.
+    /// Returns the visited prefix at a spot.
     pub(super) fn node_at(&self, spot: Spot) -> Option<usize> {
         match spot {
             Spot::Root => (!self.nodes.is_empty()).then_some(0),
@@ -212,7 +214,7 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// Notes a first visit, by an attempt that began at this time; `None` if there is no room.
+    /// Records a first visit, by an attempt that began at this time; `None` if there is no room.
     pub(super) fn visit(&mut self, spot: Spot, mass: W, time: u64) -> Option<usize> {
         if self.len() >= self.capacity {
             return None;
@@ -236,20 +238,20 @@ impl<W: Weight> Trie<W> {
         Some(index)
     }
 
-    /// Notes another visit and sums `θ` anew.
+    /// Records another visit and recomputes `θ`.
     pub(super) fn revisit(&mut self, node: usize, time: u64) -> W {
         self.nodes[node].used = self.nodes[node].used.max(time);
         self.refresh(node);
         self.nodes[node].bound.clone()
     }
 
-    /// Sums `θ` anew from what is right below.
+    /// Recomputes `θ` from the values directly below.
     pub(super) fn refresh(&mut self, node: usize) {
         let edges = self.edge_bounds(node);
         self.nodes[node].bound = self.nodes[node].rest.clone() + sum(&edges);
     }
 
-    /// `p·θ` of every edge.
+    /// Returns `p·θ` of every edge.
     pub(super) fn edge_bounds(&self, node: usize) -> Vec<W> {
         let bound = |edge: &TrieEdge<W>| match edge.node {
             Some(child) => edge.weight.clone() * self.nodes[child].bound.clone(),
@@ -258,23 +260,23 @@ impl<W: Weight> Trie<W> {
         self.nodes[node].edges.iter().map(bound).collect()
     }
 
-    /// The allowed mass on tokens without an edge.
+    /// Returns the allowed mass on tokens without an edge.
     pub(super) fn rest(&self, node: usize) -> W {
         self.nodes[node].rest.clone()
     }
 
-    /// `m`, from the numbers of the first visit.
+    /// Returns `m`, from the numbers of the first visit.
     pub(super) fn mass_at(&self, node: usize) -> W {
         let node = &self.nodes[node];
         node.rest.clone() + sum(node.edges.iter().map(|edge| &edge.weight))
     }
 
-    /// The tokens that have an edge.
+    /// Returns the tokens that have an edge.
     pub(super) fn edge_tokens(&self, node: usize) -> impl Iterator<Item = u32> {
         self.nodes[node].edges.iter().map(|edge| edge.token)
     }
 
-    /// The token of an edge, and `θ` below it.
+    /// Returns the token of an edge, and `θ` below it.
     pub(super) fn follow(&self, node: usize, edge: usize) -> (u32, W) {
         let edge = &self.nodes[node].edges[edge];
         (
@@ -284,8 +286,8 @@ impl<W: Weight> Trie<W> {
         )
     }
 
-    /// Moves a token out of the rest, of which it has `share` and the others `without`, to an edge of its
-    /// own.
+    /// Moves a token out of the rest to a new edge. Of the rest, the token has `share` and the other tokens
+    /// `without`.
     pub(super) fn split(&mut self, node: usize, token: u32, share: W, without: W) -> Spot {
         if self.len() >= self.capacity {
             return Spot::Untracked;
@@ -305,7 +307,7 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// Notes that nothing valid follows a prefix; false if there is no room.
+    /// Records that nothing valid follows a prefix; returns `false` if there is no room.
     pub(super) fn condemn(&mut self, spot: Spot) -> bool {
         let known = self.node_at(spot);
         let Some(node) = known.or_else(|| self.visit(spot, W::zero(), 0)) else {
@@ -319,7 +321,7 @@ impl<W: Weight> Trie<W> {
         true
     }
 
-    /// Brings `θ` up to date from this prefix to the root.
+    /// Recomputes `θ` from this prefix up to the root.
     pub(super) fn report(&mut self, node: usize) {
         let mut next = Some(node);
         while let Some(node) = next {
@@ -328,7 +330,7 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// Keeps the half of the prefixes visited last, and fewer where many were visited at once.
+    /// Keeps the more recently visited half of the prefixes, or fewer if many were visited at once.
     fn forget(&mut self) {
         let mut times: Vec<u64> = self.nodes.iter().map(|node| node.used).collect();
         times.sort_unstable();
@@ -338,7 +340,7 @@ impl<W: Weight> Trie<W> {
         for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if node.used > limit {
                 moved[index] = Some(kept.len());
-                // Who visited a prefix visited those before it, so the parent of a kept node was kept.
+                // A visitor of a prefix also visited those before it, so the parent of a kept node was kept.
                 node.parent = node.parent.and_then(|parent| moved[parent]);
                 kept.push(node);
             }
@@ -351,7 +353,7 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// Gives the weight of edges to forgotten or unvisited prefixes back to the rest.
+    /// Returns the weight of edges to forgotten or unvisited prefixes to the rest.
     fn drop_edges(&mut self, index: usize, moved: &[Option<usize>]) {
         let node = &mut self.nodes[index];
         for mut edge in std::mem::take(&mut node.edges) {

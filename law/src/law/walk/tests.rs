@@ -1,4 +1,4 @@
-//! Walks and tokens that come from elsewhere.
+//! Tests of walks that take tokens drawn elsewhere.
 
 use super::*;
 use crate::law::{Fallback, Law, Seeded, Table, Warping};
@@ -7,7 +7,7 @@ fn warper() -> Warper {
     Warper::new(Warping::default(), Law::Local).unwrap()
 }
 
-/// Rows drawn from before it is known whether the text comes there.
+/// Rows are drawn from before it is known whether the text reaches them.
 #[test]
 fn tokens_drawn_ahead_are_those_of_the_walk() {
     let rows = [[0.1, 0.4, 0.5, 0.0], [0.3, 0.2, 0.1, 0.4], [0.7, 0.1, 0.1, 0.1]];

@@ -1,30 +1,31 @@
-//! Contrastive decoding: a law made of two rows, of what an expert finds likelier than an amateur does.
+//! Contrastive decoding: a law made from two rows that favours what an expert finds likelier than an amateur
+//! does.
 //!
 //! ```text
 //!   expert's logits e ──┬─► plausible: e(x) ≥ max e + ln α ────────────┐ the first cut, among the allowed tokens
 //!   amateur's logits a ─┴─► a row of v e(x) − w a(x) ─ warp ─► mask ───┴─► the other cuts ─► a token
 //! ```
 //!
-//! The amateur is a smaller model of the same vocabulary, or an earlier layer of the expert. What both find
-//! likely (to repeat, to be vague) cancels out. The constraint of plausibility is needed because a token that
-//! both find impossible may have any difference.
+//! The amateur is a smaller model of the same vocabulary, or an earlier layer of the expert. Tokens that both
+//! find likely (repetition, vagueness) cancel out. The constraint of plausibility is needed because a token
+//! that both find impossible may have any difference.
 //!
 //! | rule | `v` | `w` |
 //! |---|---|---|
 //! | X. L. Li and others, *Contrastive Decoding: Open-ended Text Generation as Optimization*, 2022, arXiv 2210.15097 | 1 | 1 over the amateur's temperature |
 //! | S. O'Brien, M. Lewis, *Contrastive Decoding Improves Reasoning in Large Language Models*, 2023, arXiv 2309.09117 | `1 + β` | `β` |
 //!
-//! Their scores are of log probabilities, which are logits but for a constant of each row.
+//! Their scores use log probabilities, which differ from logits only by a constant of each row.
 //!
-//! **Under a mask.** Under the local law the most plausible token is that of the masked row: otherwise the
+//! **Under a mask.** Under the local law the most plausible token is taken from the masked row: otherwise the
 //! mask and the constraint could exclude each other. Under the global law the constraint is part of the
 //! model's law, like every filter.
 //!
-//! **Speculative contrastive decoding** (H. Yuan and others, 2023, arXiv 2311.08981) lets the amateur draft.
-//! Its tokens are proposals like any others: with its own masked row as `q` and this one as `p` the residual
-//! rule of [`verify`](crate::verify) has the contrastive law exactly.
+//! **Speculative contrastive decoding** (H. Yuan and others, 2023, arXiv 2311.08981) uses the amateur as the
+//! drafter. Its tokens are proposals like any others: with its own masked row as `q` and this one as `p` the
+//! residual rule of [`verify`](crate::verify) has the contrastive law exactly.
 //!
-//! Price: both rows are read once and a third one is written; then every allowed token is listed for the
+//! Cost: both rows are read once and a third one is written; then every allowed token is listed for the
 //! constraint.
 
 use std::borrow::Cow;
@@ -34,22 +35,20 @@ use super::super::cut::Plausible;
 use super::super::{Distribution, Law, LawError, RowError, Walk};
 use super::{History, Warper, Warping};
 
-/// How two rows become one.
+/// The weights with which two rows are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// What a token must have of the probability that the expert gives its most likely one; above 0 and at
-    /// most 1.
+    /// The least share of the expert's largest probability that a token must have; above 0 and at most 1.
     pub alpha: f32,
-    /// What the expert's logits are multiplied with; above 0.
+    /// The factor of the expert's logits; above 0.
     pub expert: f32,
-    /// What the amateur's logits are multiplied with before they are subtracted; 0 makes the law the
-    /// expert's.
+    /// The factor of the amateur's logits before they are subtracted; 0 makes the law the expert's.
     pub amateur: f32,
 }
 
 impl Contrast {
-    /// The difference of the log probabilities, with the amateur at this temperature, as Li and others have
-    /// it.
+    /// Returns the difference of the log probabilities, with the amateur at this temperature, as in Li and
+    /// others.
     pub fn difference(alpha: f32, amateur_temperature: f32) -> Self {
         Contrast {
             alpha,
@@ -58,8 +57,8 @@ impl Contrast {
         }
     }
 
-    /// The expert's log probabilities and `β` times what they are above the amateur's, as O'Brien and Lewis
-    /// have it.
+    /// Returns the expert's log probabilities plus `β` times their excess over the amateur's, as in O'Brien
+    /// and Lewis.
     pub fn beyond(alpha: f32, beta: f32) -> Self {
         Contrast {
             alpha,
@@ -97,7 +96,8 @@ impl Contrast {
         }
     }
 
-    /// The logit of a token. What the expert cannot write stays impossible, whatever the amateur says.
+    /// Returns the logit of a token. A token that the expert cannot write stays impossible, whatever the
+    /// amateur's logit.
     fn logit(&self, (&expert, &amateur): (&f32, &f32)) -> f32 {
         if expert == f32::NEG_INFINITY || self.amateur == 0.0 {
             return self.expert * expert;
@@ -106,7 +106,7 @@ impl Contrast {
     }
 }
 
-/// A [`Warper`] of rows that are made of two.
+/// A [`Warper`] whose rows are made from two rows.
 ///
 /// ```
 /// use lexiform_law::{Allowed, Contrast, Contrastive, History, Law, Part, Row, Warping};
@@ -140,12 +140,12 @@ impl Contrastive {
         Ok(Contrastive { contrast, warper })
     }
 
-    /// The law of the next token after `history`, from the logits of the expert and the amateur. The warping
-    /// is of the contrasted row.
+    /// Returns the law of the next token after `history`, from the logits of the expert and the amateur. The
+    /// warping applies to the contrasted row.
     ///
     /// # Errors
-    /// The rows are of different vocabularies, or the logit of a token is not finite: one that the expert can
-    /// write and the amateur cannot has none.
+    /// The rows are of different vocabularies, or the logit of a token is not finite, as for a token that the
+    /// expert can write and the amateur cannot.
     pub fn row<'a>(
         &'a self,
         expert: &[f32],
@@ -168,7 +168,7 @@ impl Contrastive {
         self.warper.row_cut(Cow::Owned(logits), None, history, first)
     }
 
-    /// A walk of such rows under the local law, or without a constraint; see [`Walk::local`].
+    /// Creates a walk over such rows under the local law, or without a constraint; see [`Walk::local`].
     pub fn walk(&self, constrained: bool, ends: &[u32]) -> Walk {
         Walk::local(&self.warper, constrained, ends)
     }

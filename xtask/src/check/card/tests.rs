@@ -1,4 +1,4 @@
-//! What the bundle does where there is no card, and that a step that fails does not keep the next from
+//! Tests the bundle on a machine without a card, and that a failing step does not keep the next one from
 //! running.
 
 use super::*;
@@ -23,7 +23,7 @@ impl Bundle {
         Bundle(folder)
     }
 
-    /// What the run says of each step, and whether it ended well.
+    /// Returns what the run reports for each step, and whether it ended well.
     fn run(&self) -> (BTreeMap<String, String>, bool) {
         let results = self.0.join("results");
         let mut run = Command::new("sh");

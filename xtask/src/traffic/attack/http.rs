@@ -1,30 +1,30 @@
-//! HTTP by hand: what is sent is exactly what an attack wants to send, whole or in pieces.
+//! A minimal HTTP client: it sends exactly the bytes of an attack, whole or in pieces.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// An answer longer than this is cut: attacks look at its beginning.
+/// The most bytes of an answer that are kept: attacks look only at its beginning.
 const KEPT: usize = 1 << 20;
 
-/// What came back.
+/// The answer to a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
-    /// 0 where the connection ended without an answer.
+    /// The status; 0 if the connection ended without an answer.
     pub(crate) status: u16,
     pub(crate) body: String,
     pub(crate) time: Duration,
 }
 
 impl Answer {
-    /// The machine-readable reason of an error.
+    /// Returns the machine-readable reason of an error.
     pub(crate) fn code(&self) -> String {
         let body: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
         body["error"]["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Connects, and gives up on a service that accepts nobody.
+/// Connects, and gives up if the service does not accept the connection.
 pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_nodelay(true)?;
@@ -41,18 +41,18 @@ pub(crate) fn post(address: SocketAddr, path: &str, body: &str, patience: Durati
     exchange(address, &[head.as_bytes(), body.as_bytes()].concat(), patience)
 }
 
-/// Asks for a path by a method without a body.
+/// Requests a path by a method without a body.
 pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, patience: Duration) -> Answer {
     let head = format!("{method} {path} HTTP/1.1\r\nhost: attack\r\nconnection: close\r\n\r\n");
     exchange(address, head.as_bytes(), patience)
 }
 
-/// Sends these bytes and reads until the other side closes.
+/// Sends these bytes and reads until the other side closes the connection.
 pub(crate) fn exchange(address: SocketAddr, bytes: &[u8], patience: Duration) -> Answer {
     let begun = Instant::now();
     let received = connect(address).map(|mut stream| {
         drop(stream.set_write_timeout(Some(patience)));
-        // A service may refuse before it has read everything; its answer is there all the same.
+        // A service may refuse before it has read everything; its answer can still be read.
         drop(stream.write_all(bytes));
         until_closed(&mut stream, patience)
     });

@@ -1,4 +1,4 @@
-//! A client that asks for little, and how long it waits.
+//! A client of small requests, which measures how long it waits.
 
 use super::http;
 use super::service::Service;
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What it waits between two questions.
+/// The pause between two requests.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long it waits for an answer.
+/// The time after which it stops waiting for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The client, which asks until it is stopped.
+/// The client, which sends requests until it is stopped.
 pub(crate) struct Light {
     stopped: Arc<AtomicBool>,
     thread: JoinHandle<Waits>,
 }
 
-/// How long each of its questions took, and how many had no good answer.
+/// The time of each of its requests, and the number without a good answer.
 #[derive(Default)]
 pub(crate) struct Waits {
     times: Vec<Duration>,
@@ -56,7 +56,7 @@ fn ask_on(address: SocketAddr, model: &str, stopped: &AtomicBool) -> Waits {
 }
 
 impl Waits {
-    /// The wait that one in a hundred exceeds.
+    /// Returns the wait that one request in a hundred exceeds.
     pub(crate) fn p99(&self) -> Duration {
         let mut times = self.times.clone();
         times.sort_unstable();

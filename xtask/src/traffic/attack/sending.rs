@@ -1,4 +1,4 @@
-//! Sends an attack and waits for what comes back.
+//! Sends an attack and waits for the answers.
 
 use super::http::{Answer, ask, connect, exchange, post};
 use super::table::Sent;
@@ -6,18 +6,18 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for.
+/// The time after which an answer is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a connection whose body never ends may stay open.
+/// The longest time that a connection whose body never ends may stay open.
 const LONGEST_BODY: Duration = Duration::from_secs(90);
 
-/// What came back, and whether `/live` was answered meanwhile.
+/// The answers, and whether `/live` was answered meanwhile.
 pub(crate) struct Outcome {
     pub(crate) answers: Vec<Answer>,
     pub(crate) live: bool,
 }
 
-/// Sends it. `model` takes the place of the model in bodies.
+/// Sends an attack. `model` replaces the model in bodies.
 pub(crate) fn send(address: SocketAddr, model: &str, sent: &Sent) -> Outcome {
     let answers = match sent {
         Sent::Posts(path, bodies) => std::thread::scope(|scope| {
@@ -55,8 +55,8 @@ fn head(length: usize) -> String {
     )
 }
 
-/// Connections that send the beginning of a body. All must be closed in time, and `/live` be answered
-/// meanwhile.
+/// Opens connections that send the beginning of a body. All must be closed in time, and `/live` must be
+/// answered meanwhile.
 fn unfinished(address: SocketAddr, count: usize, bytes: usize) -> Outcome {
     let begun = Instant::now();
     let part = [head(bytes + 10).as_bytes(), &vec![b' '; bytes]].concat();
@@ -66,7 +66,7 @@ fn unfinished(address: SocketAddr, count: usize, bytes: usize) -> Outcome {
             continue;
         };
         drop(stream.set_write_timeout(Some(Duration::from_millis(300))));
-        // A service that takes no more of a body refuses it in its own way.
+        // A service that accepts no more of a body refuses it in some way.
         drop(stream.write_all(&part));
         drop(stream.set_nonblocking(true));
         open.push(stream);
@@ -87,7 +87,7 @@ fn unfinished(address: SocketAddr, count: usize, bytes: usize) -> Outcome {
     }
 }
 
-/// Whether the other side may still send. Its answers are read and dropped.
+/// Returns `true` if the other side may still send. Its answers are read and dropped.
 fn is_open(stream: &mut TcpStream) -> bool {
     let mut some = [0; 4096];
     match stream.read(&mut some) {
@@ -97,7 +97,7 @@ fn is_open(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// A body of which a byte is sent every second.
+/// Sends a body at one byte a second.
 fn dribble(address: SocketAddr) -> Answer {
     let begun = Instant::now();
     let mut answer = Answer::default();
@@ -113,7 +113,7 @@ fn dribble(address: SocketAddr) -> Answer {
     answer
 }
 
-/// Whether the service answers raw bytes at all; used once before everything.
+/// Returns `true` if the service answers raw bytes at all; used once at the beginning.
 pub(crate) fn answers(address: SocketAddr) -> bool {
     exchange(
         address,

@@ -1,4 +1,4 @@
-//! The program under attack, with its memory watched: it is ended before it can take the machine with it.
+//! The program under attack, with its memory watched: it is killed before it can take down the machine.
 
 use super::http;
 use crate::process::Failure;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often its memory is looked at.
+/// The interval at which its memory is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long it may take until it answers at first.
+/// The time within which it must first answer.
 const START: Duration = Duration::from_secs(60);
 
 /// A running service.
@@ -27,7 +27,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts the program on a free port of the loopback. Beyond `memory` bytes it is killed.
+    /// Starts the program on a free port of the loopback interface. It is killed if it exceeds `memory`
+    /// bytes.
     pub(crate) fn start(program: &Path, port: Option<u16>, memory: u64) -> Result<Service, Failure> {
         let port = port.map_or_else(free_port, Ok)?;
         let mut command = Command::new(program);
@@ -78,7 +79,7 @@ impl Service {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Why it is no longer alive.
+    /// Returns the reason why it is no longer alive.
     pub(crate) fn end(&mut self) -> String {
         match self.child.try_wait() {
             Ok(Some(status)) => match status.signal() {
@@ -90,12 +91,12 @@ impl Service {
         }
     }
 
-    /// The resident memory now, in bytes.
+    /// Returns the present resident memory, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         resident(self.child.id()).unwrap_or(0)
     }
 
-    /// The most resident memory since the last call.
+    /// Returns the largest resident memory since the last call.
     pub(crate) fn take_peak(&self) -> u64 {
         self.peak.swap(0, Relaxed).max(self.memory())
     }
@@ -104,7 +105,7 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.ended.store(true, Relaxed);
-        // It may have ended by itself; nothing else is left to do.
+        // It may have ended by itself; nothing else has to be done.
         drop(self.child.kill());
         drop(self.child.wait());
         drop(self.watch.take().map(JoinHandle::join));
@@ -117,7 +118,7 @@ fn watch(pid: u32, most: u64, peak: Arc<AtomicU64>, ended: Arc<AtomicBool>) -> J
             let Some(now) = resident(pid) else { return };
             peak.fetch_max(now, Relaxed);
             if now > most {
-                // The process is a child that nobody has waited for, so the number is still its own.
+                // The process is a child that was not waited for, so the number still belongs to it.
                 drop(Command::new("kill").args(["-KILL", &pid.to_string()]).status());
                 return;
             }

@@ -1,21 +1,21 @@
-//! Hostile sources by family and size: grammars, schemas and prompts that are small to send and large to
+//! Hostile sources by family and size: grammars, schemas and prompts that are small to send and expensive to
 //! read.
 
 use serde_json::{Map, Value, json};
 
-/// A leaf with so many postfix operators.
+/// Returns a grammar of one leaf with `count` postfix operators.
 pub(crate) fn postfixes(operator: &str, count: usize) -> String {
     format!("root ::= \"a\"{}", operator.repeat(count))
 }
 
-/// Rules that each call the next: `N` in the body is its name.
+/// Returns rules that each call the next: `N` in the body stands for its name.
 pub(crate) fn calls(body: &str, count: usize) -> String {
     let rule = |at: usize| format!("r{at} ::= {}\n", body.replace('N', &format!("r{}", at + 1)));
     let rules: String = (0..count).map(rule).collect();
     format!("root ::= r0\n{rules}r{count} ::= \"z\"")
 }
 
-/// Definitions that each refer to the next: `"N"` in the holder is the reference.
+/// Returns definitions that each refer to the next: `"N"` in the holder stands for the reference.
 pub(crate) fn references(holder: &Value, count: usize) -> Value {
     let holder = holder.to_string();
     let to = |at: usize| format!("{{\"$ref\":\"#/$defs/a{at}\"}}");
@@ -28,7 +28,7 @@ pub(crate) fn references(holder: &Value, count: usize) -> Value {
     json!({"$ref": "#/$defs/a0", "$defs": defs, "unevaluatedProperties": false})
 }
 
-/// So many choices that all hold, under what asks which properties were looked at.
+/// Returns `count` choices that all hold, under a keyword that depends on which properties were evaluated.
 pub(crate) fn product(keyword: &str, typed: bool, count: usize) -> Value {
     let property = |name: String| {
         let value = if typed {
@@ -43,13 +43,13 @@ pub(crate) fn product(keyword: &str, typed: bool, count: usize) -> Value {
     json!({"allOf": all, "unevaluatedProperties": false})
 }
 
-/// An object that needs so many keys.
+/// Returns an object schema that requires `count` keys.
 pub(crate) fn required(count: usize) -> Value {
     let keys: Vec<String> = (0..count).map(|at| format!("required key {at}")).collect();
     json!({"type": "object", "required": keys})
 }
 
-/// An object of so many properties.
+/// Returns an object schema with `count` properties.
 pub(crate) fn properties(count: usize) -> Value {
     let all: Map<String, Value> = (0..count)
         .map(|at| (format!("k{at}"), json!({"type": "integer"})))
@@ -57,12 +57,12 @@ pub(crate) fn properties(count: usize) -> Value {
     json!({"type": "object", "properties": all})
 }
 
-/// A prompt of so many bytes.
+/// Returns a prompt of about `bytes` bytes.
 pub(crate) fn prompt(piece: &str, bytes: usize) -> String {
     piece.repeat(bytes / piece.len())
 }
 
-/// A value that is an array of itself, so deep.
+/// Returns a value nested `depth` times in `before` and `after`.
 pub(crate) fn deep(before: &str, core: &str, after: &str, depth: usize) -> String {
     [&before.repeat(depth), core, &after.repeat(depth)].concat()
 }

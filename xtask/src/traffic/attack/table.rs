@@ -1,35 +1,37 @@
-//! The attacks: those that once worked, with what is expected of each, and random members of their families.
+//! The attacks: known ones that once succeeded, with the expected outcome of each, and random members of
+//! their families.
 
 use super::sources::{calls, deep, postfixes, product, prompt, properties, references, required};
 use serde_json::{Value, json};
 
-/// What is sent.
+/// The requests of an attack.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
     /// Bodies for a path, all at once.
     Posts(&'static str, Vec<Value>),
-    /// A body that was written by hand, because no value is as deep.
+    /// A body as text, because it is nested deeper than a `Value` can be.
     Text(&'static str, String),
     /// A method and a path without a body.
     Ask(&'static str, &'static str),
-    /// So many connections that each send so many bytes of a body and then wait.
+    /// A number of connections that each send a number of bytes of a body and then wait.
     Unfinished(usize, usize),
-    /// A body of which a byte is sent every second.
+    /// A body sent at one byte a second.
     Dribble,
 }
 
-/// What must come back.
+/// The expected outcome of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// An error of the client's, with a code, soon.
+    /// A client error with a code, soon.
     Refused,
-    /// That, or a good answer, soon.
+    /// A client error with a code or a good answer, soon.
     Answered,
-    /// That, and at any time: many are asked at once, and may wait for one another or be told to come again.
+    /// As `Answered`, but at any time: many requests are sent at once, and may wait for each other or be told
+    /// to retry.
     InTurn,
-    /// A page or an error with something in it, and no status of 404.
+    /// A page or an error with content, and no status of 404.
     Found,
-    /// An error with something in it.
+    /// An error with content.
     Explained,
     /// The service closes the connection by itself.
     Closed,
@@ -55,7 +57,7 @@ const CHAT: &str = "/v1/chat/completions";
 const GRAMMARS: &str = "/v1/grammars";
 const LINT: &str = "/v1/grammars/lint";
 
-/// A short question with more fields.
+/// Returns a short request with additional fields.
 fn chat(more: Value) -> Value {
     let mut body = json!({"model": "demo", "max_tokens": 8, "temperature": 0, "messages": [{"role": "user", "content": "Go on."}]});
     if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
@@ -80,12 +82,12 @@ fn schema(name: impl Into<String>, source: Value, expected: Expected) -> Attack 
     )
 }
 
-/// The same body so many times.
+/// Sends the same body `count` times at once.
 fn at_once(name: &str, count: usize, body: Value) -> Attack {
     attack(name, Sent::Posts(CHAT, vec![body; count]), Expected::InTurn)
 }
 
-/// What is known to have worked once, in the order of the report that named it.
+/// Returns the attacks that once succeeded, in the order of the report that named them.
 pub(crate) fn known() -> Vec<Attack> {
     [
         deep_syntax(),
@@ -268,7 +270,7 @@ fn small() -> Vec<Attack> {
     ]
 }
 
-/// Numbers that a seed makes, the same on every machine.
+/// Random numbers from a seed, the same on every machine.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -283,14 +285,14 @@ impl Dice {
         list[self.roll(list.len())]
     }
 
-    /// Sizes on a scale of powers, up to `most`.
+    /// Returns a size up to `most`, on a scale of powers of two.
     fn size(&mut self, most: usize) -> usize {
         let most = most >> self.roll(8);
         1 + most / 2 + self.roll(most / 2 + 1)
     }
 }
 
-/// A random member of a family. Whether it is too large for the service is the service's to say.
+/// Returns a random member of a family. The service decides whether it is too large.
 pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
     use Expected::Answered;
     match family {
@@ -360,5 +362,5 @@ pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
     }
 }
 
-/// How many families there are.
+/// The number of families.
 pub(crate) const FAMILIES: usize = 5;
