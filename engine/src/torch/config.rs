@@ -6,8 +6,8 @@
 //!                    └──► block, rope ─► Config ─► decoder, which knows no family
 //! ```
 //!
-//! The reader accepts what `transformers` 4 and 5 write. A value that would change the computation and that the
-//! reader does not understand is an error: a model that runs with a wrong configuration writes plausible
+//! The reader accepts what `transformers` 4 and 5 write. A value that would change the computation and that
+//! the reader does not understand is an error: a model that runs with a wrong configuration writes plausible
 //! nonsense.
 
 mod block;

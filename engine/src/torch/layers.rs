@@ -1,4 +1,4 @@
-//! The layers of a decoder, and the kernels that they are computed by.
+//! The layers of a decoder, and the code that computes them.
 //!
 //! ```text
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache

@@ -1,4 +1,5 @@
-//! Loops of our own for processors, which compute in `f32` what torch would compute in more steps, or slower.
+//! The engine's own loops for CPUs, which compute in `f32` what torch would compute in more steps, or more
+//! slowly.
 //!
 //! ```text
 //!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the instructions of each kind of processor
@@ -7,9 +8,10 @@
 //!   fused: the small steps between products
 //! ```
 //!
-//! With these loops a decoded token has the same numbers in any company. The keys and values of a long
-//! prompt depend in the last digit on how the scheduler cut it into pieces, unless the model was loaded
-//! batch-invariant (`LoadOptions::batch_invariant`), because torch computes the attention of long prompts.
+//! With these loops a decoded token has the same numbers whatever else is in the pass. The keys and values of
+//! a long prompt depend in the last digit on how the scheduler cut it into pieces, unless the model was
+//! loaded batch-invariant (`LoadOptions::batch_invariant`), because torch computes the attention of long
+//! prompts.
 //!
 //! Tests: `engine/tests/engine/company.rs` and `eight_bits.rs`.
 

@@ -16,8 +16,8 @@ struct BanditArm {
 /// it to choose how to speculate.
 ///
 /// For rewards between 0 and 1 whose distribution does not change, the regret after `t` choices is at most
-/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. A choice counts at once, though
-/// its reward comes later, so that sequences of one pass do not all try the same arm.
+/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. A choice counts at once,
+/// though its reward comes later, so that sequences of one pass do not all try the same arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Ucb1(Vec<BanditArm>);
 
