@@ -87,7 +87,7 @@ pub enum EngineError {
         part: &'static str,
         /// Its index among the arguments of the call.
         number: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: Malformed,
     },
     /// A request tried to continue from a place of its text that does not exist, or that it cannot go back
@@ -390,7 +390,7 @@ pub enum LoadError {
         what: &'static str,
         /// The requirement of the option.
         needs: &'static str,
-        /// What the model has instead.
+        /// How the model computes instead.
         found: String,
     },
     /// The engine was built without the feature that an option needs.

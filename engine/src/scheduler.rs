@@ -1,7 +1,7 @@
 //! Which sequences run in the next pass, and with how many tokens.
 //!
 //! ```text
-//!   waiting ── admission ──► running ── pass ──► works: who is fed how many tokens
+//!   waiting ── admission ──► running ── pass ──► works: how many tokens each is fed
 //!      ▲   places, cache        │    1. a token for each that decodes
 //!      └────── preempted ◄──────┘    2. drafts, as far as they pay        3. prompts, in pieces
 //! ```

@@ -295,7 +295,7 @@ impl Scheduler {
         bets.iter().for_each(|bet| is_kept[bet.of][bet.node] = true);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
-            // The choices of a bandit follow rules of their own.
+            // A bandit feeds drafts by its own rules, so being left out says nothing about them.
             if sequence.record.play.is_none() {
                 sequence.hear_of_drafts(&is_kept[number]);
             }

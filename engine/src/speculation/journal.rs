@@ -2,9 +2,9 @@
 //! again, and what predictors learned from rows. There is one file for each owner.
 //!
 //! ```text
-//!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before
+//!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before it
 //!                                                       each its length and its tokens
-//!                                                                 each the length of its name, that, its length, its bytes
+//!                                                                 each: length of its name, name, length, bytes
 //! ```
 //!
 //! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under

@@ -1,8 +1,8 @@
 //! The description of a decoder: the checked content of a model's config.json.
 //!
 //! ```text
-//!   config.json ─► read (fields, and what is wrong with them)
-//!                    │     family: what a model_type implies, and how its tensors are called
+//!   config.json ─► read (fields, and errors in them)
+//!                    │     family: what a model_type implies, and the names of its tensors
 //!                    └──► block, rope ─► Config ─► decoder, which knows no family
 //! ```
 //!

@@ -4,7 +4,7 @@
 //!   tokens ─► embedding (· scale) (+ positions) ─► x
 //!   x ─┬─ (norm) ─ q,k,v ─ (q,k norm) ─ (rotate) ─ attend ─ out ─ (norm) ─ + ─┬─ (norm) ─ mlp or experts ─ (norm) ─ + ─►
 //!      └──────────────────────────────────────────────────────────────────────┘ └─────────────────────────────────────┘
-//!   x ─► norm ─► head ─► (cap) ─► logits            what is in parentheses, some families have and others have not
+//!   x ─► norm ─► head ─► (cap) ─► logits            some families lack the steps in parentheses
 //! ```
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products

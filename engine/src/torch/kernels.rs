@@ -2,8 +2,8 @@
 //! crate.
 //!
 //! ```text
-//!   options, config ─ shape ─► a stream of the card, or a launcher of a test ─► planner
-//!   what a decoder holds ─ planner ─► planned: plans over the addresses of tensors ─┬─ moving: copies in the caches
+//!   options, config ─ shape ─► a stream of the GPU, or a launcher of a test ─► planner
+//!   tensors of a decoder ─ planner ─► planned: plans over the addresses of tensors ─┬─ moving: copies in the caches
 //!                                                                                   └─ draws: tokens from rows
 //! ```
 //!

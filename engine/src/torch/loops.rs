@@ -4,7 +4,7 @@
 //! ```text
 //!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the instructions of each kind of processor
 //!            ├─ block_product, blocks: blocks of few bits ┘
-//!            └─ matrix, block_matrix: what is multiplied with, as it is stored, in eight bits, or in blocks
+//!            └─ matrix, block_matrix: the matrices, as they are stored, in eight bits, or in blocks
 //!   fused: the small steps between products
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Passes that kernels run in place of libtorch: the interface that the other modules use.
 //!
 //! ```text
-//!   load ─► planner ─ plan, of what a decoder holds ─► passes ─┬─ run, run_after ─► rows of a pass ─► flight
+//!   load ─► planner ─ plan, for a decoder's tensors ─► passes ─┬─ run, run_after ─► rows of a pass ─► flight
 //!                                                              ├─ copy: stretches of the caches        ▲
 //!                                                              └─ drawer: tokens drawn from rows ──────┘
 //! ```

@@ -12,8 +12,8 @@ const KEPT_OF_ALL: f64 = 0.999;
 /// The number of drafts of a sequence that weigh as much as those of all others together.
 const PRIOR: f64 = 4.0;
 
-/// Whether a draft begins or continues a run of its source: a copy whose last token was confirmed is likelier
-/// to be right than a new one.
+/// The stage of a draft, which begins or continues a run of its source: a copy whose last token was confirmed
+/// is likelier to be right than a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begins,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   weights: every matrix of every layer, and the head            once a pass, however many tokens are fed
-//!            of experts those that some token chooses             more of them, the more tokens are fed
+//!            the experts that some token chooses                  more of them, the more tokens are fed
 //!   cache:   the keys and values of the positions that are seen   once for each text
 //! ```
 //!

@@ -4,7 +4,7 @@
 //! ```text
 //!   h(i)      what the first i layers make of a text
 //!   g(i, j)   the same with j of them skipped:   layer i run on g(i−1, j)    or    g(i−1, j−1) as it is,
-//!             whichever points more nearly where h(i) does
+//!             whichever is closer in direction to h(i)
 //! ```
 //!
 //! For each `g(i, j)`, only the best way to it is kept, as if no other could lead to a better end. That is

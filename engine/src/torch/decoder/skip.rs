@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   whole   x ─ 0 ─ 1 ─ 2 ─ 3 ─ 4 ─ 5 ─► logits       one copy of the weights
-//!   draft   x ─ 0 ─ 1 ─────── 4 ─ 5 ─► logits         a cache of its own, of the layers that it has
+//!   draft   x ─ 0 ─ 1 ─────── 4 ─ 5 ─► logits         a separate cache, of the layers that it has
 //! ```
 //!
 //! The input of a layer depends on the layers below it, so the keys and values of the whole decoder cannot be

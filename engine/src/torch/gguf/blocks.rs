@@ -9,7 +9,7 @@
 //!   IQ4_NL, IQ4_XS             weight = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
 //! ```
 //!
-//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::layers::blocks` read the
+//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::loops::blocks` read the
 //! same numbers in registers and are tested against it, and `engine/tests/engine/gguf.rs` tests it against
 //! numbers that the package `gguf` of llama.cpp's authors computed. All products of a scale with a number of
 //! few bits are exact in `f32`; where something is added or subtracted, or a third factor is involved, there

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped afterwards
-//!   keys      [sequences, blocks * size]   a short table repeats its first block; nobody looks there
+//!   keys      [sequences, blocks * size]   a short table repeats its first block; no query sees it
 //! ```
 //!
 //! The keys are gathered, which costs a copy. Lengths of one group differ at most by a factor of two, so

@@ -3,7 +3,7 @@
 //! ```text
 //!   stored   w[out][in], in f32, half precision or bfloat16
 //!   blocks   the same in few bits, as a GGUF file has them       ([`Blocks`])
-//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, whole numbers
+//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, integers
 //!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
 //!
