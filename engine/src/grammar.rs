@@ -1,7 +1,7 @@
 //! What a grammar says about a sequence: the state after a token, and the tokens that may or must come next.
 //!
 //! ```text
-//!   token drawn ─► outlook: state, whether the text ends ─► drafters: forced and copied tokens ─► masks of all rows
+//!   token drawn ─► outlook: state, end of text ─► drafters: forced and copied tokens ─► masks of all rows
 //! ```
 //!
 //! All inputs and outputs are plain data ([`outlook`], [`reply`]), so any thread can do the work.

@@ -2,9 +2,9 @@
 //! paged cache.
 //!
 //! ```text
-//!   sequence A   cached ████████ feed ░░░        rows wanted: the last 1   (prefill, then sample)
-//!   sequence B   cached ███████████ feed ░       rows wanted: 1            (plain decoding)
-//!   sequence C   cached █████ feed ░▒▒▒          rows wanted: 4            (one token and three drafts to verify)
+//!   sequence A   cached ████████ feed ░░░        rows wanted: the last  (prefill, then sample)
+//!   sequence B   cached ███████████ feed ░       rows wanted: 1         (plain decoding)
+//!   sequence C   cached █████ feed ░▒▒▒          rows wanted: 4         (a token and three drafts to verify)
 //! ```
 //!
 //! The cache is an array of blocks of `block_size` slots; slot `i` of a sequence is in block `table[i /

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   folder ─ files ─┬─ config.json ──────── config, rope ─────────┐
-//!                   └─ *.safetensors ────── checkpoint, weights ──┼─► decoder: one for all families, of layers
+//!                   └─ *.safetensors ────── checkpoint, weights ──┼─► decoder for all families, with layers
 //!   device: cpu, cuda ────────────────────────────────────────────┘       attention over the paged cache
 //! ```
 //!

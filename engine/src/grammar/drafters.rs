@@ -1,9 +1,9 @@
 //! Drafts: tokens that are cheap to guess, fed together with the token that must be fed anyway.
 //!
 //! ```text
-//!   forced text ─┬─► lookup in prompt, answer, reference ─► draft model     each continues after the previous
-//!                ├─► samples of the request and earlier answers            beside what was looked up
-//!                └─► guesses of the window, fed for the rows after them    beside all of these
+//!   forced text ─┬─► lookup in prompt, answer, reference ─► draft model    each continues after the previous
+//!                ├─► samples of the request and earlier answers           beside what was looked up
+//!                └─► guesses of the window, fed for the rows after them   beside all of these
 //! ```
 //!
 //! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if

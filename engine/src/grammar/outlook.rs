@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   drawn token ─ read ─► state ─ only the end left? ─► finish
-//!                                └─► drafts, each with the state after it ─► masks of all rows of the next pass
+//!                                └─► drafts, each with its state ─► masks of all rows of the next pass
 //! ```
 //!
 //! Every step of this may be slow with a hostile grammar, so none of it runs on the decode thread.

@@ -4,7 +4,7 @@
 //! ```text
 //!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before it
 //!                                                       each its length and its tokens
-//!                                                                 each: length of its name, name, length, bytes
+//!                                                                 each its name and its bytes, with lengths
 //! ```
 //!
 //! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under

@@ -1,8 +1,8 @@
 //! The number of drafted tokens that a pass feeds: as many as give the most expected tokens per second.
 //!
 //! ```text
-//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                         ┌─► the likeliest m of them
-//!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ──┘
+//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                        ┌─► the likeliest m
+//!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ─┘
 //! ```
 //!
 //! This is the goodput of SmartSpec: given `n` tokens that are fed in any case, `E` of them drawn, and bets

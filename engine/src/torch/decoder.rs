@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!   tokens ─► embedding (· scale) (+ positions) ─► x
-//!   x ─┬─ (norm) ─ q,k,v ─ (q,k norm) ─ (rotate) ─ attend ─ out ─ (norm) ─ + ─┬─ (norm) ─ mlp or experts ─ (norm) ─ + ─►
-//!      └──────────────────────────────────────────────────────────────────────┘ └─────────────────────────────────────┘
+//!   x ─┬─ (norm) ─ q,k,v ─ (q,k norm) ─ (rotate) ─ attend ─ out ─ (norm) ─ + ─► x
+//!      └───────────────────────────────────────────────────────────────────┘
+//!   x ─┬─ (norm) ─ mlp or experts ─ (norm) ─ + ─► x
+//!      └─────────────────────────────────────┘
 //!   x ─► norm ─► head ─► (cap) ─► logits            some families lack the steps in parentheses
 //! ```
 //!

@@ -1,10 +1,10 @@
 //! Models in one file, as llama.cpp writes them: weights, configuration, tokenizer and chat template.
 //!
 //! ```text
-//!   file (or files) ─ container ─► keys ─┬─ architecture, config ─► config.json            the texts of a folder,
-//!                        │               ├─ tokenizer ────────────► tokenizer.json         the only form of a model
-//!                        │               └─ text ─────────────────► tokenizer_config.json  that other code knows
-//!                        └─ tensors ─ by the names of a folder ──► rows of blocks          widened for products
+//!   file (or files) ─ container ─► keys ─┬─ architecture, config ► config.json            the texts of a
+//!                        │               ├─ tokenizer ───────────► tokenizer.json         folder, as other
+//!                        │               └─ text ────────────────► tokenizer_config.json  code reads them
+//!                        └─ tensors ─ by the names of a folder ──► rows of blocks         widened in use
 //! ```
 //!
 //! Nothing here names torch. A file is opened and read piece by piece, and not mapped: if it is truncated

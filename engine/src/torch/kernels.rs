@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   options, config ─ shape ─► a stream of the GPU, or a launcher of a test ─► planner
-//!   tensors of a decoder ─ planner ─► planned: plans over the addresses of tensors ─┬─ moving: copies in the caches
-//!                                                                                   └─ draws: tokens from rows
+//!   tensors of a decoder ─ planner ─► planned: plans with their addresses ─┬─ moving: copies in the caches
+//!                                                                          └─ draws: tokens from rows
 //! ```
 //!
 //! The kernels know addresses, and the other modules know the interface in [`passes`](super::passes); only

@@ -3,8 +3,9 @@
 //! ```text
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache
 //!          │             └─ look: few tokens, on the CPU, by the engine's own loops
-//!          └─ mlp: one network, or experts ── linear: matrices and norms ── product: on the CPU, by own loops
-//!                                                                           └─ matrix: as it is stored, in eight bits, or in blocks
+//!          └─ mlp: network or experts ── linear: matrices and norms ─┬─ product: on the CPU, by own loops
+//!                                                                    └─ matrix: as it is stored, in eight
+//!                                                                       bits, or in blocks
 //! ```
 
 pub(crate) mod attention;

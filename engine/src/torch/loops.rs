@@ -2,7 +2,7 @@
 //! slowly.
 //!
 //! ```text
-//!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the instructions of each kind of processor
+//!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the processor's instructions
 //!            ├─ block_product, blocks: blocks of few bits ┘
 //!            └─ matrix, block_matrix: the matrices, as they are stored, in eight bits, or in blocks
 //!   fused: the small steps between products

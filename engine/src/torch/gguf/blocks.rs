@@ -2,11 +2,11 @@
 //! represents.
 //!
 //! ```text
-//!   Q4_0, Q5_0, Q8_0           weight = d · (q − offset)                     32 weights, one scale in half precision
-//!   Q4_1, Q5_1                 weight = d · q + m                            32 weights, a scale and a minimum
-//!   Q2_K, Q4_K, Q5_K           weight = (d · scale) · q − (dmin · minimum)   256 weights, scales of 16 or 32 of them in few bits
-//!   Q3_K, Q6_K                 weight = (d · scale) · q                      256 weights, scales of 16 of them
-//!   IQ4_NL, IQ4_XS             weight = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
+//!   Q4_0, Q5_0, Q8_0   w = d · (q − offset)                     32 weights, one scale in half precision
+//!   Q4_1, Q5_1         w = d · q + m                            32 weights, a scale and a minimum
+//!   Q2_K, Q4_K, Q5_K   w = (d · scale) · q − (dmin · minimum)   256 weights, scales of 16 or 32 in few bits
+//!   Q3_K, Q6_K         w = (d · scale) · q                      256 weights, scales of 16
+//!   IQ4_NL, IQ4_XS     w = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
 //! ```
 //!
 //! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::loops::blocks` read the

@@ -1,7 +1,8 @@
 //! The GGUF container: a header with key-value pairs and a table of tensors, followed by the data.
 //!
 //! ```text
-//!   "GGUF" │ u32 version │ u64 tensors │ u64 keys │ keys: text, u32 type, value … │ tensors: text, u32 n, u64[n], u32 type, u64 offset …
+//!   "GGUF" │ u32 version │ u64 tensors │ u64 keys
+//!   keys: text, u32 type, value … │ tensors: text, u32 n, u64[n], u32 type, u64 offset …
 //!   padding to `general.alignment` (32) │ data
 //! ```
 //!

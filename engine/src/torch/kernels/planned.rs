@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   feeds ─► bucket, inputs ─┬─ too large ─► nothing: the decoder runs the pass by libtorch
-//!                            ├─► plan of a size that recurs      ─ first ─► its steps are started
-//!                            │                                   ─ then ──► they are captured as a graph, which is replayed
+//!                            ├─► plan of a size that recurs ─ first ─► its steps are started
+//!                            │                              ─ then ──► a graph is captured, and replayed
 //!                            └─► plan of a pass with prompts ─► its steps are started, and it is dropped
 //! ```
 //!

@@ -6,7 +6,7 @@
 //! of them:
 //!
 //! ```text
-//!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped afterwards
+//!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped
 //!   keys      [sequences, blocks * size]   a short table repeats its first block; no query sees it
 //! ```
 //!

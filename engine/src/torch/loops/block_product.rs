@@ -1,7 +1,7 @@
 //! Products of rows with a matrix in blocks, on the CPU.
 //!
 //! ```text
-//!   up to 16 rows  a block of each of C columns ─► weights in registers ─► sums of some rows    nothing is written
+//!   up to 16 rows  a block of each of C columns ─► weights in registers ─► sums of some rows
 //!   more           some columns ─► numbers in f32 in the cache of a core ─► the loops of `tiles`
 //! ```
 //!

@@ -3,8 +3,8 @@
 //! ```text
 //!   stored   w[out][in], in f32, half precision or bfloat16
 //!   blocks   the same in few bits, as a GGUF file has them       ([`Blocks`])
-//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, integers
-//!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
+//!   int8     w[out][in] ≈ scale[out] · number[out][in]  scale[out] = max |w[out][·]| / 127, integers
+//!   fp8      the same                                    scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
 //!
 //! A pass of few rows is as fast as its weights come from memory, so half the bytes take as little as half
