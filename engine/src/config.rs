@@ -4,23 +4,24 @@ use lexiform_law::draft::{Retrieval, Union};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Decides which drafts are fed.
+/// The policy that decides which drafts are fed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Drafting {
-    /// As many as give the most tokens per second, by the measured costs of passes and the share of drafts
-    /// that are confirmed.
+    /// Feeds as many as give the most tokens per second, by the measured costs of passes and the share of
+    /// drafts that are confirmed.
     #[default]
     Measured,
-    /// All that a request allows, as far as the pass has room.
+    /// Feeds all that a request allows, as far as the pass has room.
     Always,
-    /// All of them, except that the drafts of a draft model or a store end where it is unsure: SVIP ([Zhang
-    /// et al. 2024](https://arxiv.org/abs/2411.18462)).
+    /// Feeds all of them, except that the drafts of a draft model or a store end where it is unsure: SVIP
+    /// ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)).
     Svip,
-    /// Those of the sources that a bandit chooses by their past success, separately for keys, numbers, free
-    /// strings and so on: UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)).
+    /// Feeds those of the sources that a bandit chooses by their past success, separately for keys, numbers,
+    /// free strings and so on: UCBSpec of BanditSpec
+    /// ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)).
     Ucb1,
-    /// Those of the sources that an EXP3 bandit chooses: EXP3Spec of BanditSpec. Which drafts are fed is
-    /// random, the text is not.
+    /// Feeds those of the sources that an EXP3 bandit chooses: EXP3Spec of BanditSpec. Which drafts are fed
+    /// is random, the text is not.
     Exp3,
 }
 
@@ -156,7 +157,7 @@ pub struct EngineConfig {
     /// The number of threads that draw from the rows of a pass, if there are enough draws to share. With 0 or
     /// 1, the decode thread draws.
     pub draw_threads: usize,
-    /// Decides which of the drafts that requests allow are fed.
+    /// The policy that decides which of the drafts that requests allow are fed.
     pub drafting: Drafting,
     /// The stores of earlier answers to draft from.
     pub draft_stores: DraftStores,
