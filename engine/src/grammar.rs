@@ -1,4 +1,5 @@
-//! What a grammar says about a sequence: the state after a token, and the tokens that may or must come next.
+//! The view that a grammar has of a sequence: the state after a token, and the tokens that may or must come
+//! next.
 //!
 //! ```text
 //!   token drawn ─► outlook: state, end of text ─► drafters: forced and copied tokens ─► masks of all rows

@@ -1,4 +1,4 @@
-//! What a grammar says about a sequence between two draws, as plain data that any thread can work on.
+//! The view that a grammar has of a sequence between two draws, as plain data that any thread can work on.
 //!
 //! ```text
 //!   drawn token ─ read ─► state ─ only the end left? ─► finish
