@@ -74,6 +74,7 @@ fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
 /// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. This
 /// engine is built without kernels, so libtorch runs all passes on a GPU.
 ///
+/// # Errors
 /// A file is missing or broken, the device cannot be used, or the options require kernels.
 #[cfg(not(feature = "kernels"))]
 pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {

@@ -31,6 +31,7 @@ impl Decoder {
     /// Returns a decoder without some of the layers, which shares the weights of the others, and the numbers
     /// of the skipped layers.
     ///
+    /// # Errors
     /// There is no such layer, none would be left, or there is no text to choose by.
     pub(in crate::torch) fn skipping(
         &self,

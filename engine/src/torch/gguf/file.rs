@@ -134,6 +134,7 @@ impl Gguf {
     /// Reads the tensor with this name in a Hugging Face folder, which must have this shape there. Matrices
     /// are stored as `[out, in]` whatever the folder has.
     ///
+    /// # Errors
     /// The tensor is missing, has another shape, or cannot be read.
     pub(crate) fn rows(&self, name: &str, shape: &[i64]) -> Result<Rows> {
         let Some((part, entry, expert, own)) = self.found(name) else {
