@@ -1,37 +1,37 @@
 //! The paged cache's bookkeeping: which block holds which positions of which sequence.
 //!
-//! A full block is remembered by what it holds *and* everything before it, so that a later sequence with the
+//! A full block is remembered by its tokens *and* all tokens before it, so that a later sequence with the
 //! same beginning takes it over instead of computing it again:
 //!
 //! ```text
-//!   "You are a helpful assistant. ..."          chain:  ROOT ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ...
+//!   "You are a helpful assistant. ..."         chain:  ROOT ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ...
 //!   table of sequence A   [ 4 | 5 | 6 ]                          block 4            block 5
 //!   table of sequence B   [ 4 | 5 | 12 ]        blocks 4 and 5 are shared: two references each
 //! ```
 //!
-//! A block that others read too is never written: who writes on in the middle of one, after a
-//! [fork](Blocks::fork) or a [rewind](Blocks::rewind), gets a copy of it first
+//! A block that other sequences read too is never written: a sequence that continues in the middle of one,
+//! after a [fork](Blocks::fork) or a [rewind](Blocks::rewind), gets a copy of it first
 //! ([`reserve`](Blocks::reserve)), which the model makes before the next pass
 //! ([`take_copies`](Blocks::take_copies)).
 //!
-//! A link of the chain is the pair (chain id of the block before, this block's tokens). Chain ids are never
-//! reused, so equal links mean equal text: no hash can collide and hand one user another user's cache. A
-//! block without references keeps its content until the space is needed; then the one unused for longest goes
-//! first, and of one sequence the last block before the first, as nobody can reach a block whose predecessor
-//! is gone.
+//! A link of the chain is the pair (chain id of the previous block, this block's tokens). Chain ids are never
+//! reused, so equal links mean equal text: no hash collision can hand one user another user's cache. A block
+//! without references keeps its content until the space is needed. The least recently used block is evicted
+//! first; within one sequence, the last block goes before the first, as no lookup can reach a block whose
+//! predecessor is gone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How many blocks a text can grow by before it meets the next one, where there is room for that: a thousand
-/// tokens in blocks of 16. With more, texts are further apart and grow longer in one piece; with fewer, they
-/// share more of the memory of earlier ones.
+/// The number of blocks by which a text can grow before it meets the next one, if there is room: a thousand
+/// tokens in blocks of 16. With a larger value, texts are further apart and grow longer in one piece; with a
+/// smaller one, they reuse more of the memory of earlier texts.
 const ROOM: u32 = 64;
 
-/// Names a text by its last full block. The empty text is [`ROOT`].
+/// The id of a text that ends with a full block. The empty text is [`ROOT`].
 type Chain = u64;
 const ROOT: Chain = 0;
 
-/// A full block of a text, by the text before it and its own tokens.
+/// The key of a full block: the text before it and its own tokens.
 pub(crate) type Beginning = (Chain, Box<[u32]>);
 
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ struct Link {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     blocks: Vec<u32>,
-    /// For each of the first blocks, which are full and remembered, the chain after it.
+    /// The chain after each of the leading blocks that are full and remembered.
     chains: Vec<Chain>,
 }
 
@@ -54,29 +54,30 @@ impl Table {
         &self.blocks
     }
 
-    /// The chain after the remembered blocks.
+    /// Returns the chain after the remembered blocks.
     fn chain(&self) -> Chain {
         self.chains.last().copied().unwrap_or(ROOT)
     }
 }
 
-/// All blocks of the cache.
+/// The bookkeeping of all blocks of the cache.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     size: usize,
     references: Vec<u32>,
     links: Vec<Option<Link>>,
     by_link: HashMap<Beginning, u32>,
-    /// Free blocks that hold nothing worth keeping.
+    /// Free blocks whose content is not remembered.
     blank: BTreeSet<u32>,
-    /// Free blocks that are still remembered, by the time they were let go.
+    /// Free blocks that are still remembered, by the time of their release.
     kept: BTreeMap<u64, u32>,
     kept_since: Vec<u64>,
     clock: u64,
     next_chain: Chain,
-    /// Blocks whose content must be copied before the next pass, each with where to, in this order.
+    /// The blocks whose content must be copied before the next pass, each with its destination, in this
+    /// order.
     copies: Vec<(u32, u32)>,
-    /// What was let go while a pass is under way that may write there; `None` while there is no such pass.
+    /// The blocks released during a pass that may still write to them; `None` while no such pass is running.
     held: Option<Vec<u32>>,
 }
 
@@ -97,49 +98,49 @@ impl Blocks {
         }
     }
 
-    /// From now on a pass is under way that may write to blocks of sequences that have gone: nothing that is
-    /// let go is free before [`land`](Self::land).
+    /// Defers releases until [`land`](Self::land): a pass is starting that may write to blocks of sequences
+    /// that have ended.
     pub(crate) fn hold(&mut self) {
         self.held.get_or_insert_default();
     }
 
-    /// That pass is over: what was let go meanwhile is free.
+    /// Ends the deferral of [`hold`](Self::hold), and frees the blocks that were released during the pass.
     pub(crate) fn land(&mut self) {
         for block in self.held.take().into_iter().flatten() {
             self.let_go(block);
         }
     }
 
-    /// All blocks.
+    /// Returns the number of all blocks.
     pub(crate) fn total(&self) -> usize {
         self.references.len()
     }
 
-    /// Blocks that a sequence refers to.
+    /// Returns the number of blocks that a sequence refers to.
     pub(crate) fn used(&self) -> usize {
         self.total() - self.free()
     }
 
-    /// Blocks that could be handed out.
+    /// Returns the number of blocks that can be handed out.
     pub(crate) fn free(&self) -> usize {
         self.blank.len() + self.kept.len()
     }
 
-    /// Free blocks whose content may still be taken over.
+    /// Returns the number of free blocks whose content can still be taken over.
     pub(crate) fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// A table that starts with the longest remembered beginning of `tokens`, and the number of positions it
-    /// covers. The last token is never covered: somebody wants its logits.
+    /// Returns a table that starts with the longest remembered beginning of `tokens`, and the number of
+    /// positions it covers. The last token is never covered, because the caller needs its logits.
     pub(crate) fn take_over(&mut self, tokens: &[u32]) -> (Table, usize) {
         let mut table = Table::default();
         let covered = self.extend(&mut table, tokens);
         (table, covered)
     }
 
-    /// Lets a table that holds remembered blocks only go on with the blocks that were remembered since; the
-    /// number of positions that it covers then.
+    /// Extends a table, all of whose blocks are remembered, by blocks that were remembered since it was made.
+    /// Returns the number of positions that it covers then.
     pub(crate) fn extend(&mut self, table: &mut Table, tokens: &[u32]) -> usize {
         let coverable = tokens.len().saturating_sub(1) / self.size * self.size;
         let known = table.chains.len() * self.size;
@@ -160,15 +161,15 @@ impl Blocks {
         table.chains.len() * self.size
     }
 
-    /// The first block of a table that is not remembered, if `end` tokens fill it.
+    /// Returns the first block of a table that is not remembered, if `end` tokens fill it.
     pub(crate) fn beginning(&self, table: &Table, tokens: &[u32], end: usize) -> Option<Beginning> {
         let start = table.chains.len() * self.size;
         let held = (start + self.size <= end).then(|| tokens.get(start..start + self.size));
         Some((table.chain(), Box::from(held.flatten()?)))
     }
 
-    /// Makes room for positions up to `to`, of which those from `from` on are to be written; `false`, and
-    /// nothing changed, if there are not enough free blocks.
+    /// Reserves blocks for the positions up to `to`, of which those from `from` on will be written. Returns
+    /// `false`, and changes nothing, if there are not enough free blocks.
     pub(crate) fn reserve(&mut self, table: &mut Table, from: usize, to: usize) -> bool {
         let shared: Vec<usize> = self.shared(table, from, to).collect();
         let missing = self.missing(table, to);
@@ -191,8 +192,8 @@ impl Blocks {
         true
     }
 
-    /// The blocks of a table that hold positions from `from` up to `to` and that others read, now or when
-    /// they find them.
+    /// Returns the blocks of a table that hold positions from `from` up to `to` and that other sequences read
+    /// or can take over.
     fn shared<'s>(&'s self, table: &'s Table, from: usize, to: usize) -> impl Iterator<Item = usize> + 's {
         let end = to.div_ceil(self.size).min(table.blocks.len());
         (from / self.size..end).filter(|&index| {
@@ -201,12 +202,12 @@ impl Blocks {
         })
     }
 
-    /// How many blocks a table lacks to hold this many positions.
+    /// Returns how many blocks a table lacks to hold `positions` positions.
     pub(crate) fn missing(&self, table: &Table, positions: usize) -> usize {
         positions.div_ceil(self.size).saturating_sub(table.blocks.len())
     }
 
-    /// A table that reads the same blocks up to this position.
+    /// Returns a table that shares the blocks of another up to a position.
     pub(crate) fn fork(&mut self, of: &Table, positions: usize) -> Table {
         let held = positions.div_ceil(self.size).min(of.blocks.len());
         let blocks = of.blocks[..held].to_vec();
@@ -215,7 +216,7 @@ impl Blocks {
         Table { blocks, chains }
     }
 
-    /// Gives the blocks back that hold nothing before this position.
+    /// Releases the blocks that hold only positions from `positions` on.
     pub(crate) fn rewind(&mut self, table: &mut Table, positions: usize) {
         let held = positions.div_ceil(self.size).min(table.blocks.len());
         for block in table.blocks.drain(held..).rev().collect::<Vec<_>>() {
@@ -224,8 +225,8 @@ impl Blocks {
         table.chains.truncate(positions / self.size);
     }
 
-    /// The copies to make before the next pass, in rounds: one may read or write what an earlier one wrote,
-    /// but none within a round does.
+    /// Takes the copies to make before the next pass, in rounds: a copy may read or write what one of an
+    /// earlier round wrote, but not what one of its own round did.
     pub(crate) fn take_copies(&mut self) -> Vec<Vec<(u32, u32)>> {
         let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
         for (from, to) in self.copies.drain(..) {
@@ -238,7 +239,7 @@ impl Blocks {
         rounds
     }
 
-    /// Remembers the blocks that are full once the first `computed` of `tokens` are in the cache.
+    /// Remembers the blocks that are full once the first `computed` tokens are in the cache.
     pub(crate) fn commit(&mut self, table: &mut Table, tokens: &[u32], computed: usize) {
         while (table.chains.len() + 1) * self.size <= computed {
             let start = table.chains.len() * self.size;
@@ -249,7 +250,8 @@ impl Blocks {
                 .get(&key)
                 .and_then(|&block| self.links[block as usize].as_ref())
             {
-                // Another sequence was first; this block stays anonymous and is blank once released.
+                // Another sequence was first; this block is not remembered, and becomes blank when it is
+                // released.
                 Some(link) => link.own,
                 None => self.remember(table.blocks[table.chains.len()], key),
             };
@@ -269,7 +271,7 @@ impl Blocks {
         own
     }
 
-    /// Gives all blocks of a table back.
+    /// Releases all blocks of a table.
     pub(crate) fn release(&mut self, table: Table) {
         for &block in table.blocks.iter().rev() {
             self.let_go(block);
@@ -302,8 +304,8 @@ impl Blocks {
         *references += 1;
     }
 
-    /// A free block: the one after `last` if possible, so that a model can read a sequence as one piece of
-    /// memory.
+    /// Takes a free block: the one after `last` if possible, so that a model can read a sequence as one piece
+    /// of memory.
     fn pick(&mut self, last: Option<u32>) -> u32 {
         if let Some(next) = last.map(|block| block + 1)
             && self.blank.remove(&next)
@@ -324,10 +326,10 @@ impl Blocks {
         block
     }
 
-    /// Where a new text begins: [`ROOM`] blocks into the first gap in which both it and the text before the
-    /// gap have room to grow. The memory of a block is taken when it is first written, so texts stay near the
-    /// beginning, where others were before. Where no gap is that large, the middle of the largest one leaves
-    /// both as much room.
+    /// Returns the first block for a new text: [`ROOM`] blocks into the first gap in which both it and the
+    /// text before the gap have room to grow. The memory of a block is allocated when it is first written, so
+    /// texts stay near the beginning, where earlier ones were. Where no gap is that large, the middle of the
+    /// largest one leaves both texts the same room.
     fn beginning_of_text(&self) -> Option<u32> {
         let (mut best, mut run) = ((0, 0), (0, 0));
         for &block in &self.blank {
@@ -438,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Guards against a large cache of which every client takes memory that no other one had.
+    /// Guards against a large cache in which every client takes memory that none has used before.
     #[test]
     fn texts_one_after_the_other_are_in_the_same_blocks() {
         let mut blocks = Blocks::new(100_000, 4);
@@ -469,14 +471,14 @@ mod tests {
         let copies = blocks.take_copies();
         assert_eq!(copies, [[(first.blocks()[2], second.blocks()[2])]]);
         assert_ne!(first.blocks()[2], second.blocks()[2]);
-        // Nobody else reads the last block of the first any more.
+        // No other table reads the last block of the first any more.
         assert!(blocks.reserve(&mut first, 10, 11) && blocks.take_copies().is_empty());
         blocks.release(first);
         blocks.release(second);
         assert_eq!(blocks.used(), 0);
     }
 
-    /// What is remembered may be taken over at any time, so that nobody may write there again.
+    /// A remembered block can be taken over at any time, so no sequence may write to it again.
     #[test]
     fn a_rewind_gives_blocks_back_and_leaves_what_is_remembered() {
         let mut blocks = Blocks::new(8, 4);
@@ -495,7 +497,7 @@ mod tests {
         assert_eq!(blocks.take_over(&other).0.blocks(), table.blocks());
     }
 
-    /// Guards against a text that is given the blocks of one which has gone while a pass still writes there.
+    /// Guards against a text that gets the blocks of an ended one while a pass still writes to them.
     #[test]
     fn what_is_let_go_under_a_pass_is_free_when_it_is_over() {
         let mut blocks = Blocks::new(4, 2);
@@ -514,7 +516,7 @@ mod tests {
         assert_eq!((blocks.used(), blocks.kept()), (0, 2));
     }
 
-    /// A block that is given up before its copy was made may be the goal of the next copy.
+    /// A block that is released before its copy was made may be the destination of the next copy.
     #[test]
     fn copies_that_meet_are_made_in_rounds() {
         let mut blocks = Blocks::new(8, 4);
@@ -524,12 +526,12 @@ mod tests {
         assert!(blocks.take_copies().is_empty());
     }
 
-    /// Random forks, rewinds and texts: every block holds what its readers wrote, and none is left at the
-    /// end.
+    /// Random forks, rewinds and texts: every block holds what its readers wrote, and no block is leaked at
+    /// the end.
     #[test]
     fn no_reader_sees_what_another_wrote_and_no_block_is_lost() {
         let mut blocks = Blocks::new(64, 3);
-        // What a model would have in its blocks.
+        // The content that a model would have in its blocks.
         let mut cache = vec![0_u32; 64 * 3];
         let mut texts: Vec<(Table, Vec<u32>)> = vec![(Table::default(), Vec::new())];
         let mut chance = 1_u64;

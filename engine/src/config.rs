@@ -4,60 +4,64 @@ use lexiform_law::draft::{Retrieval, Union};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which drafts are fed.
+/// The policy that decides which drafts are fed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Drafting {
-    /// As many as bring the most tokens a second, by what passes cost and how many drafts are confirmed.
+    /// Feeds as many as give the most tokens per second, by the measured costs of passes and the share of
+    /// drafts that are confirmed.
     #[default]
     Measured,
-    /// All that a request allows, as far as there is room in the pass.
+    /// Feeds all that a request allows, as far as the pass has room.
     Always,
-    /// All of them, but what a draft model or a store offers ends where it is unsure: SVIP
+    /// Feeds all of them, except that the drafts of a draft model or a store end where it is unsure: SVIP
     /// ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)).
     Svip,
-    /// Those of some sources, which a bandit chooses by what they have brought, for keys, numbers, free
-    /// strings and so on apart: UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)).
+    /// Feeds those of the sources that a bandit chooses by their past success, separately for keys, numbers,
+    /// free strings and so on: UCBSpec of BanditSpec
+    /// ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)).
     Ucb1,
-    /// The same by EXP3: EXP3Spec of BanditSpec. Which drafts are fed is left to chance, the text is not.
+    /// Feeds those of the sources that an EXP3 bandit chooses: EXP3Spec of BanditSpec. Which drafts are fed
+    /// is random, the text is not.
     Exp3,
 }
 
-/// A predictor of a store.
+/// A predictor of a draft store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Learner {
-    /// What followed the end of the text in earlier answers ([`Suffixes`](lexiform_law::draft::Suffixes)).
+    /// Predicts what followed the end of the text in earlier answers
+    /// ([`Suffixes`](lexiform_law::draft::Suffixes)).
     Suffixes,
-    /// The rows at a state of the grammar ([`StateKeyed`](lexiform_law::draft::StateKeyed)).
+    /// Predicts from the rows at a state of the grammar ([`StateKeyed`](lexiform_law::draft::StateKeyed)).
     StateKeyed,
-    /// The rows after the last few tokens ([`NGrams`](lexiform_law::draft::NGrams)).
+    /// Predicts from the rows after the last few tokens ([`NGrams`](lexiform_law::draft::NGrams)).
     NGrams,
-    /// The tokens after the last two ([`Trigram`](lexiform_law::draft::Trigram)).
+    /// Predicts the tokens seen after the last two ([`Trigram`](lexiform_law::draft::Trigram)).
     Trigram,
-    /// The last row after a token ([`Recycling`](lexiform_law::draft::Recycling)).
+    /// Predicts from the last row after a token ([`Recycling`](lexiform_law::draft::Recycling)).
     Recycling,
-    /// A pool of phrases ([`Phrases`](lexiform_law::draft::Phrases)).
+    /// Predicts from a pool of phrases ([`Phrases`](lexiform_law::draft::Phrases)).
     Phrases,
-    /// What followed the end of the text in [`DraftStores::corpus`]. It learns nothing; without a corpus it
-    /// is left out.
+    /// Predicts what followed the end of the text in [`DraftStores::corpus`]. It learns nothing; without a
+    /// corpus it is left out.
     Retrieval,
 }
 
 /// The window of guesses that a sequence feeds beside its drafts: lookahead decoding
 /// ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
 ///
-/// A pass feeds about `columns * (length - 1)` tokens more for each sequence. They are worth their cost where
-/// a pass takes as long with them as without, as on a card that decodes few sequences. Phrases that they give
-/// are drafted where the owner's store has [`Learner::Phrases`].
+/// A pass feeds about `columns * (length - 1)` more tokens for each sequence. This pays off where a pass
+/// takes as long with them as without, as on a GPU that decodes few sequences. The phrases found this way are
+/// drafted where the owner's store has [`Learner::Phrases`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookahead {
-    /// How many branches the window has; the paper's W.
+    /// The number of branches of the window; the paper's W.
     pub columns: usize,
-    /// How many tokens a phrase has, of which a branch guesses all but the last; the paper's N.
+    /// The number of tokens of a phrase, of which a branch guesses all but the last; the paper's N.
     pub length: usize,
 }
 
 impl Default for Lookahead {
-    /// What the paper takes for models of 7 billion weights.
+    /// Returns the paper's setting for models of 7 billion weights.
     fn default() -> Self {
         Lookahead {
             columns: 15,
@@ -66,32 +70,33 @@ impl Default for Lookahead {
     }
 }
 
-/// What is kept of earlier answers to draft from.
+/// The stores of earlier answers to draft from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftStores {
-    /// The bytes of the store of one owner, which those of its predictors that learn share equally; with 0,
-    /// nothing is learned.
+    /// The size of one owner's store in bytes, which its learning predictors share equally; with 0, nothing
+    /// is learned.
     pub bytes: usize,
-    /// Owners who have one at a time; the store of the one who was not served for longest goes first.
+    /// The number of owners that have a store at the same time. The store of the owner that was served least
+    /// recently is dropped first.
     pub owners: usize,
-    /// Whether all owners share one. They can then tell by the time an answer takes whether another one had
-    /// similar answers.
+    /// `true` if all owners share one store. They can then infer from the time of an answer whether another
+    /// owner had similar answers.
     pub shared: bool,
-    /// The predictors of a store, in the order in which they are asked.
+    /// The predictors of a store, in the order in which they are consulted.
     pub learners: Vec<Learner>,
-    /// Whose candidates count where several predictors have some.
+    /// Decides whose candidates count where several predictors have some.
     pub union: Union,
-    /// Where the last answers of each owner are kept over a restart, in a quarter of the bytes of its store,
-    /// to be learned from again, with what rows of the model have taught. The folder is made if it is not
-    /// there.
+    /// The folder that keeps the last answers of each owner across restarts, in a quarter of the bytes of its
+    /// store, together with what was learned from rows of the model. The store learns from them again after a
+    /// restart. The folder is created if it does not exist.
     pub folder: Option<PathBuf>,
-    /// Texts of the operator that the answers of all owners are drafted from, beside what is learned of each.
-    /// Its memory is none of the stores'.
+    /// Texts of the operator that the answers of all owners are drafted from, in addition to what is learned
+    /// from each owner. Its memory does not count towards that of the stores.
     pub corpus: Option<Retrieval>,
 }
 
 impl DraftStores {
-    /// Whether anything is learned of answers.
+    /// Returns `true` if anything is learned from answers.
     pub(crate) fn learns(&self) -> bool {
         let learns = |learner: &Learner| *learner != Learner::Retrieval;
         self.bytes > 0 && self.owners > 0 && self.learners.iter().any(learns)
@@ -117,45 +122,47 @@ impl Default for DraftStores {
     }
 }
 
-/// The sizes that the loop works with.
+/// The sizes and times that the decode loop works with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Positions in a block of the cache.
+    /// The number of positions in a block of the cache.
     pub block_size: usize,
-    /// Blocks in the cache.
+    /// The number of blocks in the cache.
     pub blocks: usize,
-    /// Sequences that decode at the same time.
+    /// The number of sequences that decode at the same time.
     pub max_running: usize,
-    /// Texts that one request may have under way at once.
+    /// The number of texts that one request may have in progress at once.
     pub max_branches: usize,
-    /// Requests that may wait; more are refused with [`Refusal::Busy`](crate::Refusal::Busy), except of
-    /// owners of whom hardly any wait, up to half as many again.
+    /// The number of requests that may wait. More are refused with [`Refusal::Busy`](crate::Refusal::Busy),
+    /// except those of owners that have hardly any waiting, up to half as many again.
     pub max_waiting: usize,
-    /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
+    /// The number of tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
     pub max_step_tokens: usize,
-    /// The most tokens of prompts in a pass in which sequences decode. Some are left to them there in any
-    /// case, up to this many: a few by those that decode, a quarter of the pass by their drafts.
+    /// The most prompt tokens in a pass in which sequences decode. Prompts always have some tokens of such a
+    /// pass, up to this many: the decoding sequences leave them a few, and the drafts a quarter of the pass.
     pub prompt_piece: usize,
-    /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in
-    /// which sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens,
+    /// The time that tokens may add to a pass that several owners share, and that prompts may add to a pass
+    /// in which sequences decode, as far as it can be predicted. Where a model takes longer for more tokens,
     /// such passes are smaller than [`max_step_tokens`](Self::max_step_tokens), but have a token for each
     /// sequence that decodes.
     pub shared_pass: Duration,
-    /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
-    /// As many more, at the lowest priority, serve requests whose grammars were slow lately.
+    /// The number of threads that compute masks while the model runs; with 0, the decode thread computes
+    /// them. The same number of further threads, at the lowest priority, serve requests whose grammars were
+    /// slow lately.
     pub mask_threads: usize,
-    /// How long a pass waits for masks after the model is done, if the model took less: a request whose mask
-    /// is not there by then sits the pass out.
+    /// The least time that a pass waits for masks after the model is done; it waits for as long as the last
+    /// pass of the model took, if that is longer. A request whose mask is not ready by then sits the pass
+    /// out.
     pub mask_grace: Duration,
-    /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the
-    /// decode thread.
+    /// The number of threads that draw from the rows of a pass, if there are enough draws to share. With 0 or
+    /// 1, the decode thread draws.
     pub draw_threads: usize,
-    /// Which of the drafts that requests allow are fed.
+    /// The policy that decides which of the drafts that requests allow are fed.
     pub drafting: Drafting,
-    /// What is kept of earlier answers to draft from.
+    /// The stores of earlier answers to draft from.
     pub draft_stores: DraftStores,
-    /// What requests that draft from [what was learned](crate::Speculation::learned) guess beside that;
-    /// `None` for nothing.
+    /// The guesses that are fed for requests that draft from [what was learned](crate::Speculation::learned),
+    /// in addition to their drafts; `None` for no guesses.
     pub lookahead: Option<Lookahead>,
 }
 

@@ -1,5 +1,5 @@
-//! What can go wrong, by the moment at which it is noticed: before a request is taken ([`Refusal`]), while it
-//! runs ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
+//! The errors of the engine, by the moment at which they are noticed: before a request is accepted
+//! ([`Refusal`]), while it runs ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
 
 use crate::request::Conflict;
 use std::path::PathBuf;
@@ -7,62 +7,62 @@ use std::time::Duration;
 
 use lexiform::error::Exhausted;
 
-/// Why a running request, or the engine itself, could not go on.
+/// The reason why a running request, or the engine itself, could not continue.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// What was kept of earlier answers cannot be used.
+    /// The stored answers of earlier requests cannot be used.
     #[error(transparent)]
     Drafts(#[from] JournalError),
-    /// The corpus to draft from has tokens that the model does not.
+    /// The corpus to draft from has tokens that the model does not have.
     #[error("the corpus of drafts has the token {token}; the vocabulary has {tokens} tokens")]
     Corpus {
-        /// Its greatest token.
+        /// The greatest token of the corpus.
         token: u32,
-        /// The tokens of the vocabulary.
+        /// The number of tokens of the vocabulary.
         tokens: usize,
     },
     /// The model returned an error or something that cannot be logits.
     #[error("the model failed: {0}")]
     Model(String),
-    /// No allowed token has any probability. With an exact mask and finite logits this does not happen.
+    /// No allowed token has any probability. This does not happen with an exact mask and finite logits.
     #[error("no allowed token has any probability after {generated} generated tokens")]
     DeadEnd {
-        /// Tokens generated before the dead end.
+        /// The number of tokens generated before the dead end.
         generated: usize,
     },
-    /// The global law rejects and tries again; this is the bound on tries.
+    /// The global law, which rejects samples and tries again, reached its bound on tries.
     #[error(
         "no sample was accepted in {attempts} attempts; at most {bound:.3e} of the model's mass satisfies the grammar"
     )]
     AttemptsExhausted {
-        /// Attempts made.
+        /// The number of attempts made.
         attempts: usize,
         /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the
         /// limits.
         bound: f64,
     },
-    /// An exact search met a bound before it had found all texts that were asked for.
+    /// An exact search met a bound before it had found all requested texts.
     #[error("the search met {limit}, which is {allowed}, with {found} of its texts found")]
     SearchExhausted {
-        /// The bound: `max_rows` or `max_frontier`.
+        /// The name of the bound: `max_rows` or `max_frontier`.
         limit: &'static str,
         /// Its value.
         allowed: usize,
-        /// Texts found by then, which are the likeliest ones and were answers.
+        /// The number of texts found by then. They are the likeliest ones, and were sent as answers.
         found: usize,
     },
-    /// No text that a search found contains all phrases that were asked for.
+    /// No text that a search found contains all requested phrases.
     #[error("no text was found that contains all {phrases} phrases; the most that one had is {met}")]
     PhrasesMissing {
-        /// How many phrases there are.
+        /// The number of phrases.
         phrases: usize,
-        /// The most of them that a prefix had.
+        /// The most phrases that a prefix contained.
         met: usize,
     },
-    /// The answer needed more tokens than the request allows, and was not to be cut.
+    /// The answer needed more tokens than the request allows, and the request does not permit cutting it.
     #[error("the answer is not complete after max_tokens, which is {max_tokens}")]
     OutOfTokens {
-        /// Tokens asked for.
+        /// The number of tokens that the request allows.
         max_tokens: usize,
     },
     /// The request did not end by its deadline.
@@ -71,8 +71,7 @@ pub enum EngineError {
         /// The time from its submission to [`AnswerLimits::deadline`](crate::AnswerLimits::deadline).
         allowed: Duration,
     },
-    /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with
-    /// allow.
+    /// A mask or a step of the grammar would cost more than the limits with which the grammar was compiled.
     #[error(
         "the grammar is too expensive to enforce: a mask takes more than the limit {limit} allows, which is {allowed}"
     )]
@@ -82,56 +81,57 @@ pub enum EngineError {
         /// Its value.
         allowed: usize,
     },
-    /// What was asked of a model makes no sense; the loop itself never asks for such a thing.
+    /// A call of the model has a malformed argument. The decode loop itself never makes such a call.
     #[error("{part} {number} of those asked of the model is malformed: {problem}")]
     Malformed {
-        /// What it is: `feed`, `move` or `copy`.
+        /// The kind of the argument: `feed`, `move` or `copy`.
         part: &'static str,
-        /// Its number among those of the call.
+        /// Its index among the arguments of the call.
         number: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: Malformed,
     },
-    /// A request wanted to go on from a place of its text that is not there, or that it cannot go back to.
+    /// A request tried to continue from a place of its text that does not exist, or that it cannot go back
+    /// to.
     #[error(
         "there is no going on after token {place} of a text of {tokens} tokens, of which {told} were told"
     )]
     NoSuchPlace {
         /// The place, in tokens of the answer.
         place: usize,
-        /// The tokens that there are.
+        /// The number of tokens of the text.
         tokens: usize,
-        /// Those that the client has heard of.
+        /// The number of tokens that were reported to the client.
         told: usize,
     },
-    /// A request wanted more texts under way at once than one request may have.
+    /// A request tried to have more texts in progress at once than one request may have.
     #[error("a request may have {limit} texts under way at once")]
     Branches {
         /// [`EngineConfig::max_branches`](crate::EngineConfig::max_branches).
         limit: usize,
     },
-    /// A request has answers to give and nothing under way that could become one.
+    /// A request still owes answers, but has no text in progress that could become one.
     #[error("the request came to an end without this answer")]
     Unanswered,
-    /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
+    /// The decode loop panicked. Every running sequence fails, and the loop continues with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),
-    /// A monitor of the request has no answer, or leaves no token. The other requests are not affected.
+    /// A monitor of the request has no answer, or leaves no token. Other requests are not affected.
     #[error("the monitor {monitor:?} {problem}")]
     Monitor {
-        /// Its name in the request.
+        /// The monitor's name in the request.
         monitor: String,
-        /// What is wrong.
+        /// The problem with the monitor.
         problem: MonitorProblem,
     },
-    /// The tokens of the draft model are others, and no text of theirs says what the model writes.
+    /// The draft model has another vocabulary, and none of its tokens write what a token of the model writes.
     #[error(
         "the draft model cannot read what the model writes: none of its tokens write \"{text}\", which is token {token}"
     )]
     DraftTokens {
         /// A token of the model.
         token: u32,
-        /// What it writes.
+        /// The text that the token writes.
         text: String,
     },
     /// The configuration cannot work with this model.
@@ -142,63 +142,63 @@ pub enum EngineError {
     Stopped,
 }
 
-/// What is wrong with a monitor.
+/// The problem with a monitor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MonitorProblem {
-    /// It has failed or panicked.
+    /// The monitor failed or panicked.
     #[error("failed: {0}")]
     Failed(String),
-    /// It takes too long.
+    /// The monitor takes too long.
     #[error("did not answer within {} s", allowed.as_secs_f64())]
     Slow {
         /// The time for the tokens of one pass,
         /// [`Constraints::monitor_time`](crate::Constraints::monitor_time).
         allowed: Duration,
     },
-    /// It allows none of the tokens that the grammar and the other monitors allow.
+    /// The monitor allows none of the tokens that the grammar and the other monitors allow.
     #[error("allows no token that the other constraints allow, after {generated} generated tokens")]
     Refused {
-        /// Tokens generated before.
+        /// The number of tokens generated before.
         generated: usize,
     },
 }
 
-/// What is wrong with a part of what was asked of a model.
+/// The problem with an argument of a call of the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// A tree of drafts hangs below a token of the text that is fed with it.
+    /// The feed has no token of the text. A tree of drafts needs one as its root.
     #[error("{nodes} of its {tokens} tokens are nodes of a tree, which leaves no text")]
     NoText {
-        /// Tokens fed.
+        /// The number of tokens fed.
         tokens: usize,
-        /// Those of them that are nodes.
+        /// The number of these tokens that are nodes.
         nodes: usize,
     },
-    /// A node comes after its parent.
+    /// A node does not come after its parent.
     #[error("node {node} names {parent} as its parent; expected 0 for the text, or a node before it")]
     Parent {
         /// The node, counted from 1.
         node: usize,
-        /// What it names.
+        /// The parent that the node names.
         parent: u16,
     },
-    /// More rows than there are tokens of which one may want rows.
+    /// The feed wants more rows than it has tokens that can give rows.
     #[error("it wants {rows} rows; there are {most}")]
     Rows {
-        /// Rows wanted.
+        /// The number of rows wanted.
         rows: usize,
-        /// The most that it could have wanted.
+        /// The largest number of rows that it could want.
         most: usize,
     },
-    /// The table ends before the last slot.
+    /// The block table ends before the last slot.
     #[error("its table of {blocks} blocks does not cover {slots} slots")]
     ShortTable {
-        /// Blocks of the table.
+        /// The number of blocks of the table.
         blocks: usize,
-        /// Slots that are named or fed.
+        /// The number of slots that are named or fed.
         slots: usize,
     },
-    /// A token at a position that the model does not have.
+    /// A token is at a position that the model does not have.
     #[error("it ends at position {end}; the model has {limit}")]
     TooLong {
         /// One more than the last position.
@@ -206,23 +206,23 @@ pub enum Malformed {
         /// [`Model::max_positions`](crate::Model::max_positions).
         limit: usize,
     },
-    /// Slots move towards the text, and keep their order.
+    /// The slots to move are not in ascending order, or one would move away from the text.
     #[error("it names slot {slot}; expected slots in ascending order, and this one not before {free}")]
     Order {
         /// The slot.
         slot: usize,
-        /// The first that could have stood in its place.
+        /// The first slot that would be valid here.
         free: usize,
     },
-    /// A block that the cache does not have.
+    /// A block is named that the cache does not have.
     #[error("it names block {block} of a cache of {blocks}")]
     NoBlock {
         /// The block.
         block: u32,
-        /// Blocks of the cache.
+        /// The number of blocks of the cache.
         blocks: usize,
     },
-    /// A block that one copy writes to is also read, or written to by another.
+    /// A block that one copy writes to is also read or written by another.
     #[error("block {block} is overwritten while it is used")]
     Overwritten {
         /// The block.
@@ -239,70 +239,70 @@ impl From<Exhausted> for EngineError {
     }
 }
 
-/// Why a request is not taken. Nothing was queued.
+/// The reason why a request is not accepted. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The waiting queue is full; try again later.
     #[error("{waiting} requests are waiting already; the limit is {limit}")]
     Busy {
-        /// Requests that wait.
+        /// The number of requests that wait.
         waiting: usize,
         /// [`EngineConfig::max_waiting`](crate::EngineConfig::max_waiting).
         limit: usize,
     },
-    /// A model needs at least one token to predict from.
+    /// The prompt is empty; a model needs at least one token to predict from.
     #[error("the prompt has no tokens")]
     EmptyPrompt,
-    /// Prompt and answer together do not fit.
+    /// The prompt and the answer together exceed the context.
     #[error("{prompt} prompt tokens and {max_tokens} to generate exceed the context of {limit} tokens")]
     TooLong {
-        /// Tokens of the prompt.
+        /// The number of tokens of the prompt.
         prompt: usize,
-        /// Tokens asked for.
+        /// The number of tokens requested.
         max_tokens: usize,
         /// [`Engine::max_context`](crate::Engine::max_context).
         limit: usize,
     },
-    /// No text of the grammar is as short as the answer has to be.
+    /// Every text of the grammar is longer than the answer may be.
     #[error("max_tokens is {max_tokens}, but {}", shortest(*.least))]
     TooFew {
-        /// Tokens asked for.
+        /// The number of tokens requested.
         max_tokens: usize,
-        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any, `usize::MAX`
-        /// where they are more than can be counted.
+        /// The fewest tokens of a complete answer; `None` if the vocabulary cannot write any, `usize::MAX` if
+        /// the number is too large to count.
         least: Option<usize>,
     },
-    /// A token of the prompt that the model does not have.
+    /// The prompt has a token that the model does not have.
     #[error("prompt token {place} is {token}, but the model knows only {len} tokens")]
     UnknownToken {
         /// Index into the prompt.
         place: usize,
         /// The token.
         token: u32,
-        /// Tokens the model has.
+        /// The number of tokens that the model has.
         len: usize,
     },
-    /// The grammar was compiled for another vocabulary than the engine's, so its masks would mean other
+    /// The grammar was compiled for another vocabulary than the engine's, so its masks would refer to other
     /// tokens.
     #[error("the grammar was compiled for another vocabulary")]
     OtherVocabulary,
-    /// A value that makes no sense, named.
+    /// A field has an invalid value.
     #[error("{name} is {value}, but must be {expected}")]
     Invalid {
         /// The field.
         name: &'static str,
-        /// What was given.
+        /// The value given.
         value: String,
-        /// What is accepted.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// Settings of the request cannot be honoured together.
     #[error("{}: {}", .0.field, .0.reason)]
     Conflict(Conflict),
-    /// The text may depend on other requests, which the request did not want.
+    /// The text may depend on other requests, but the request requires that it does not.
     #[error("batch_invariant cannot be promised: {because}")]
     DependsOnOthers {
-        /// Why.
+        /// The reason.
         because: &'static str,
     },
     /// The engine was stopped, or died.
@@ -335,7 +335,8 @@ fn shortest(least: Option<usize>) -> String {
     }
 }
 
-/// Why a model folder could not be loaded. Every variant names the file and what was expected of it.
+/// The reason why a model folder could not be loaded. Every variant names the file and what was expected of
+/// it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file is missing or cannot be read.
@@ -343,7 +344,7 @@ pub enum LoadError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file is there but is not what it should be.
@@ -351,27 +352,27 @@ pub enum LoadError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// What was expected and what was found, with the place.
+        /// A message that names what was expected, what was found, and the place.
         message: String,
     },
-    /// The model is of a kind that the engine does not run.
+    /// The engine does not support this kind of model.
     #[error("{}: {what} is {found:?}; supported: {supported}", file.display())]
     Unsupported {
-        /// The file that says so.
+        /// The file that names the kind.
         file: PathBuf,
         /// The property, for example `model_type`.
         what: &'static str,
         /// Its value.
         found: String,
-        /// The values that work.
+        /// The supported values.
         supported: &'static str,
     },
-    /// A weight is not in any of the checkpoint's files.
+    /// A weight is in none of the checkpoint's files.
     #[error("{}: there is no tensor {tensor:?} (expected with shape {expected:?})", file.display())]
     MissingTensor {
         /// The checkpoint file, or its index.
         file: PathBuf,
-        /// The name looked for.
+        /// The name of the tensor.
         tensor: String,
         /// Its shape.
         expected: Vec<i64>,
@@ -388,52 +389,52 @@ pub enum LoadError {
         /// The shape expected.
         expected: Vec<i64>,
     },
-    /// The model cannot draft for itself without these layers.
+    /// The model cannot draft for itself with these layers skipped.
     #[error("layers to skip in drafts: {message}")]
     Skipped {
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// The device asked for is not there.
+    /// The requested device is not available.
     #[error("device {device}: {message}")]
     Device {
-        /// The device asked for.
+        /// The requested device.
         device: String,
-        /// Why it cannot be used.
+        /// The reason why it cannot be used.
         message: String,
     },
-    /// A choice that there is not where the model computes.
+    /// An option is not available for the way in which the model computes.
     #[error("{what} need {needs}; this one computes in {found}")]
     Unavailable {
-        /// What was chosen.
+        /// The option that was chosen.
         what: &'static str,
-        /// What there must be.
+        /// The requirement of the option.
         needs: &'static str,
-        /// What there is.
+        /// How the model computes instead.
         found: String,
     },
-    /// A choice that this engine was built without.
+    /// The engine was built without the feature that an option needs.
     #[error("{what} need an engine that is built with the feature `{feature}`; this one is not")]
     NotBuilt {
-        /// What was chosen.
+        /// The option that was chosen.
         what: &'static str,
         /// The feature of the crate.
         feature: &'static str,
     },
 }
 
-/// Why a folder of kept answers cannot be used.
+/// The reason why a folder of stored answers cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    /// It cannot be read or made.
+    /// The folder cannot be read or created.
     #[error("the folder of drafts {path} cannot be used: {problem}")]
     Folder {
         /// The folder.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         problem: String,
     },
-    /// A file of it is of another model.
+    /// A file of the folder belongs to another model.
     #[error("{path} was written with another vocabulary; name another folder for the drafts of this model")]
     OtherVocabulary {
         /// The file.

@@ -1,4 +1,4 @@
-//! What owners share, however much each of them brings: threads and places.
+//! Fair sharing between owners, however much work each of them brings: threads and places.
 
 pub(crate) mod pool;
 pub(crate) mod room;

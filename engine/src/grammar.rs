@@ -1,10 +1,11 @@
-//! What a grammar says about a sequence: where a token leads, what may come next, what must come next.
+//! The view that a grammar has of a sequence: the state after a token, and the tokens that may or must come
+//! next.
 //!
 //! ```text
-//!   token drawn ─► outlook: state, whether the text ends ─► drafters: forced and copied tokens ─► masks of all rows
+//!   token drawn ─► outlook: state, end of text ─► drafters: forced and copied tokens ─► masks of all rows
 //! ```
 //!
-//! All of it is plain data in and out ([`outlook`], [`reply`]), so that any thread can do the work.
+//! All inputs and outputs are plain data ([`outlook`], [`reply`]), so any thread can do the work.
 
 pub(crate) mod drafters;
 pub(crate) mod masks;

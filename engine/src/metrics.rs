@@ -1,4 +1,4 @@
-//! What the engine measures of itself: counts, and how long things take.
+//! Measurements of the engine: counts, and durations.
 
 pub(crate) mod histogram;
 pub(crate) mod meters;

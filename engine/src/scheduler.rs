@@ -1,38 +1,40 @@
-//! Who runs in the next pass, and with how many tokens.
+//! Which sequences run in the next pass, and with how many tokens.
 //!
 //! ```text
-//!   waiting ── admission ──► running ── pass ──► works: who is fed how many tokens
+//!   waiting ── admission ──► running ── pass ──► works: how many tokens each is fed
 //!      ▲   places, cache        │    1. a token for each that decodes
 //!      └────── preempted ◄──────┘    2. drafts, as far as they pay        3. prompts, in pieces
 //! ```
 //!
 //! Sequences that decode come first, with a token each; so none of them waits for the drafts of another, and
-//! a long prompt delays nobody by more than one pass. When the cache is full a sequence gives its blocks back
-//! and waits at the head of the queue; it will be computed anew. Its draws are seeded by position, so nobody
-//! can tell.
+//! a long prompt delays no sequence by more than one pass. When the cache is full, a sequence releases its
+//! blocks and waits at the head of the queue; it will be computed anew. Its draws are seeded by position, so
+//! the result is the same.
 //!
 //! Owners share all of this equally, however many sequences each brings ([`Share`]):
 //!
-//! * of those who wait, the one with the fewest sequences running is next, and then the one that was served
-//!   least;
+//! * of the waiting sequences, the next one is of the owner with the fewest sequences running, and among
+//!   these of the owner that was served least;
 //! * where the batch is full, an owner with fewer sequences than another takes a place from it;
-//! * a pass has a token for all that decode, as far as it goes one of each owner first, and the rest of it is
-//!   for those who were served least; where several wait for it, it is kept short;
-//! * where the cache is full, who holds the most of it gives way.
+//! * a pass has a token for every sequence that decodes; if it is too small for that, it serves one of each
+//!   owner first. The rest of it goes to the owners that were served least. Where several owners wait for
+//!   it, it is kept short;
+//! * where the cache is full, the owner that holds the most of it gives way.
 //!
-//! Priorities and deadlines order the requests of one owner only: the highest priority runs first and takes
-//! the place of a lower one of the same owner, and who has to give way of an owner is the lowest. Of those
-//! with the same priority the one with the earlier deadline is admitted first.
+//! Priorities and deadlines order the requests of one owner only: the request with the highest priority runs
+//! first and takes the place of one with a lower priority of the same owner, and the one with the lowest
+//! gives way first. Among requests with the same priority, the one with the earlier deadline is admitted
+//! first.
 //!
-//! Of one owner the branches of its requests take turns in the same way, so that a request is not served the
-//! better the more branches it has. What is scheduled are branches that have something to feed, whatever
-//! request they are of.
+//! The branches of one owner's requests take turns in the same way, so that a request is not served better
+//! the more branches it has. The scheduler schedules branches that have something to feed, whatever request
+//! they belong to.
 //!
-//! Where passes take the longer the more they feed, requests of one text have [passes of their own](turns)
-//! between those of all.
+//! Where passes take longer the more they feed, requests of one text have [separate passes](turns) between
+//! those of all requests.
 //!
-//! A prompt that begins like one which is computed in this pass waits for the next: then it takes those
-//! blocks over.
+//! A prompt whose beginning is computed in this pass for another sequence waits for the next pass, in which
+//! it takes over those blocks.
 //!
 //! Tests: `engine/tests/engine/fairness.rs` and `priorities.rs` count the passes that each owner and each
 //! request gets.
@@ -53,13 +55,13 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The two queues.
+/// The queue of running and the queue of waiting sequences.
 #[derive(Default)]
 pub(crate) struct Scheduler {
-    /// In the order of admission.
+    /// The running sequences, in the order of admission.
     pub(crate) running: Vec<Sequence>,
     pub(crate) waiting: VecDeque<Sequence>,
-    /// How often a sequence lost its blocks.
+    /// The number of times that a sequence lost its blocks.
     pub(crate) preemptions: u64,
     share: Share,
     turns: Turns,
@@ -67,13 +69,14 @@ pub(crate) struct Scheduler {
     pub(crate) policy: Policy,
 }
 
-/// How many tokens of prompts and answers were fed for each owner that runs or waits.
+/// The number of tokens of prompts and answers that were fed for each owner with a running or waiting
+/// sequence.
 #[derive(Default)]
 struct Share(HashMap<Owner, u64>);
 
 impl Share {
-    /// Knows these owners and no others. One that is new has been served as little as the least of the
-    /// others.
+    /// Keeps these owners and forgets all others. A new owner counts as served as little as the least served
+    /// of the others.
     fn keep(&mut self, owners: impl Iterator<Item = Owner>) {
         let least = self.0.values().min().copied().unwrap_or_default();
         let before = std::mem::take(&mut self.0);
@@ -103,8 +106,8 @@ impl Scheduler {
         }
     }
 
-    /// Of some running sequences the one to give way: one that waits for its driver before all others, then
-    /// that of the lowest priority, and of several the last one admitted.
+    /// Returns the running sequence that gives way first, among some: one that waits for its driver before
+    /// all others, then the one with the lowest priority, and of several the last one admitted.
     fn least_urgent(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
         let indices = (0..self.running.len()).filter(|&index| among(index));
         indices.min_by_key(|&index| {
@@ -117,7 +120,7 @@ impl Scheduler {
         })
     }
 
-    /// A running sequence that waits for its driver, the last one admitted of those.
+    /// Returns the last admitted of the running sequences that wait for their driver.
     fn last_idle(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
         let mut indices = (0..self.running.len()).rev();
         indices.find(|&index| self.running[index].is_idle() && among(index))
@@ -132,7 +135,7 @@ impl Scheduler {
         theirs.map(|sequence| sequence.table.blocks().len()).sum()
     }
 
-    /// A request that has branches here and did not end by its deadline, and the time that it had.
+    /// Returns a request that has branches here and did not end by its deadline, and the time that it had.
     pub(crate) fn late(&mut self) -> Option<(u64, Duration)> {
         let open = self.all().filter(|sequence| !sequence.closed);
         let deadline = |it: &mut Sequence| Some((it.request.limits.deadline?, it.job, it.moments));
@@ -140,7 +143,7 @@ impl Scheduler {
         (deadline <= Instant::now()).then(|| (job, moments.until(deadline)))
     }
 
-    /// Takes out the sequences that are done and gives their blocks back.
+    /// Removes the sequences that are done and releases their blocks.
     pub(crate) fn collect(&mut self, blocks: &mut Blocks) -> Vec<Sequence> {
         let running = self.running.extract_if(.., |sequence| sequence.closed);
         let mut done: Vec<Sequence> = running.collect();
@@ -154,8 +157,8 @@ impl Scheduler {
         done
     }
 
-    /// Takes a branch in that was forked from one that runs. Where there is no place for it, it waits, and
-    /// takes over later what is then still in the cache.
+    /// Takes in a branch that was forked from a running one. If there is no place for it, it waits, and takes
+    /// over later whatever is still in the cache then.
     pub(crate) fn take_fork(&mut self, mut fork: Sequence, blocks: &mut Blocks, config: &EngineConfig) {
         if self.running.len() < config.max_running {
             return self.running.push(fork);
@@ -164,18 +167,18 @@ impl Scheduler {
         self.waiting.push_back(fork);
     }
 
-    /// A branch of a request.
+    /// Returns a branch of a request.
     pub(crate) fn find(&mut self, job: u64, branch: Branch) -> Option<&mut Sequence> {
         self.all()
             .find(|sequence| sequence.job == job && sequence.branch == branch && !sequence.dropped)
     }
 
-    /// Some branch of a request.
+    /// Returns any one branch of a request.
     pub(crate) fn any_of(&mut self, job: u64) -> Option<&mut Sequence> {
         self.all().find(|sequence| sequence.job == job)
     }
 
-    /// Whether a branch of a request has something to do, or to tell.
+    /// Returns `true` if a branch of a request has something to do, or to report.
     pub(crate) fn goes_on(&mut self, job: u64) -> bool {
         let goes_on =
             |sequence: &Sequence| sequence.doing != Doing::Waiting && !sequence.closed || sequence.has_news();
@@ -190,13 +193,13 @@ impl Scheduler {
             .for_each(Sequence::give_up);
     }
 
-    /// All sequences, running or waiting.
+    /// Returns all sequences, running or waiting.
     pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Sequence> {
         self.running.iter_mut().chain(self.waiting.iter_mut())
     }
 }
 
-/// Gives a sequence's blocks back; what was committed may still be there when it runs again.
+/// Releases a sequence's blocks; committed content may still be there when it runs again.
 pub(crate) fn forget_cache(sequence: &mut Sequence, blocks: &mut Blocks) {
     blocks.release(std::mem::take(&mut sequence.table));
     sequence.computed = 0;

@@ -1,7 +1,7 @@
 //! Speculative decoding: drafts as a tree of tokens, and how many of them a pass feeds.
 //!
-//! Who proposes drafts depends on what is known of a sequence: the [drafters](crate::grammar::drafters) on
-//! its text and its grammar, the draft model, which reads it, on the sequence itself
+//! The source of a draft depends on the information that it needs: the [drafters](crate::grammar::drafters)
+//! need the text of a sequence and its grammar, the draft model reads the sequence itself
 //! (`engine/draft_model.rs`).
 
 pub(crate) mod class;

@@ -1,19 +1,20 @@
-//! Models on libtorch. The only module that names `tch`.
+//! Models on libtorch. This is the only module that names `tch`.
 //!
 //! ```text
 //!   folder ─ files ─┬─ config.json ──────── config, rope ─────────┐
-//!                   └─ *.safetensors ────── checkpoint, weights ──┼─► decoder: one for all families, of layers
+//!                   └─ *.safetensors ────── checkpoint, weights ──┼─► decoder for all families, with layers
 //!   device: cpu, cuda ────────────────────────────────────────────┘       attention over the paged cache
 //! ```
 //!
 //! A family (Llama, Mistral and Mixtral, Qwen 2 and 3, Gemma 2 and 3, Phi-3 and 4, OLMo 2, SmolLM, GPT-2) is
-//! a row of a table and nothing else; the table is in `config/family.rs`. `engine/tests/engine/torch.rs`
-//! compares tiny random checkpoints (`engine/tests/fixtures/`) with `transformers`.
+//! only a row of a table, which is in `config/family.rs`. `engine/tests/engine/torch.rs` compares tiny random
+//! checkpoints (`engine/tests/fixtures/`) with `transformers`.
 //!
-//! With the feature `kernels`, passes on a card are run by kernels of our own (the crate `lexiform-kernels`)
-//! where they serve the model. They are known to the room `kernels` alone, which the others meet in `passes`.
+//! With the feature `kernels`, the project's own kernels (the crate `lexiform-kernels`) run the passes on a
+//! GPU where they support the model. Only the module `kernels` knows them; the other modules use them through
+//! `passes`.
 //!
-//! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for,
+//! The program links only libtorch's CPU half. Its CUDA half is opened at run time when a GPU is requested,
 //! so the same binary runs on both; see [`Device`].
 
 mod bandwidth;

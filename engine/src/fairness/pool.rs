@@ -1,5 +1,4 @@
-//! Threads for work of many owners whose duration nobody knows beforehand: short tasks never wait for long
-//! ones.
+//! Threads for the work of many owners, of unknown duration: short tasks never wait for long ones.
 //!
 //! ```text
 //!   short tasks ─► by owner, in turn ─► worker ──► done
@@ -9,14 +8,15 @@
 //!   long tasks ──► by owner, in turn ─► workers at a low priority
 //! ```
 //!
-//! An owner one of whose tasks has held a worker up sends its next ones to the long ones until that has
-//! ended, so that no owner holds up two workers.
+//! An owner one of whose tasks holds up a worker has its next tasks queued with the long ones until that task
+//! has ended, so that no owner holds up two workers.
 //!
-//! A task cannot be stopped in the middle, so a worker that one holds up is *relieved*: it ends when its task
-//! does, at a low priority, and another thread serves the tasks behind it. Whoever knows that a task takes
-//! long says so; it then waits among those alone.
+//! A task cannot be interrupted, so a worker that one holds up is *relieved*: it ends together with its task,
+//! at a low priority, and another thread serves the tasks that wait. A caller that knows that a task takes
+//! long says so; the task then waits among the long tasks only.
 //!
-//! Within a queue the owners take turns, a task each: many tasks of one owner delay those of another by one.
+//! Within a queue the owners take turns, one task each: many tasks of one owner delay those of another by
+//! one.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,42 +24,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whose work it is; all who are nobody in particular are one owner.
+/// The owner of a task or a request; all anonymous work belongs to one owner, `None`.
 pub type Owner = Option<Arc<str>>;
 
-/// What a thread does for a task. A panic ends the task alone.
+/// The work of a task. A panic ends only the task.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// How much lower than usual the priority of long tasks is: the most there is. A model computes on all cores,
-/// and all of them wait for the one that is late; at a priority lower by 10, eight long tasks take half of a
-/// core from it.
+/// The amount by which the priority of long tasks is lowered, which is the maximum. A model computes on all
+/// cores, and all of them wait for the slowest one; at a priority lower by 10, eight long tasks take half of
+/// a core from it.
 #[cfg(target_os = "linux")]
 const LOWER: i32 = 19;
 
-/// How long a task is expected to take.
+/// The expected duration of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Much less than what others can wait; also where nothing is known.
+    /// Much less than other tasks can wait; also the choice where nothing is known.
     Short,
-    /// More than others should wait.
+    /// More than other tasks should wait.
     Long,
 }
 
-/// The threads. They end when the pool is dropped, each after the task that it is in; tasks that wait are
+/// A pool of threads. They end when the pool is dropped, each after its current task; tasks that wait are
 /// dropped.
 pub struct Pool(Arc<PoolShared>);
 
 struct PoolShared {
     state: Mutex<State>,
-    /// Rung when a short task comes.
+    /// Signalled when a short task arrives.
     short: Condvar,
-    /// Rung when a long task comes.
+    /// Signalled when a long task arrives.
     long: Condvar,
-    /// Rung for the thread that watches, if there is one, when a short task comes.
+    /// Signalled for the watching thread, if there is one, when a short task arrives.
     watch: Condvar,
     threads: usize,
     most_relieved: usize,
-    /// Workers started so far, which numbers them.
+    /// The number of workers started so far, which numbers them.
     hired: AtomicU64,
 }
 
@@ -67,10 +67,9 @@ struct PoolShared {
 struct State {
     short: OwnerTurns,
     long: OwnerTurns,
-    /// The workers that are in a short task, since when, and the names that the operating system has for
-    /// them.
+    /// The workers that are in a short task, by number: the start of the task, the thread and the owner.
     busy: HashMap<u64, Busy>,
-    /// Workers that have been relieved and are still in their task, and whose it is.
+    /// The owners of the tasks that relieved workers are still in, by the worker's number.
     relieved: HashMap<u64, Owner>,
     ended: bool,
 }
@@ -82,7 +81,7 @@ struct Busy {
     owner: Owner,
 }
 
-/// Tasks by owner.
+/// A queue of tasks in which the owners take turns.
 #[derive(Default)]
 struct OwnerTurns(VecDeque<(Owner, VecDeque<Work>)>);
 
@@ -94,7 +93,7 @@ impl OwnerTurns {
         }
     }
 
-    /// The next task; its owner's next turn comes after those of all others.
+    /// Takes the next task. Its owner's next turn comes after those of all others.
     fn pop(&mut self) -> Option<(Owner, Work)> {
         let (owner, mut works) = self.0.pop_front()?;
         let work = works.pop_front()?;
@@ -104,7 +103,7 @@ impl OwnerTurns {
         Some((owner, work))
     }
 
-    /// All tasks of an owner.
+    /// Takes all tasks of an owner.
     fn take(&mut self, owner: &Owner) -> VecDeque<Work> {
         let place = self.0.iter().position(|(other, _)| other == owner);
         let taken = place.and_then(|place| self.0.remove(place));
@@ -113,8 +112,9 @@ impl OwnerTurns {
 }
 
 impl Pool {
-    /// So many threads for short tasks, as many for long ones, and at most so many workers that have been
-    /// relieved and are still in their task. With no threads a task runs where it is started.
+    /// Creates a pool of `threads` threads for short tasks and as many for long ones, with at most
+    /// `most_relieved` workers that have been relieved and are still in their task. With no threads, a task
+    /// runs on the thread that starts it.
     pub fn new(threads: usize, most_relieved: usize) -> Self {
         let shared = Arc::new(PoolShared {
             state: Mutex::default(),
@@ -153,13 +153,14 @@ impl Pool {
         }
     }
 
-    /// Relieves the workers that a task has held up for so long, if others wait for them. To be called while
-    /// somebody waits for a short task.
+    /// Relieves the workers that a task has held up for longer than `after`, if other tasks wait for them.
+    /// Call it while waiting for a short task.
     pub fn relieve(&self, after: Duration) {
         self.0.relieve(after);
     }
 
-    /// The same pool with a thread that relieves workers which were held up for so long, whoever waits.
+    /// Adds a thread that relieves workers which were held up for longer than `after`, so that no caller has
+    /// to.
     #[must_use]
     pub fn watched(self, after: Duration) -> Self {
         let shared = self.0.clone();
@@ -181,7 +182,8 @@ impl Drop for Pool {
 }
 
 impl PoolShared {
-    /// A panic cannot leave the state half written: tasks run without the lock.
+    /// Locks the state, even after a panic. A panic cannot leave the state half written: tasks run without
+    /// the lock.
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -203,14 +205,15 @@ impl PoolShared {
         let held_up = state.busy.iter().filter(is_held_up);
         let held_up: Vec<u64> = held_up.map(|(number, _)| *number).collect();
         for number in held_up {
-            // Where there are no more threads, those behind it wait.
+            // If no more threads can be started, the waiting tasks keep waiting.
             if self.hire().is_err() {
                 return;
             }
             let Some(Busy { thread, owner, .. }) = state.busy.remove(&number) else {
                 return;
             };
-            // It is there as long as the state is locked: before it ends, it looks whether it was relieved.
+            // The thread exists as long as the state is locked: before it ends, it checks whether it was
+            // relieved.
             thread.lower_priority();
             for work in state.short.take(&owner) {
                 state.long.push(owner.clone(), work);
@@ -254,7 +257,7 @@ impl PoolShared {
             run(work);
             state = self.locked();
             if state.busy.remove(&number).is_none() {
-                // Another has taken its place.
+                // Another worker has replaced this one.
                 state.relieved.remove(&number);
                 return;
             }
@@ -280,12 +283,12 @@ impl PoolShared {
 }
 
 fn run(work: Work) {
-    // Whoever waits for the task's answer learns that there is none.
+    // A caller that waits for the task's answer learns that there is none.
     let _ = catch_unwind(AssertUnwindSafe(work));
 }
 
-/// How much of a processor's time this thread has had, where the operating system tells. Unlike the time that
-/// has passed, it does not grow while others have the processor.
+/// Returns the processor time that this thread has used, where the operating system reports it. Unlike
+/// elapsed time, it does not grow while other threads use the processor.
 pub(crate) fn cpu_time() -> Duration {
     #[cfg(target_os = "linux")]
     {
@@ -299,7 +302,7 @@ pub(crate) fn cpu_time() -> Duration {
     }
 }
 
-/// A thread, as the operating system knows it.
+/// A thread, by its id in the operating system.
 #[derive(Clone, Copy)]
 struct Thread(#[cfg(target_os = "linux")] rustix::process::Pid);
 
@@ -311,10 +314,11 @@ impl Thread {
         )
     }
 
-    /// Lets all other threads go first. Where threads have no priorities of their own this does nothing.
+    /// Lowers the thread's priority below that of all others. Does nothing where threads have no separate
+    /// priorities.
     fn lower_priority(self) {
         #[cfg(target_os = "linux")]
-        // It may be refused; then the thread competes like any other.
+        // The system may refuse; then the thread competes like any other.
         let _ = rustix::process::setpriority_process(Some(self.0), LOWER);
     }
 }
@@ -324,7 +328,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// A task that ends when it is told to.
+    /// Starts a task that reports when it begins, and ends on a message.
     fn held(pool: &Pool, owner: &str, length: Length) -> (Receiver<()>, Sender<()>) {
         let ((begun, begins), (end, ends)) = (channel(), channel());
         let work = move || {
@@ -360,7 +364,7 @@ mod tests {
         }
     }
 
-    /// However many tasks turn out to be long, those behind them are served.
+    /// However many tasks turn out to be long, the tasks that wait are served.
     #[test]
     fn a_worker_that_is_held_up_is_relieved() {
         let pool = Pool::new(1, 64);
@@ -395,7 +399,7 @@ mod tests {
         assert_eq!(done.recv(), Ok(1));
     }
 
-    /// However much an owner brings, one worker is held up by it.
+    /// However many tasks an owner brings, they hold up one worker.
     #[test]
     fn an_owner_that_holds_a_worker_up_waits_for_itself() {
         let pool = Pool::new(1, 8);
@@ -408,7 +412,7 @@ mod tests {
             std::thread::yield_now();
         }
         let later = held(&pool, "a", Length::Short);
-        // The worker of the note may have been relieved too, and not yet have come to its end.
+        // The worker of the note may have been relieved too, and not have ended yet.
         let begun = Instant::now();
         let relieved = || pool.0.locked().relieved.len();
         while relieved() > 1 && begun.elapsed() < Duration::from_secs(60) {

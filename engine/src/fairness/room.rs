@@ -1,16 +1,17 @@
-//! A bounded room that owners share: none of them can fill it for the others.
+//! A bounded room that owners share: no owner can fill it for the others.
 
 use crate::fairness::pool::Owner;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The part of a room that an owner may have although the room is full.
+/// The divisor of the limit that gives the amount an owner may have although the room is full.
 const FEW_PLACES: usize = 64;
 
-/// Counts what its guests take.
+/// A counter of places that are taken and returned.
 ///
-/// Up to its limit the room is anybody's. Beyond it, up to half as much again, are places for owners who have
-/// none there, or hardly any. So one owner alone may fill the room, and is in nobody's way.
+/// Up to its limit the room is open to every owner. Beyond the limit, up to half as much again, there are
+/// places for owners that have none, or hardly any. So one owner alone may fill the room without keeping
+/// others out.
 #[derive(Debug)]
 pub struct Room {
     limit: usize,
@@ -23,7 +24,7 @@ struct Taken {
     by_owner: HashMap<Owner, usize>,
 }
 
-/// What an owner has taken, until it is dropped.
+/// The places that an owner has taken, until this is dropped.
 #[derive(Debug)]
 pub struct Place {
     room: Arc<Room>,
@@ -32,7 +33,7 @@ pub struct Place {
 }
 
 impl Room {
-    /// Room for so much.
+    /// Creates a room with `limit` places.
     pub fn new(limit: usize) -> Self {
         Room {
             limit,
@@ -40,21 +41,21 @@ impl Room {
         }
     }
 
-    /// How much there is room for.
+    /// Returns the number of places.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How much is taken.
+    /// Returns the number of places taken.
     pub fn taken(&self) -> usize {
         self.locked().all
     }
 
-    /// Takes so much for an owner, or says how much is taken already. What is larger than the whole room fits
-    /// an empty one.
+    /// Takes `amount` places for an owner. An empty room accepts any amount, even one that is larger than the
+    /// room.
     ///
     /// # Errors
-    /// There is no room for this owner.
+    /// There is no room for this owner; the error is the number of places taken already.
     pub fn take(self: &Arc<Self>, owner: &Owner, amount: usize) -> Result<Place, usize> {
         let mut taken = self.locked();
         let theirs = taken.by_owner.get(owner).copied().unwrap_or_default();
@@ -73,7 +74,8 @@ impl Room {
         })
     }
 
-    /// A panic cannot leave the counts half changed: nothing in between can panic.
+    /// Locks the counts, even after a panic. A panic cannot leave them half changed: nothing in between can
+    /// panic.
     fn locked(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

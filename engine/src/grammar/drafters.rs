@@ -1,20 +1,20 @@
-//! Drafts: tokens that are cheap to guess, fed together with what must be fed anyway.
+//! Drafts: tokens that are cheap to guess, fed together with the token that must be fed anyway.
 //!
 //! ```text
-//!   forced text ─┬─► lookup in prompt, answer, reference ─► draft model    each goes on where the one before it stopped
-//!                ├─► what samples of the request and earlier answers have taught      beside what was looked up
-//!                └─► guesses of the window, which are fed for the rows behind them    beside all of these
+//!   forced text ─┬─► lookup in prompt, answer, reference ─► draft model    each continues after the previous
+//!                ├─► samples of the request and earlier answers           beside what was looked up
+//!                └─► guesses of the window, fed for the rows after them   beside all of these
 //! ```
 //!
 //! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if
-//! there were no draft, and if that token is the one drafted, the logits behind it are already there. Such a
+//! there were no draft, and if that token is the drafted one, the logits after it are already there. Such a
 //! draft can only save passes; the text, its probability and the random numbers used are the same without it.
-//! What a draft model samples is verified by the *residual rule*, unless the request wants the text of its
-//! seed ([`Verification`]): then the text is another one of the same law.
+//! The tokens that a draft model samples are verified by the *residual rule*, unless the request asks for the
+//! text of its seed ([`Verification`]): the residual rule gives another text of the same law.
 //!
 //! [`Verification`]: crate::request::Verification
 //!
-//! How much of what is drafted is fed, the [policy](crate::speculation::policy) says.
+//! The [policy](crate::speculation::policy) decides how many of the drafts are fed.
 
 use crate::error::EngineError;
 use crate::grammar::outlook::Outlook;
@@ -26,8 +26,8 @@ use lexiform_law::draft;
 use lexiform_law::draft::{Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
 use std::sync::Arc;
 
-/// Shorter matches than two tokens are mostly chance. Longer ones tell places apart where the same few words
-/// come often.
+/// The parameters of the lookup. Matches shorter than two tokens are mostly chance. Longer ones distinguish
+/// places where the same few words occur often.
 const LOOKUP: PromptLookup = PromptLookup {
     longest: 16,
     shortest: 2,
@@ -35,8 +35,8 @@ const LOOKUP: PromptLookup = PromptLookup {
     window: 1 << 16,
 };
 
-/// Where the prompt and the reference of a request have which tokens, if its drafts are looked up. Takes the
-/// reference out.
+/// Returns the index of the tokens of a request's prompt and reference, if its drafts are looked up. Takes
+/// the reference out of the request.
 pub(crate) fn lookup(request: &mut Request) -> Option<Lookup> {
     let reference = std::mem::take(&mut request.prompt.reference);
     let how = PromptLookup {
@@ -73,7 +73,7 @@ impl Drafters {
     /// Sets the drafts of a sequence.
     ///
     /// # Errors
-    /// A mask that is needed to judge one costs too much.
+    /// A mask that is needed to judge a draft costs too much.
     pub(crate) fn propose(&self, outlook: &mut Outlook) -> Result<(), EngineError> {
         outlook.drafts.clear();
         let (speculation, room) = (outlook.speculation, outlook.room());
@@ -92,7 +92,7 @@ impl Drafters {
         }
         let forced = draft.nodes().len();
         if let Some(lookup) = &outlook.lookup {
-            // Of a copy the beginning is the likeliest: the rest of the room is for others.
+            // The beginning of a copy is its likeliest part: the rest of the room is for other drafters.
             let is_shared = !outlook.stores.is_empty();
             draft.set_budget(if is_shared {
                 forced + (room - forced).div_ceil(2)
@@ -106,7 +106,8 @@ impl Drafters {
             store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
         }
         let nodes = draft.nodes().to_vec();
-        // Where each node has become a draft; what hangs below one that has not is none either.
+        // The draft that each node has become; a node below one that has not become a draft becomes none
+        // either.
         let mut places: Vec<Option<NodeId>> = Vec::with_capacity(nodes.len());
         for node in &nodes {
             let parent = node.parent.map(|parent| places[parent]);

@@ -1,25 +1,25 @@
-//! What may come in a state of a grammar, and what it means that this costs too much.
+//! The tokens that may come in a state of a grammar, and the error if finding them costs too much.
 //!
-//! A mask depends on the state alone, so it is found by any thread, while the model computes
-//! ([`errand`](crate::engine::errand) says when). The grammar counts the work of each; one that would take
-//! more than its limits allow is refused, and the request that needs it fails. Nothing is ever drawn without
-//! its mask.
+//! A mask depends only on the state, so any thread can find it while the model computes
+//! ([`errand`](crate::engine::errand) describes when). The grammar counts the work for each mask; a mask that
+//! would take more than the grammar's limits allow is refused, and the request that needs it fails. No token
+//! is ever drawn without its mask.
 
 use crate::error::EngineError;
 use crate::{Grammar, Mask, State};
 use lexiform::MaskRequest;
 use std::sync::Arc;
 
-/// What may come at a position.
+/// The tokens that may come at a position.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) mask: Arc<Mask>,
-    /// What the grammar allows, where the tokens left took something of it away.
+    /// The tokens that the grammar allows, if the number of tokens left excludes some of them.
     pub(crate) whole: Option<Arc<Mask>>,
 }
 
 impl Bounds {
-    /// Nothing may come, in a vocabulary of so many tokens.
+    /// Returns bounds that allow no token, in a vocabulary of `tokens` tokens.
     pub(crate) fn nothing(tokens: usize) -> Self {
         Bounds {
             mask: Arc::new(Mask::empty(tokens)),
@@ -27,13 +27,13 @@ impl Bounds {
         }
     }
 
-    /// Whether the tokens left took something away that the grammar allows.
+    /// Returns `true` if the number of tokens left excludes tokens that the grammar allows.
     pub(crate) fn is_steered(&self) -> bool {
         self.whole.is_some()
     }
 
-    /// Whether the tokens left took away what this row makes the likeliest of the tokens that the grammar
-    /// allows.
+    /// Returns `true` if the number of tokens left excludes the token that `row` makes the likeliest of those
+    /// that the grammar allows.
     pub(crate) fn is_diverted(&self, row: &[f32]) -> bool {
         let logit = |token: u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
         let best = |mask: &Mask| mask.iter().map(logit).fold(f32::NEG_INFINITY, f32::max);
@@ -42,21 +42,22 @@ impl Bounds {
     }
 }
 
-/// Called before every mask, on the thread that finds it: may take its time, or refuse. For tests of slow
-/// grammars.
+/// A hook that is called before every mask, on the thread that finds it. It may take its time, or refuse. For
+/// tests of slow grammars.
 pub type MaskHook = Arc<dyn Fn(&Grammar) -> Result<(), EngineError> + Send + Sync>;
 
-/// How masks are found: by the grammar, after the hook, if there is one.
+/// Finds masks: calls the hook, if there is one, and then the grammar.
 #[derive(Clone, Default)]
 pub(crate) struct Finder {
     pub(crate) hook: Option<MaskHook>,
 }
 
 impl Finder {
-    /// What may come in a state, with so many tokens left or, if the answer may be cut, with any number.
+    /// Returns the tokens that may come in a state, with `budget` tokens left or, if the answer may be cut,
+    /// with any number.
     ///
     /// # Errors
-    /// It would cost more than the grammar's limits allow.
+    /// The mask would cost more than the grammar's limits allow.
     pub(crate) fn bounds(
         &self,
         grammar: &Grammar,
@@ -67,15 +68,15 @@ impl Finder {
             hook(grammar)?;
         }
         let (mask, is_steered) = grammar.steered_mask(MaskRequest::from(state).within(budget))?;
-        // It was found a moment ago, so this looks it up.
+        // This mask was found a moment ago, so the call only looks it up.
         let whole = is_steered.then(|| grammar.try_mask(state)).transpose()?;
         Ok(Bounds { mask, whole })
     }
 
-    /// The state after one more token, which the mask allowed.
+    /// Returns the state after one more token, which the mask allowed.
     ///
     /// # Errors
-    /// It would cost more than the grammar's limits allow, or the grammar is at odds with its own mask.
+    /// The step would cost more than the grammar's limits allow, or the grammar contradicts its own mask.
     pub(crate) fn step(grammar: &Grammar, state: State, token: u32) -> Result<State, EngineError> {
         let disagreement = || {
             let message = format!("token {token} is in the mask, but the grammar does not step over it");

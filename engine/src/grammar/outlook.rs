@@ -1,11 +1,11 @@
-//! What a grammar has to say about a sequence between two draws, as plain data that any thread can work on.
+//! The view that a grammar has of a sequence between two draws, as plain data that any thread can work on.
 //!
 //! ```text
 //!   drawn token ─ read ─► state ─ only the end left? ─► finish
-//!                                └─► drafts, each with the state after it ─► masks of all rows of the next pass
+//!                                └─► drafts, each with its state ─► masks of all rows of the next pass
 //! ```
 //!
-//! Every step of this may be slow where a hostile grammar says so; none of it happens on the decode thread.
+//! Every step of this may be slow with a hostile grammar, so none of it runs on the decode thread.
 
 use crate::error::EngineError;
 use crate::grammar::masks::{Bounds, Finder};
@@ -18,93 +18,94 @@ use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{JacobiWindow, Lookup, NodeId, Proposal, Text};
 use std::sync::Arc;
 
-/// A sequence as its grammar sees it.
+/// A sequence, as seen by its grammar.
 #[derive(Clone)]
 pub(crate) struct Outlook {
-    /// The grammar, and where it is after the tokens that it has read.
+    /// The grammar, and its state after the tokens that it has read.
     pub(crate) grammar: Option<(Grammar, State)>,
-    /// Whether to look for a grammar that takes the place of one which has outgrown its memory.
+    /// `true` to replace a grammar that has outgrown its memory.
     pub(crate) renews: bool,
-    /// How many of the tokens it has read, those of the prompt included.
+    /// The number of tokens that the grammar has read, those of the prompt included.
     pub(crate) read: usize,
     /// The prompt and the answer so far, the unread tokens included.
     pub(crate) tokens: Arc<Vec<u32>>,
-    /// Where they stood before, if they are looked up.
+    /// The earlier places of these tokens, if drafts are looked up.
     pub(crate) lookup: Option<Arc<Lookup>>,
-    /// What was written before by others and is drafted from, the nearest first.
+    /// The stores of earlier text to draft from, the nearest first.
     pub(crate) stores: Vec<Arc<Store>>,
-    /// How likely a token must be to be drafted from a store.
+    /// The probability that a token needs to be drafted from a store.
     pub(crate) least: f32,
     pub(crate) prompt: usize,
-    /// Tokens that may still be drawn.
+    /// The number of tokens that may still be drawn.
     pub(crate) remaining: usize,
-    /// What the masks may spend of them, and on the end; `None` where the masks do not count.
+    /// The number of these tokens that the masks may spend, the end included; `None` if the masks do not
+    /// count.
     pub(crate) budget: Option<usize>,
-    /// Whether the text is complete as soon as only its end is left.
+    /// `true` if the text is complete as soon as only its end is left.
     pub(crate) ends_early: bool,
     pub(crate) speculation: Speculation,
     pub(crate) drafts: Vec<Draft>,
     /// Guesses that are fed beside the drafts.
     pub(crate) window: Option<JacobiWindow>,
-    /// Tokens that the sequence goes on with, whatever is likely.
+    /// Tokens with which the sequence continues, whatever their probability.
     pub(crate) given: Vec<u32>,
-    /// Options that are fed below the text: the token of each node, and the node before it. `None` where none
+    /// Options to feed below the text: the token of each node, and the node before it. `None` if no options
     /// are to be weighed.
     pub(crate) options: Option<Vec<(u32, Option<NodeId>)>>,
-    /// Whether to find how many tokens the text takes to be completed.
+    /// `true` to find how many tokens complete the text.
     pub(crate) measures: bool,
     pub(crate) finder: Finder,
 }
 
-/// What became of a drawn token.
+/// The result of reading a drawn token.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
-    /// The grammar, or what has taken its place, and where it is now.
+    /// The grammar, or its replacement, and its state now.
     pub(crate) grammar: Option<(Grammar, State)>,
     pub(crate) renewed: bool,
-    /// Nothing but the end is left; whether that is because the answer's tokens are few.
+    /// Present if only the end is left; `true` if that is because few tokens of the answer are left.
     pub(crate) end: Option<bool>,
-    /// The fewest tokens that complete the text, its end included, if that was asked for and is known.
+    /// The fewest tokens that complete the text, its end included, if requested and known.
     pub(crate) distance: Option<usize>,
-    /// What is worth feeding beyond the tokens.
+    /// The tokens to feed beyond those of the text.
     pub(crate) drafts: Vec<Draft>,
 }
 
-/// The most drafts of one pass, whatever a request says: a tree names its nodes by 16 bits.
+/// The most drafts of one pass, whatever a request allows: a tree numbers its nodes by 16 bits.
 pub(crate) const MOST_DRAFTED: usize = 1 << 12;
 
-/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be
-/// wasted.
+/// Returns how many tokens may be drafted. The last token of the answer needs no draft: a row after it would
+/// be wasted.
 pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
     let most = speculation.max_draft.min(MOST_DRAFTED);
     most.min(remaining.saturating_sub(1))
 }
 
 impl Outlook {
-    /// What the masks may spend after so many tokens that are not yet drawn.
+    /// Returns the budget of the masks after `ahead` tokens that are not yet drawn.
     pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
         Some(self.budget?.saturating_sub(ahead))
     }
 
-    /// The tokens as the prompt and the answer.
+    /// Returns the tokens, split into the prompt and the answer.
     pub(crate) fn text(&self) -> Text<'_> {
         let (prompt, answer) = self.tokens.split_at(self.prompt);
         Text { prompt, answer }
     }
 
-    /// The state after all drafts; `None` without a grammar.
+    /// Returns the state after all drafts; `None` without a grammar.
     pub(crate) fn tip(&self) -> Option<State> {
         let (_, state) = self.grammar.as_ref()?;
         self.drafts.last().map_or(Some(*state), |draft| draft.state)
     }
 
-    /// How many tokens may be drafted.
+    /// Returns how many tokens may be drafted.
     pub(crate) fn room(&self) -> usize {
         draft_room(&self.speculation, self.remaining)
     }
 
-    /// Reads the unread tokens, if there are any, in the grammar that takes the place of one which has
-    /// outgrown its memory.
+    /// Reads the unread tokens, if there are any. A grammar that has outgrown its memory is replaced first,
+    /// if requested.
     pub(crate) fn read(&mut self) -> Result<Reading, EngineError> {
         let mut reading = Reading {
             grammar: None,
@@ -133,12 +134,13 @@ impl Outlook {
         Ok(reading)
     }
 
-    /// How many tokens lie between the text and what follows a draft, or the text for 0.
+    /// Returns the number of tokens between the text and what follows a draft, which is counted from 1, or
+    /// the text for 0.
     fn depth(&self, drafts: usize) -> usize {
         path(&self.drafts, drafts.checked_sub(1)).len()
     }
 
-    /// The grammar, and where it is after a draft, counted from 1, or after the text for 0.
+    /// Returns the grammar, and its state after a draft, counted from 1, or after the text for 0.
     fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
         let (grammar, state) = self.grammar.as_ref()?;
         let state = match drafts.checked_sub(1) {
@@ -148,26 +150,26 @@ impl Outlook {
         Some((grammar, state?))
     }
 
-    /// What may come after a draft, counted from 1, or after the text for 0.
+    /// Returns the tokens that may come after a draft, counted from 1, or after the text for 0.
     pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
         let budget = self.budget(self.depth(drafts));
         let find = |(grammar, state)| self.finder.bounds(grammar, state, budget);
         self.after(drafts).map(find).transpose()
     }
 
-    /// Whether what follows a draft, counted from 1, is only guessed.
+    /// Returns `true` if a draft, counted from 1, is only a guess.
     pub(crate) fn is_guess(&self, drafts: usize) -> bool {
         let draft = drafts.checked_sub(1).and_then(|draft| self.drafts.get(draft));
         draft.is_some_and(Draft::is_guess)
     }
 
-    /// What may come where the grammar has no state: nothing, if there is a grammar.
+    /// Returns the bounds where the grammar has no state: they allow no token. `None` without a grammar.
     pub(crate) fn nothing(&self) -> Option<Bounds> {
         let (grammar, _) = self.grammar.as_ref()?;
         Some(Bounds::nothing(grammar.vocabulary().len()))
     }
 
-    /// Whether the grammar leaves nothing but the end within the answer's tokens, after a draft.
+    /// Checks whether the grammar leaves only the end, within the answer's tokens, after a draft.
     fn only_the_end_is_left(&self, drafts: usize) -> Result<bool, EngineError> {
         let Some((grammar, _)) = self
             .after(drafts)
@@ -181,8 +183,9 @@ impl Outlook {
             .is_some_and(|bounds| bounds.mask.count() == ends))
     }
 
-    /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left
-    /// (the draw that confirms it ends the text) or too much for the answer's tokens.
+    /// Appends a drafted token, and returns `true`, unless the token would be wasted: an end token, one after
+    /// which only the end is left (the draw that confirms it ends the text), or one too many for the answer's
+    /// tokens.
     pub(crate) fn push(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
         let above = path(&self.drafts, draft.parent);
         let too_many = self.drafts.len() >= self.room() || above.len() + 1 >= self.remaining;
@@ -202,7 +205,7 @@ impl Outlook {
         Ok(true)
     }
 
-    /// Takes the given tokens for drafts, as far as the grammar and the tokens left allow them.
+    /// Turns the given tokens into drafts, as far as the grammar and the tokens left allow them.
     pub(crate) fn take_given(&mut self) -> Result<(), EngineError> {
         for (number, token) in std::mem::take(&mut self.given)
             .into_iter()
@@ -236,8 +239,8 @@ impl Outlook {
         Ok(())
     }
 
-    /// Takes options for drafts, also those that the grammar forbids: what is forbidden has no state, and
-    /// nothing is allowed behind it.
+    /// Turns the options into drafts, including those that the grammar forbids: a forbidden one has no state,
+    /// and no token is allowed after it.
     pub(crate) fn take_options(&mut self) -> Result<(), EngineError> {
         for (token, parent) in self.options.take().unwrap_or_default() {
             let state = match self.after(parent.map_or(0, |parent| parent + 1)) {
@@ -256,11 +259,12 @@ impl Outlook {
         Ok(())
     }
 
-    /// Feeds the guesses of the window below the drafts, sharing what is drafted already. Forced text takes
-    /// the place of guesses.
+    /// Feeds the guesses of the window below the drafts, sharing the tokens that are drafted already. Forced
+    /// text replaces guesses.
     ///
-    /// Nothing is drawn behind a guess, so what the grammar does not allow, or cannot judge within its
-    /// limits, may be one; where it can be, the row behind it says what is likeliest of what may come there.
+    /// No token is drawn after a guess, so a guess may be a token that the grammar forbids or cannot judge
+    /// within its limits. Where the grammar can judge it, the row after it gives the likeliest of the tokens
+    /// that may come there.
     pub(crate) fn take_guesses(&mut self) {
         let Some(mut window) = self.window.take() else {
             return;
@@ -293,8 +297,8 @@ impl Outlook {
         Some(self.drafts.len() - 1)
     }
 
-    /// Goes on along drafts, each below the one before it, up to the first that the grammar does not allow or
-    /// behind which there is nothing to draft or to draw.
+    /// Appends drafts, each below the previous one, up to the first that the grammar forbids or after which
+    /// there is nothing to draft or to draw.
     pub(crate) fn extend_along(
         &mut self,
         drafts: impl Iterator<Item = Draft>,
@@ -313,10 +317,10 @@ impl Outlook {
         Ok(())
     }
 
-    /// Goes on with tokens that a draft model proposes side by side below one of the drafts; whether there is
-    /// something to draft or to draw behind the first. Of the others those are taken behind which there is
-    /// something to draw, and all that were sampled: a rule has to know of every draw, in the order in which
-    /// they were drawn.
+    /// Appends tokens that a draft model proposes as siblings below one of the drafts. Returns `true` if
+    /// there is something to draft or to draw after the first. Of the others, those are kept after which
+    /// there is something to draw, and all that were sampled: a rule needs to know every draw, in the order
+    /// in which they were drawn.
     pub(crate) fn extend(
         &mut self,
         candidates: Vec<Draft>,

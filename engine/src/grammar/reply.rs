@@ -1,4 +1,4 @@
-//! An errand that is under way for a sequence, and the reply that it brings.
+//! An errand in progress for a sequence, and its reply.
 
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
@@ -9,24 +9,24 @@ use lexiform_law::verify::Verified;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An errand that is under way. Its work ends at the next mask when this is dropped.
+/// An errand in progress. Its work ends at the next mask when this is dropped.
 pub(crate) struct Errand {
     pub(crate) number: u64,
-    /// Whether a pass waits for it.
+    /// `true` if a pass waits for it.
     pub(crate) awaited: bool,
     pub(crate) _alive: Arc<()>,
 }
 
-/// What an errand brings.
+/// The reply to an errand.
 pub(crate) struct Reply {
     pub(crate) sequence: u64,
     pub(crate) number: u64,
-    /// How much of a processor's time the work took.
+    /// The processor time that the work took.
     pub(crate) took: Duration,
     pub(crate) outcome: Result<Brought, EngineError>,
 }
 
-/// What was found out.
+/// The results of an errand.
 #[derive(Default)]
 pub(crate) struct Brought {
     pub(crate) reading: Option<Reading>,
@@ -34,22 +34,22 @@ pub(crate) struct Brought {
     pub(crate) inquired: Option<Inquired>,
 }
 
-/// What was drawn for a sequence by asking its monitors.
+/// The result of a draw that involves the sequence's monitors.
 pub(crate) struct Inquired {
     /// The walk after the draw.
     pub(crate) walk: Walk,
     pub(crate) verified: Verified,
     /// The tokens of the accepted drafts.
     pub(crate) path: Vec<u32>,
-    /// The first of the drawn tokens that the tokens left have steered.
+    /// The first of the drawn tokens whose bounds were steered by the number of tokens left.
     pub(crate) steered: Option<usize>,
-    /// The monitors before the draw, after so many tokens of the answer.
+    /// The state of the monitors before the draw, after `read` tokens of the answer.
     pub(crate) joint: Option<ProductState>,
     pub(crate) read: usize,
 }
 
 impl Errand {
-    /// Whether this is what the reply answers.
+    /// Returns `true` if `reply` answers this errand.
     pub(crate) fn is(&self, reply: &Reply) -> bool {
         self.number == reply.number
     }

@@ -1,25 +1,25 @@
-//! Counts by size: how often a time or a number was at most so large.
+//! Histograms: how many durations or numbers were at most as large as each bound.
 //!
-//! Written from the decode thread and the mask threads, read by whoever wants to know; nobody waits for
-//! anybody. A reader may see a count a moment before the sum it belongs to.
+//! The decode thread and the mask threads write them, and any thread may read them; no thread waits for
+//! another. A reader may see a count a moment before the sum it belongs to.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Counts observations in buckets.
+/// Counts values in buckets.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [f64],
     buckets: Box<[AtomicU64]>,
     count: AtomicU64,
-    /// The bits of an `f64`.
+    /// The bits of an `f64`, the sum of the values.
     sum: AtomicU64,
-    /// The bits of the greatest value; of those that are not negative, the order of the bits is theirs.
+    /// The bits of the greatest value. Values that are not negative are ordered like their bits.
     longest: AtomicU64,
 }
 
 impl Histogram {
-    /// With buckets up to these values, which ascend.
+    /// Creates a histogram with buckets up to these bounds, in ascending order.
     pub fn new(bounds: &'static [f64]) -> Self {
         Histogram {
             bounds,
@@ -39,21 +39,21 @@ impl Histogram {
         self.count.fetch_add(1, Relaxed);
         self.longest.fetch_max(value.max(0.0).to_bits(), Relaxed);
         let more = |bits| Some((f64::from_bits(bits) + value).to_bits());
-        // The closure always has an answer, so the update always succeeds.
+        // The closure always returns a value, so the update always succeeds.
         let _ = self.sum.fetch_update(Relaxed, Relaxed, more);
     }
 
-    /// The greatest value so far; zero before the first, and where all are negative.
+    /// Returns the greatest value so far; zero if there is none, or if all are negative.
     pub fn longest(&self) -> f64 {
         f64::from_bits(self.longest.load(Relaxed))
     }
 
-    /// Counts a time, in seconds.
+    /// Counts a duration, in seconds.
     pub fn observe_time(&self, time: Duration) {
         self.observe(time.as_secs_f64());
     }
 
-    /// Each bound with the number of values that were at most as large.
+    /// Returns each bound with the number of values that were at most as large.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0;
         self.bounds
@@ -65,12 +65,12 @@ impl Histogram {
             })
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// What they sum to.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> f64 {
         f64::from_bits(self.sum.load(Relaxed))
     }

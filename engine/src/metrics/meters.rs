@@ -1,10 +1,10 @@
-//! How long things take, as far as only the engine can tell.
+//! How long things take, as far as only the engine can measure it.
 
 use crate::metrics::histogram::Histogram;
 use std::time::{Duration, Instant};
 
-/// A cached mask takes a fraction of a microsecond, the worst ones milliseconds: bounds that show the median
-/// as well as one in ten thousand.
+/// The bounds for masks. A cached mask takes a fraction of a microsecond, the worst ones take milliseconds:
+/// these bounds show the median as well as one in ten thousand.
 static MASK: [f64; 20] = [
     2.5e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2,
     0.1, 0.25, 1.0,
@@ -16,22 +16,22 @@ static TOKENS: [f64; 14] = [
     1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0,
 ];
 
-/// What the engine measures all the time.
+/// The measurements that the engine always takes.
 #[derive(Debug)]
 pub struct Meters {
-    /// Seconds for one mask, on whatever thread.
+    /// Seconds for one mask, on any thread.
     pub masks: Histogram,
-    /// Seconds that a pass waited for its masks after the model was done; none of a pass behind whose draws
-    /// the next one begins, which hides that.
+    /// Seconds that a pass waited for its masks after the model was done. A pass after whose draws the next
+    /// one begins is not counted, because that hides the wait.
     pub mask_waits: Histogram,
-    /// Seconds of one pass of the model, until its logits are in memory; where the next one begins behind its
-    /// draws, from the end of the last draws to that of its own.
+    /// Seconds of one pass of the model, until its logits are in memory. Where the next pass begins directly
+    /// after the draws, this is the time from the end of the previous draws to the end of its own.
     pub passes: Histogram,
-    /// Seconds for drawing from the logits of one pass, all sequences together.
+    /// Seconds for drawing from the logits of one pass, for all sequences together.
     pub draws: Histogram,
-    /// Tokens fed in one pass.
+    /// The number of tokens fed in one pass.
     pub pass_tokens: Histogram,
-    /// Seconds between two passes that brought tokens of the same answer.
+    /// Seconds between two passes that gave tokens of the same answer.
     pub gaps: Histogram,
 }
 
@@ -48,10 +48,10 @@ impl Default for Meters {
     }
 }
 
-/// How long an answer took, by what it did meanwhile.
+/// The duration of an answer, by phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Until it ran for the first time.
+    /// From its submission until it ran for the first time.
     pub queued: Duration,
     /// From then to its first token.
     pub prefill: Duration,
@@ -59,7 +59,7 @@ pub struct Times {
     pub decode: Duration,
 }
 
-/// The moments of an answer.
+/// The points in time of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
     submitted: Instant,
@@ -78,17 +78,17 @@ impl Moments {
         }
     }
 
-    /// The time from the submission to another moment.
+    /// Returns the time from the submission to `moment`.
     pub(crate) fn until(&self, moment: Instant) -> Duration {
         moment.saturating_duration_since(self.submitted)
     }
 
-    /// It runs; a preempted one has run before.
+    /// Records that the answer runs now. Only the first call counts: a preempted answer has run before.
     pub(crate) fn admitted(&mut self) {
         self.admitted.get_or_insert_with(Instant::now);
     }
 
-    /// A pass brought tokens; the time since the one before.
+    /// Records that a pass gave tokens, and returns the time since the previous one.
     pub(crate) fn drawn(&mut self) -> Option<Duration> {
         let now = Instant::now();
         self.first.get_or_insert(now);

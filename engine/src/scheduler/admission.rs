@@ -1,4 +1,4 @@
-//! Who of those that wait runs, and who gives way to them.
+//! Which of the waiting sequences run next, and which give way to them.
 
 use super::{Scheduler, forget_cache};
 use crate::blocks::Blocks;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The order in which requests of one owner are admitted, the least first: by priority, and then by deadline,
-/// which most may not have.
+/// which is optional.
 type Rank = (Reverse<i32>, bool, Option<Instant>);
 
 fn rank(sequence: &Sequence) -> Rank {
@@ -24,19 +24,20 @@ fn rank(sequence: &Sequence) -> Rank {
 }
 
 impl Scheduler {
-    /// Lets waiting sequences run, as many as there are places for and a pass can begin with.
+    /// Admits waiting sequences, as many as there are places for and as one pass can begin.
     pub(crate) fn admit(&mut self, blocks: &mut Blocks, config: &EngineConfig) {
         let owners = self.running.iter().chain(&self.waiting);
         self.share
             .keep(owners.map(|sequence| sequence.request.limits.owner.clone()));
-        // Those that decode wait for nobody's prompt, and nobody waits until they are done.
+        // Only prompts are counted: a sequence that decodes does not wait for prompts, and no sequence waits
+        // for it to end.
         let prompts = self
             .running
             .iter()
             .map(Sequence::unfed)
             .filter(|&unfed| unfed > 1);
         let mut unfed: usize = prompts.sum();
-        // Each once, whoever gives way to whom.
+        // Each waiting sequence gets one chance, whichever gives way to which.
         for _ in 0..self.waiting.len() {
             let Some(sequence) = self.next_in_line().and_then(|index| self.waiting.remove(index)) else {
                 return;
@@ -58,8 +59,8 @@ impl Scheduler {
         }
     }
 
-    /// Whether a sequence may wait until the prompts that run are read: its owner has others running, and
-    /// none that it goes before.
+    /// Returns `true` if a sequence can wait until the running prompts are read: its owner has others
+    /// running, and none of lower priority.
     fn can_wait(&self, sequence: &Sequence) -> bool {
         let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let mut theirs = self
@@ -70,8 +71,8 @@ impl Scheduler {
         theirs.peek().is_some() && theirs.all(|it| it.request.limits.priority >= priority)
     }
 
-    /// The waiting sequence whose turn it is: the first of the owner whose turn it is. One whose driver has
-    /// not said what comes next needs no place.
+    /// Returns the waiting sequence whose turn it is: the first one of the owner whose turn it is. A sequence
+    /// whose driver has not decided what comes next needs no place.
     fn next_in_line(&self) -> Option<usize> {
         let mut places: HashMap<&Owner, usize> = HashMap::new();
         for sequence in &self.running {
@@ -94,15 +95,15 @@ impl Scheduler {
         self.running.iter().filter(theirs).count()
     }
 
-    /// Takes the place of a sequence that waits for its driver, which may wait for the one that needs the
-    /// place; whether there was any.
+    /// Preempts a sequence that waits for its driver, which may in turn wait for the sequence that needs the
+    /// place. Returns `true` if there was one.
     fn set_aside(&mut self, blocks: &mut Blocks) -> bool {
         let idle = self.last_idle(|_| true);
         idle.inspect(|&index| self.preempt(index, blocks)).is_some()
     }
 
-    /// Takes a place in the batch from the owner that has the most, if this one has at least two fewer;
-    /// whether it did.
+    /// Preempts a sequence of the owner that has the most in the batch, if `owner` has at least two fewer.
+    /// Returns `true` if it did.
     fn make_way(&mut self, owner: &Owner, blocks: &mut Blocks) -> bool {
         let places = |index: usize| self.running_of(self.owner_of(index));
         let last_of_most = (0..self.running.len()).max_by_key(|&index| (places(index), index));
@@ -116,8 +117,8 @@ impl Scheduler {
         true
     }
 
-    /// Where nothing more fits, lets sequences take the places of others of the same owner with a lower
-    /// priority.
+    /// Lets waiting sequences take the places of others of the same owner with a lower priority, if no more
+    /// fit.
     fn overtake(&mut self, blocks: &mut Blocks) {
         for _ in 0..self.waiting.len() {
             let Some((index, victim)) = self.overtaking() else {
@@ -133,7 +134,7 @@ impl Scheduler {
         }
     }
 
-    /// A waiting sequence, and a running one of the same owner whose place it takes.
+    /// Returns a waiting sequence, and a running one of the same owner whose place it takes.
     fn overtaking(&self) -> Option<(usize, usize)> {
         let mut least: HashMap<&Owner, usize> = HashMap::new();
         for (index, sequence) in self.running.iter().enumerate() {
@@ -160,11 +161,12 @@ impl Scheduler {
         self.preemptions += 1;
     }
 
-    /// Lets a sequence run if its tokens fit beside what runs already; how many must be fed.
+    /// Admits a sequence if its tokens fit beside those of the running ones. Returns how many tokens must be
+    /// fed.
     fn admit_one(&mut self, mut sequence: Sequence, blocks: &mut Blocks) -> Option<usize> {
         let (table, covered) = blocks.take_over(&sequence.tokens);
         let missing = blocks.missing(&table, sequence.tokens.len());
-        // One block more, so that it does not have to give way at its first token.
+        // One block more, so that the sequence does not have to give way at its first token.
         while missing >= blocks.free() && !self.running.is_empty() {
             let Some(victim) = self.in_the_way_of(&sequence, table.blocks().len() + missing) else {
                 blocks.release(table);
@@ -185,11 +187,12 @@ impl Scheduler {
         Some(unfed)
     }
 
-    /// The sequence that gives its blocks to another which will hold so many, those that it finds in the
-    /// cache included: whoever gives way leaves what it computed there, and would be back for it at once. An
-    /// owner that holds twice as much of the cache as the other's would gives way to it: the factor keeps the
-    /// two from taking turns. Of the same owner a lower priority gives way to a higher one. Before all of
-    /// these goes one that waits for its driver, which may wait for this one.
+    /// Returns the sequence that gives its blocks to another, which will hold `needed` blocks. These include
+    /// the blocks that it finds in the cache: a sequence that gives way leaves its computed blocks there, and
+    /// would be back for them at once. An owner gives way if it holds twice as much of the cache as the
+    /// other's owner would: the factor keeps the two from taking turns. Within one owner, a lower priority
+    /// gives way to a higher one. Before all of these, a sequence gives way that waits for its driver, which
+    /// may wait for this one.
     fn in_the_way_of(&self, sequence: &Sequence, needed: usize) -> Option<usize> {
         let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);

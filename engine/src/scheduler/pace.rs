@@ -1,24 +1,24 @@
-//! How many tokens a pass can take without delaying others.
+//! The number of tokens that a pass can take without delaying other requests.
 
 use crate::config::EngineConfig;
 use std::time::Duration;
 
-/// The fewest tokens that a pass is bounded to.
+/// The smallest bound on the tokens of a pass.
 const LEAST_TOKENS: usize = 16;
-/// How much the tokens of passes must differ, relative to their number, to say anything.
+/// How much the token counts of passes must differ, relative to their number, to be informative.
 const TELLING: f64 = 1e-6;
-/// How much of what was known is left after one more pass.
+/// The weight that the earlier passes keep after one more pass.
 const KEPT_SHARE: f64 = 0.95;
-/// How much longer the shortest pass is taken to be with each pass that was longer: twice as long after some
-/// thousands. A model does not become slower, only the machine that it shares.
+/// The growth of the estimate of the shortest pass with each pass that was longer: it doubles after some
+/// thousands. A model does not become slower, but the machine that it shares may.
 const FORGOTTEN: f64 = 1.0002;
 
-/// The time of a pass as a line over its tokens, fitted to the latest passes: what a pass costs in any case,
-/// and what each token adds.
+/// The time of a pass as a line over its tokens, fitted to the latest passes: the fixed cost of a pass, and
+/// the cost of each token.
 ///
-/// What it costs in any case is no more than the shortest pass took. Passes that are all of about the same
-/// length say nothing of the slope: a line fitted to them may call most of their time fixed, which would
-/// allow passes as long as they are, for ever.
+/// The fixed cost is at most the time of the shortest pass. Passes that are all of about the same length say
+/// nothing about the slope: a line fitted to them may attribute most of their time to the fixed cost, which
+/// would allow passes of that length for ever.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     shortest: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Learns from a pass.
+    /// Updates the fit with a pass.
     pub(crate) fn observe(&mut self, tokens: usize, took: Duration) {
         let (tokens, seconds) = (tokens as f64, took.as_secs_f64());
         self.shortest = match self.weight > 0.0 {
@@ -48,8 +48,9 @@ impl Pace {
         }
     }
 
-    /// Tokens for a pass that several owners wait for: as many as add the configured time to it, or as much
-    /// as it takes in any case. A model that computes many tokens as fast as one is not bounded.
+    /// Returns the number of tokens for a pass that several owners wait for: as many as add the configured
+    /// time, or as much as the fixed cost if that is more. A model that computes many tokens as fast as one
+    /// has no bound.
     pub(crate) fn tokens(self, config: &EngineConfig) -> usize {
         let most = config.max_step_tokens;
         let Some((fixed, each)) = self.line() else {
@@ -59,13 +60,13 @@ impl Pace {
         ((allowed / each) as usize).max(LEAST_TOKENS).min(most)
     }
 
-    /// The seconds that a pass of so many tokens is expected to take, if passes are known to take the longer
-    /// the more they feed.
+    /// Returns the expected seconds of a pass of `tokens` tokens, if passes are known to take longer the more
+    /// they feed.
     pub(crate) fn seconds(self, tokens: usize) -> Option<f64> {
         self.line().map(|(fixed, each)| fixed + each * tokens as f64)
     }
 
-    /// The seconds of a pass in any case, and those of each token.
+    /// Returns the fixed seconds of a pass, and the seconds for each token.
     fn line(self) -> Option<(f64, f64)> {
         let spread = self.weight * self.squares - self.tokens * self.tokens;
         let slope = (self.weight * self.products - self.tokens * self.seconds) / spread;
@@ -81,7 +82,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The bound after passes that take so many microseconds, and so many more for each token.
+    /// Returns the bound after passes that take `fixed` microseconds, and `each` more for each token.
     fn bound(fixed: u64, each: u64) -> usize {
         let config = EngineConfig {
             shared_pass: Duration::from_millis(10),
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(bound(1_000, 1), 512);
         assert!((98..=100).contains(&bound(1_000, 100)), "{}", bound(1_000, 100));
         assert_eq!(bound(1_000, 100_000), LEAST_TOKENS);
-        // A pass that is slow in any case may be twice as slow.
+        // A pass with a high fixed cost may take twice that cost.
         assert!(
             (195..=200).contains(&bound(20_000, 100)),
             "{}",
@@ -109,7 +110,8 @@ mod tests {
         );
     }
 
-    /// The bound itself keeps passes at one length, and what little they differ in may have any reason.
+    /// The bound itself keeps passes at one length, and the small differences between them may have any
+    /// reason.
     #[test]
     fn long_passes_do_not_justify_themselves() {
         let config = EngineConfig::default();

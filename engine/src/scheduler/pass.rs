@@ -1,4 +1,4 @@
-//! What a pass feeds: a token of each sequence that decodes, then drafts, then pieces of prompts.
+//! The tokens that a pass feeds: one for each sequence that decodes, then drafts, then pieces of prompts.
 //!
 //! ```text
 //!   |◄────────────────── tokens of the pass ──────────────────►|
@@ -6,8 +6,8 @@
 //!                  |            ... and no more ►|◄ their floor|
 //! ```
 //!
-//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else
-//! pays for one.
+//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and no other
+//! sequence pays for it.
 
 use super::pace::Pace;
 use super::turns::Turns;
@@ -21,47 +21,48 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Tokens of a pass that are left to prompts, whoever decodes, unless the whole pass is hardly longer.
+/// The tokens of a pass that are reserved for prompts, however many sequences decode, unless the whole pass
+/// is hardly longer.
 const PROMPTS: usize = 8;
-/// The part of a pass that drafts leave to prompts.
+/// The divisor that gives the part of a pass that drafts leave to prompts.
 const PART_OF_PROMPTS: usize = 4;
-/// After so many passes without it a branch comes before one more of the branches of other requests.
+/// After this many passes without it, a branch comes before further branches of other requests.
 const PASSES_OF_A_TURN: u64 = 8;
 
-/// One sequence's part of a pass: an index into the running sequences and how many of its tokens are fed. Its
-/// drafts are fed too if this reaches the end of its tokens.
+/// One sequence's part of a pass: an index into the running sequences, and how many of its tokens are fed.
+/// Its drafts are fed too if this reaches the end of its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) index: usize,
     pub(crate) feed: usize,
-    /// Logits wanted: none inside a prompt, else one and one for each draft.
+    /// The number of logit rows wanted: none inside a prompt, otherwise one and one for each draft.
     pub(crate) rows: usize,
     /// The number of its first row in the pass.
     pub(crate) first_row: usize,
 }
 
 impl Work {
-    /// Its tokens that no row is asked for: all of a piece of a prompt, but for the last where that is drawn
-    /// after.
+    /// Returns how many of its tokens are fed without a row: all of a piece of a prompt, except for the last
+    /// one if a token is drawn after it.
     pub(crate) fn of_prompt(&self) -> usize {
         self.feed.saturating_sub(self.rows.min(1))
     }
 
-    /// The numbers of its rows in the pass.
+    /// Returns the numbers of its rows in the pass.
     pub(crate) fn all_rows(&self) -> Range<usize> {
         self.first_row..self.first_row + self.rows
     }
 }
 
-/// A pass that is being planned.
+/// A plan of a pass.
 struct PassPlan {
-    /// Tokens that may still be fed.
+    /// The number of tokens that may still be fed.
     budget: usize,
-    /// Those of them that are for prompts.
+    /// The number of these tokens that are reserved for prompts.
     reserved: usize,
     works: Vec<Work>,
     preempted: Vec<usize>,
-    /// The blocks of prompts that this pass computes and that others may want.
+    /// The blocks of prompts that this pass computes and that other sequences could take over.
     beginnings: HashSet<Beginning>,
 }
 
@@ -76,16 +77,16 @@ impl PassPlan {
         }
     }
 
-    /// Tokens that are nobody else's.
+    /// Returns the number of tokens that are not reserved.
     fn room(&self) -> usize {
         self.budget.saturating_sub(self.reserved)
     }
 }
 
 impl Scheduler {
-    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more tokens
-    /// than several owners [wait for](Pace::tokens), and so does all of a pass that several owners share; a
-    /// token for each that decodes is in any case.
+    /// Plans a pass and reserves the blocks for it. A pass that several owners share, or that has prompts
+    /// beside sequences that decode, is bounded by [`Pace::tokens`], but always has a token for each sequence
+    /// that decodes.
     pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig, pace: Pace) -> Vec<Work> {
         self.passes += 1;
         let shared = pace.tokens(config);
@@ -119,7 +120,7 @@ impl Scheduler {
         self.end(plan)
     }
 
-    /// Those of the running sequences that are ready and whose [turn](super::turns) it is.
+    /// Returns the running sequences that are ready and whose [turn](super::turns) it is.
     fn taking_part(&mut self, config: &EngineConfig, pace: Pace) -> Vec<usize> {
         let is_ready = |&index: &usize| self.running[index].is_ready();
         let ready: Vec<usize> = (0..self.running.len()).filter(is_ready).collect();
@@ -144,9 +145,9 @@ impl Scheduler {
         }
     }
 
-    /// The order of sequences in a pass: one of each owner, those who were served least first, and then the
-    /// others of each. Of one owner the highest priority comes first, then the requests take turns, and then
-    /// who has sat out for the longest is first.
+    /// Orders the sequences of a pass: one of each owner, the least served owners first, and then the others
+    /// of each. Within one owner, the highest priority comes first, then the requests take turns, and then
+    /// the sequence that has sat out for the longest comes first.
     fn in_turn(&self, mut indices: Vec<usize>) -> Vec<usize> {
         let last_pass = |index: usize| self.running[index].last_pass;
         indices.sort_by_key(|&index| last_pass(index));
@@ -160,7 +161,7 @@ impl Scheduler {
         };
         let turns = indices.iter().copied().map(turn);
         let mut turns: Vec<_> = turns.zip(indices.iter().copied()).collect();
-        // Stable, so that those that have sat out for longer stay before others.
+        // The sort is stable, so sequences that have sat out for longer stay before others.
         turns.sort_by_key(|&(turn, _)| turn);
         let mut numbers: HashMap<&Owner, usize> = HashMap::new();
         let mut owners: Vec<Vec<usize>> = Vec::new();
@@ -180,7 +181,7 @@ impl Scheduler {
         first.chain(others).collect()
     }
 
-    /// Sends the preempted sequences back to the queue; what the others do.
+    /// Moves the preempted sequences back to the queue, and returns the work of the others.
     fn end(&mut self, mut plan: PassPlan) -> Vec<Work> {
         plan.preempted.sort_unstable();
         for &index in plan.preempted.iter().rev() {
@@ -201,7 +202,7 @@ impl Scheduler {
         plan.works
     }
 
-    /// Counts what a pass feeds for each sequence and its owner.
+    /// Counts the tokens that a pass feeds for each sequence and its owner.
     fn count(&mut self, works: &[Work]) {
         for work in works {
             let sequence = &mut self.running[work.index];
@@ -213,22 +214,21 @@ impl Scheduler {
         }
     }
 
-    /// Counts a pass of these sequences that was begun without being planned.
+    /// Counts a pass of these sequences that began without being planned.
     pub(crate) fn go_along(&mut self, works: &[Work]) {
         self.passes += 1;
         self.count(works);
     }
 
     /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts
-    /// that follow a prompt have the tokens that are left there; whether those of others are fed is not said
-    /// yet.
+    /// that follow a prompt get the tokens that are left; the drafts of decoding sequences are planned later.
     fn plan_one(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) {
         if plan.room() == 0 || plan.preempted.contains(&index) {
             return;
         }
         let sequence = &mut self.running[index];
         let is_prompt = sequence.unfed() > 1;
-        // Others may have computed what comes next since it was admitted or sat out.
+        // Other sequences may have computed the next blocks since this one was admitted or sat out.
         sequence.computed = sequence
             .computed
             .max(blocks.extend(&mut sequence.table, &sequence.tokens));
@@ -266,8 +266,8 @@ impl Scheduler {
         });
     }
 
-    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy), and
-    /// for which there is room.
+    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy) and
+    /// as there is room for.
     fn plan_drafts(&mut self, plan: &mut PassPlan) {
         let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
         let (mut bets, mut has_drafts): (Vec<Bet>, bool) = (Vec::new(), false);
@@ -296,7 +296,7 @@ impl Scheduler {
         bets.iter().for_each(|bet| is_kept[bet.of][bet.node] = true);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
-            // What a bandit has chosen is fed or not for its own reasons.
+            // A bandit feeds drafts by its own rules, so being left out says nothing about them.
             if sequence.record.play.is_none() {
                 sequence.hear_of_drafts(&is_kept[number]);
             }
@@ -312,8 +312,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes those of the bets out for which the pass has no room: the drafts of the owners who were served
-    /// most, and of one owner those that are least likely to be confirmed.
+    /// Removes the bets for which the pass has no room: the drafts of the most served owners, and within one
+    /// owner those that are least likely to be confirmed.
     fn left_out(&self, plan: &PassPlan, bets: &mut Vec<Bet>) -> Vec<Bet> {
         let room = plan.room();
         if bets.len() <= room {
@@ -323,7 +323,7 @@ impl Scheduler {
             let owner = &self.running[plan.works[bet.of].index].request.limits.owner;
             self.share.of(owner)
         };
-        // Stable, and the chances of one sequence fall, so that its first drafts are the first.
+        // The sort is stable, and the chances of one sequence decrease, so its first drafts come first.
         bets.sort_by(|one, other| {
             served(one)
                 .cmp(&served(other))
@@ -332,7 +332,7 @@ impl Scheduler {
         bets.split_off(room)
     }
 
-    /// Says how far the draft model may lengthen the drafts of sequences that it drafts for: as far as it
+    /// Sets how far the draft model may lengthen the drafts of the sequences that it drafts for: as far as it
     /// pays, by what is known before it draws.
     pub(crate) fn plan_model(&mut self, takes_part: impl Fn(&Sequence) -> bool) {
         let draws = |sequence: &Sequence| sequence.is_ready() && sequence.unfed() == 1;
@@ -363,8 +363,8 @@ impl Scheduler {
         }
     }
 
-    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts go first, so that
-    /// whether one is verified does not depend on what is behind it, which depends on its token.
+    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts are dropped first: this
+    /// way, whether a draft is verified does not depend on the drafts after it, which depend on its token.
     fn reserve_drafts(&mut self, plan: &mut PassPlan, blocks: &mut Blocks) {
         for work in plan.works.iter_mut().filter(|work| work.rows > 1) {
             let sequence = &mut self.running[work.index];
@@ -378,8 +378,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes the blocks of a sequence of the owner who holds the most of them: of those with its lowest
-    /// priority the one admitted last. Says which it was.
+    /// Takes the blocks of a sequence of the owner that holds the most of them: the last admitted one among
+    /// those with the owner's lowest priority. Returns its index.
     fn give_way(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) -> usize {
         let holding = |other: usize| {
             !plan.preempted.contains(&other)
@@ -412,8 +412,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and
-    /// its drafts.
+    /// Creates a scheduler of sequences that decode: the owner of each, how many of ten guesses were
+    /// confirmed, and its drafts.
     fn decoding(sequences: &[(&str, usize, &[Source])]) -> Scheduler {
         let vocabulary = Vocabulary::new(&[(TokenKind::Text, "a"), (TokenKind::Special, "$")], &[1]);
         let vocabulary = vocabulary.expect("two tokens");
@@ -447,7 +447,7 @@ mod tests {
         }
     }
 
-    /// How many drafts of each sequence are in a pass of so many tokens.
+    /// Returns how many drafts of each sequence are in a pass of `tokens` tokens.
     fn drafts_of(scheduler: &mut Scheduler, tokens: usize) -> Vec<usize> {
         let config = EngineConfig {
             max_step_tokens: tokens,
@@ -472,8 +472,7 @@ mod tests {
             (4, [0, 0, 0, 0]),
             (6, [0, 0, 2, 0]),
             (8, [0, 2, 2, 0]),
-            // Four guesses of a sequence of which 10 in 12 come true, one behind the other, are as likely as
-            // 0.48.
+            // Four successive guesses, each of which comes true 10 times in 12, have a probability of 0.48.
             (10, [0, 4, 2, 0]),
             (11, [1, 4, 2, 0]),
             (12, [2, 4, 2, 0]),
@@ -484,7 +483,7 @@ mod tests {
     }
 
     /// One text beside two requests of several branches, on a machine that computes a token in a millisecond:
-    /// of five passes one is of all.
+    /// one pass in five is of all sequences.
     #[test]
     fn a_single_text_has_passes_of_its_own_beside_many_branches() {
         let mut pace = Pace::default();
@@ -514,7 +513,7 @@ mod tests {
         );
     }
 
-    /// A second owner's drafts are not worth less because they are worse.
+    /// The drafts of the second owner do not count less because they are less likely.
     #[test]
     fn drafts_of_the_owner_who_was_served_least_come_before_better_ones() {
         let drafts = &[Source::Copied; 4][..];

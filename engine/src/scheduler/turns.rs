@@ -1,9 +1,10 @@
-//! Whose pass the next one is: that of all who are ready, or of those alone whose requests write one text.
+//! Which requests the next pass serves: all that are ready, or only those that write one text.
 //!
-//! A request may have many branches: samples, particles, beams. Where a pass takes the longer the more is
-//! fed, one text beside hundreds of branches would have each of its tokens after a pass of all of them. Its
-//! client waits for one text and theirs for many, so they have *turns*: passes of single texts alone, until
-//! these have taken as long as one pass of all, and then that one, in which single texts have their part too.
+//! A request may have many branches: samples, particles, beams. Where a pass takes longer the more it feeds,
+//! a single text beside hundreds of branches would wait for a pass of all of them for each of its tokens. Its
+//! client waits for one text and the others' clients for many, so they take *turns*: passes of single texts
+//! alone, until these have taken as long as one pass of all, and then that pass, which includes the single
+//! texts too.
 //!
 //! ```text
 //!                  turn                     turn
@@ -11,39 +12,39 @@
 //!   all others                     ███████                  ███████ …
 //! ```
 //!
-//! So a single text takes twice as long as it does alone, and two passes of all in addition at most: the one
-//! that is under way when it comes, and a last one. The others take twice as long as without it. This is the
+//! So a single text takes twice as long as it does alone, plus at most two passes of all: the one that is in
+//! progress when it arrives, and a last one. The others take twice as long as without it. This is the
 //! guarantee of a deficit round robin of two classes ([Shreedhar and Varghese
 //! 1996](https://doi.org/10.1109/90.502236)) with quanta of seconds. Where a pass of single texts would take
-//! more than half as long as one of all, nobody has turns, because to sit out would gain little and cost a
-//! pass: where most are single texts, and on a card, where a pass of many rows takes about as long as one of
-//! one.
+//! more than half as long as one of all, there are no turns, because sitting out would gain little and cost a
+//! pass: this is so where most requests are single texts, and on a GPU, where a pass of many rows takes about
+//! as long as a pass of one.
 
 use super::pace::Pace;
 
-/// How much shorter the passes of single texts have to be than those of all.
+/// How many times shorter the passes of single texts have to be than those of all.
 const WORTH: f64 = 2.0;
-/// Seconds that a pass of all takes at least where there are turns. Beside shorter ones, what the loop does
-/// between passes counts.
+/// The least seconds of a pass of all for which there are turns. Beside shorter passes, the work of the loop
+/// between passes matters.
 const SHORT_PASS: f64 = 2e-3;
-/// Passes of a turn at most.
+/// The most passes of a turn.
 const MOST_PASSES: f64 = 64.0;
 
-/// How far single texts have got in their turn.
+/// The progress of single texts in their turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turns {
-    /// Seconds of passes of single texts since the last one of all, by what passes are expected to take.
+    /// The expected seconds of the passes of single texts since the last pass of all.
     taken: f64,
 }
 
 impl Turns {
-    /// Whether a pass of all is long enough for turns, if it would feed so many tokens.
+    /// Returns `true` if a pass of all sequences, which would feed `all` tokens, is long enough for turns.
     pub(crate) fn are_worth(all: usize, pace: Pace) -> bool {
         pace.seconds(all).is_some_and(|whole| whole >= SHORT_PASS)
     }
 
-    /// Whether the next pass is of single texts alone, which would feed so many tokens of the tokens that all
-    /// would feed.
+    /// Returns `true` if the next pass is of single texts alone. Such a pass would feed `singles` tokens, and
+    /// one of all sequences `all`.
     pub(crate) fn are_single(&mut self, singles: usize, all: usize, pace: Pace) -> bool {
         let seconds = |tokens| pace.seconds(tokens).filter(|_| singles > 0);
         let expected = seconds(singles).zip(seconds(all));
@@ -52,7 +53,7 @@ impl Turns {
             self.taken = 0.0;
             return false;
         };
-        // Passes that are expected to take next to nothing would never end it.
+        // Passes that are expected to take almost no time would never end the turn.
         self.taken += own.max(whole / MOST_PASSES);
         true
     }
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// What passes take, in microseconds: so many, and so many more for each token.
+    /// Returns the pace of passes that take `fixed` microseconds, and `each` more for each token.
     fn pace(fixed: u64, each: u64) -> Pace {
         let mut pace = Pace::default();
         for tokens in (1..100).cycle().take(500) {
@@ -72,7 +73,8 @@ mod tests {
         pace
     }
 
-    /// The passes of each turn of single texts among so many passes, the first and the last one left out.
+    /// Returns the number of passes of each turn of single texts among 500 passes, without the first and the
+    /// last turn.
     fn turns(singles: usize, all: usize, pace: Pace) -> Vec<usize> {
         let mut turns = Turns::default();
         let passes: Vec<bool> = (0..500).map(|_| turns.are_single(singles, all, pace)).collect();
@@ -88,7 +90,7 @@ mod tests {
             "{lengths:?}"
         );
         let lengths = turns(2, 40, pace(1_000, 100));
-        // (1 + 4) ms are those of 4 passes of 1.2 ms and a part of one more.
+        // (1 + 4) ms is the time of 4 passes of 1.2 ms and a part of one more.
         assert!(
             !lengths.is_empty() && lengths.iter().all(|&passes| passes == 5),
             "{lengths:?}"

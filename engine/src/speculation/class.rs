@@ -1,15 +1,15 @@
-//! What kind of place of a JSON document a text stands at.
+//! The kind of place that a text has reached in a JSON document.
 //!
-//! Drafts of a key are nearly always right and those of a free string hardly ever, whoever makes them. So
-//! what drafts showed is kept apart by this. A text that is no JSON has places like anything else; then the
-//! classes mean little and nothing is wrong.
+//! Drafts of a key are nearly always right and those of a free string hardly ever, whichever source they
+//! have. So the success of drafts is counted separately for each class. A text that is not JSON has classes
+//! too; they then mean little, but do no harm.
 
 use lexiform::vocab::Vocabulary;
 
-/// A string at whose tokens no more than so many may come next is one of a closed list.
+/// A string counts as one of a closed list if at most this many tokens may come next.
 const CLOSED: usize = 64;
 
-/// The part of a document.
+/// A part of a JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateClass {
     /// Punctuation between keys and values.
@@ -35,14 +35,14 @@ impl StateClass {
     ];
 }
 
-/// Reads a JSON document byte by byte, as far as its classes go.
+/// Reads a JSON document byte by byte, as far as its classes require it.
 #[derive(Clone, Debug, Default)]
 pub struct JsonReader {
-    /// Open brackets; `true` for an object.
+    /// The open brackets; `true` for an object.
     open: Vec<bool>,
     in_string: bool,
     is_escaped: bool,
-    /// Whether the next string is a key.
+    /// `true` if the next string is a key.
     is_key: bool,
     in_number: bool,
 }
@@ -52,9 +52,9 @@ fn begins_number(byte: u8) -> bool {
 }
 
 impl JsonReader {
-    /// The class of what comes next. `next` is its first byte that is no white space, where that is known:
-    /// outside of strings it tells a number from the punctuation before it. `allowed` counts the tokens that
-    /// may come; it is asked in values that are strings.
+    /// Returns the class of what comes next. `next` is its first byte that is not white space, if known:
+    /// outside of strings it distinguishes a number from the punctuation before it. `allowed` counts the
+    /// tokens that may come; it is called only inside strings that are values.
     pub fn class(&self, next: Option<u8>, allowed: impl FnOnce() -> Option<usize>) -> StateClass {
         let is_number = next.map_or(self.in_number, begins_number);
         match self.in_string {
@@ -95,18 +95,18 @@ impl JsonReader {
     }
 }
 
-/// Where a growing answer stands.
+/// The place in a JSON document that a growing answer has reached.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     reader: JsonReader,
-    /// How many of its tokens were read.
+    /// The number of tokens of the answer that were read.
     read: usize,
 }
 
 impl Standing {
-    /// Reads what is new of an answer, or all of it where it has become shorter. Of one that has gone back
-    /// and on between two looks the beginning is taken for the same, which it is nearly always; it is only
-    /// about what is counted together.
+    /// Reads the new tokens of an answer, or all of them if it has become shorter. If an answer went back and
+    /// forward again between two calls, its beginning is taken to be unchanged. That is nearly always right,
+    /// and an error only affects which drafts are counted together.
     pub(crate) fn follow(&mut self, answer: &[u32], vocabulary: &Vocabulary) -> &JsonReader {
         if answer.len() < self.read {
             *self = Standing::default();
@@ -135,8 +135,8 @@ mod tests {
             classes.push(reader.class(None, || Some(usize::MAX)));
             reader.read(byte);
         }
-        // The class before each byte: a string from behind its opening quote to its end, a number from behind
-        // its first digit on.
+        // The class before each byte: a string from after its opening quote to its end, a number from after
+        // its first digit.
         let expected = [
             (2, Structure),
             (7, Key),

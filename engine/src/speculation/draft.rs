@@ -1,4 +1,4 @@
-//! Drafts: tokens that may come next, as a tree whose nodes stand after their parents.
+//! Drafts: tokens that may come next, as a tree whose nodes come after their parents.
 
 use crate::State;
 use crate::request::Origin;
@@ -9,54 +9,54 @@ use lexiform_law::draft::{NodeId, Proposal};
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) token: u32,
-    /// The draft before it; `None` after the text. It stands before this one.
+    /// The draft before it, which has a lower index; `None` after the text.
     pub(crate) parent: Option<NodeId>,
     pub(crate) source: Source,
-    /// Where the grammar is after it; `None` without a grammar, and where nobody has asked.
+    /// The state of the grammar after it; `None` without a grammar, and where it was not needed.
     pub(crate) state: Option<State>,
-    /// How it was chosen.
+    /// The way in which it was chosen.
     pub(crate) proposal: Proposal,
-    /// What follows it is not known, so it is verified and nothing is drawn from the row behind it.
+    /// `true` if its continuation is not known: it is verified, but nothing is drawn from the row after it.
     pub(crate) is_last: bool,
 }
 
-/// Where a draft comes from.
+/// The source of a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Text that the grammar leaves no choice about.
+    /// Text that the grammar forces.
     Forced,
-    /// What followed the last tokens when they occurred before.
+    /// The tokens that followed the last tokens when they occurred before.
     Copied,
-    /// What follows them in the request's reference.
+    /// The tokens that follow the last tokens in the request's reference.
     Predicted,
     /// The draft model.
     Model,
-    /// A store that learns from what was verified, and how sure it was.
+    /// A store that learns from verified tokens, and its confidence.
     Learned(draft::Origin, Confidence),
-    /// A guess of the sequence's [window](lexiform_law::draft::JacobiWindow), fed for the row behind it.
+    /// A guess of the sequence's [window](lexiform_law::draft::JacobiWindow), fed for the row after it.
     Guessed,
-    /// Whoever drives the request goes on with it, whatever is likely.
+    /// A token with which the request's driver continues, whatever its probability.
     Given,
 }
 
-/// How likely a predictor takes a token to be, in steps: chances of one step are judged together by how many
-/// tokens were confirmed.
+/// The probability that a predictor gives to a token, in steps: chances of one step are judged together by
+/// how many tokens were confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Confidence(u8);
 
 impl Confidence {
-    /// The lower ends of the steps but the first.
+    /// The lower ends of the steps except the first.
     const STEPS: [f32; 5] = [0.2, 0.4, 0.6, 0.8, 0.95];
-    /// How many there are.
+    /// The number of steps.
     pub(crate) const COUNT: usize = Self::STEPS.len() + 1;
 
-    /// The step of a chance; the middle one where nothing was said.
+    /// Returns the step of a chance; the middle one if there is no chance.
     pub(crate) fn of(chance: Option<f32>) -> Self {
         let chance = chance.unwrap_or(0.5);
         Confidence(Self::STEPS.iter().filter(|&&step| chance >= step).count() as u8)
     }
 
-    /// All steps, the lowest first, each with the middle of its chances.
+    /// Returns all steps, the lowest first, each with the middle of its range.
     pub(crate) fn all() -> impl Iterator<Item = (Self, f64)> {
         let ends = [0.0]
             .into_iter()
@@ -67,28 +67,28 @@ impl Confidence {
             .map(|(step, (from, to))| (Confidence(step), f64::from((from + to) / 2.0)))
     }
 
-    /// The number of the step.
+    /// Returns the number of the step.
     pub(crate) fn step(self) -> usize {
         self.0.into()
     }
 }
 
 impl Draft {
-    /// Whether it is fed whatever it is likely to bring: what a driver goes on with, what the draft model
-    /// drew, which was bet on before it was drawn, and guesses, which bring something by the rows behind
-    /// them.
+    /// Returns `true` if the draft is fed however likely it is: a token that a driver continues with, one
+    /// that the draft model drew, which was bet on before it was drawn, and a guess, whose value is the row
+    /// after it.
     pub(crate) fn is_due(&self) -> bool {
         matches!(self.source, Source::Given | Source::Model | Source::Guessed)
     }
 
-    /// Whether it is fed for the row behind it, and not because it is likely.
+    /// Returns `true` if the draft is fed for the row after it, and not because it is likely.
     pub(crate) fn is_guess(&self) -> bool {
         self.source == Source::Guessed
     }
 }
 
 impl Source {
-    /// Who drafts so, by a name that people are told.
+    /// Returns the name of the source that users see.
     pub(crate) fn drafter(self) -> &'static str {
         match self {
             Source::Forced => "forced",
@@ -101,7 +101,7 @@ impl Source {
         }
     }
 
-    /// How a token came about that was drafted so.
+    /// Returns the origin of a token that was drafted by this source.
     pub(crate) fn origin(self) -> Origin {
         match self {
             Source::Forced => Origin::Forced,
@@ -113,7 +113,7 @@ impl Source {
     }
 }
 
-/// The name of a store.
+/// Returns the name of a store.
 fn learned(origin: draft::Origin) -> &'static str {
     use draft::Origin;
     match origin {
@@ -132,26 +132,26 @@ fn learned(origin: draft::Origin) -> &'static str {
     }
 }
 
-/// A draft and those above it, the first after the text first; empty for the text itself.
+/// Returns the path to a draft from the text, the first draft first; empty for the text itself.
 pub(crate) fn path(drafts: &[Draft], node: Option<NodeId>) -> Vec<NodeId> {
     let mut path: Vec<NodeId> = std::iter::successors(node, |&node| drafts[node].parent).collect();
     path.reverse();
     path
 }
 
-/// The first draft below a node, or below the text, that has this token.
+/// Returns the first draft with this token below a node, or below the text.
 pub(crate) fn child(drafts: &[Draft], parent: Option<NodeId>, token: u32) -> Option<NodeId> {
     let is_same = |draft: &Draft| draft.parent == parent && draft.token == token;
     drafts.iter().position(is_same)
 }
 
-/// Whether each draft goes on after the one before it.
+/// Returns `true` if each draft continues the previous one.
 pub(crate) fn is_chain(drafts: &[Draft]) -> bool {
     let mut drafts = drafts.iter().enumerate();
     drafts.all(|(number, draft)| draft.parent == number.checked_sub(1))
 }
 
-/// The nodes before each of the drafts as a feed counts them, if they are no chain.
+/// Returns the parent of each draft as a feed counts them, if the drafts are not a chain.
 pub(crate) fn parents(drafts: &[Draft]) -> Option<Vec<u16>> {
     let parent = |draft: &Draft| draft.parent.map_or(0, |parent| parent as u16 + 1);
     (!is_chain(drafts)).then(|| drafts.iter().map(parent).collect())

@@ -1,23 +1,22 @@
-//! What is kept over a restart: the last answers, so that what was learned from them can be learned again,
-//! and what rows have taught. A file for each owner.
+//! The files that keep draft stores across restarts: the last answers, so that predictors can learn from them
+//! again, and what predictors learned from rows. There is one file for each owner.
 //!
 //! ```text
-//!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before
+//!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before it
 //!                                                       each its length and its tokens
-//!                                                                 each the length of its name, that, its length, its bytes
+//!                                                                 each its name and its bytes, with lengths
 //! ```
 //!
 //! A part is what a predictor has saved ([`Predictor::save`](lexiform_law::draft::Predictor::save)), under
-//! the name by which it is known again. The name has the number of its format, so what another version has
-//! written is not taken for something else.
+//! the name by which it is recognised. The name includes the number of its format, so data of another version
+//! is not misread.
 //!
-//! A file is written whole under another name and then takes the place of the one before, so that a crash
-//! leaves the one or the other. All numbers are 32 bits, the lowest byte first; a length of `u32::MAX` is
-//! that of an owner without a name. The files hold what was answered, so nobody but the user of the process
-//! may read them.
+//! A file is written completely under another name and then replaces the previous one, so that a crash leaves
+//! either the old or the new file. All numbers have 32 bits, the lowest byte first; a length of `u32::MAX`
+//! marks an owner without a name. The files contain answers, so only the user of the process may read them.
 //!
-//! A file that is damaged or has another format is taken away and named. One of another vocabulary is not
-//! touched: its tokens mean other texts, so the engine does not start with it.
+//! A file that is damaged or has another format is removed and reported. A file of another vocabulary is left
+//! untouched: its tokens mean other texts, so the engine refuses to start with it.
 
 use crate::error::JournalError;
 use crate::fairness::pool::Owner;
@@ -28,36 +27,37 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"LXDRAFT2";
-/// What the files of all formats begin with.
+/// The first bytes of the files of all formats.
 const FAMILY: &[u8; 7] = b"LXDRAFT";
-/// How the files end.
+/// The extension of the files.
 const EXTENSION: &str = "drafts";
-/// The length of no name.
+/// The length that marks an owner without a name.
 const NAMELESS: u32 = u32::MAX;
-/// A file that is larger was not written by this: parts that do not fit are left out.
+/// The size limit of a file. A larger file was not written by this module, which leaves out parts that do not
+/// fit.
 const MOST_BYTES: u64 = 1 << 30;
-/// The bytes of a number.
+/// The size of a number in bytes.
 const NUMBER: usize = size_of::<u32>();
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Kept {
     pub(crate) owner: Owner,
-    /// The earliest first.
+    /// The answers, the earliest first.
     pub(crate) answers: Vec<Vec<u32>>,
-    /// What predictors have saved, each part with its name.
+    /// The parts that predictors have saved, each with its name.
     pub(crate) parts: Vec<(String, Vec<u8>)>,
 }
 
-/// What was found in a folder.
+/// The content of a folder.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Found {
     pub(crate) kept: Vec<Kept>,
-    /// Of files that were removed: which, and what was wrong with them.
+    /// The files that were removed, each with its problem.
     pub(crate) notices: Vec<String>,
 }
 
-/// A number that tells vocabularies apart.
+/// Returns a number that distinguishes vocabularies.
 pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for token in 0..vocabulary.len() as u32 {
@@ -68,7 +68,7 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> u32 {
     hasher.finalize()
 }
 
-/// Reads all files of a folder, which is made if it is not there.
+/// Reads all files of a folder, which is created if it does not exist.
 pub(crate) fn open(folder: &Path, vocabulary: u32) -> Result<Found, JournalError> {
     let unusable = |error: io::Error| JournalError::Folder {
         path: folder.display().to_string(),
@@ -104,7 +104,7 @@ pub(crate) fn open(folder: &Path, vocabulary: u32) -> Result<Found, JournalError
     Ok(found)
 }
 
-/// Writes what is kept of an owner.
+/// Writes the file of an owner.
 pub(crate) fn write(folder: &Path, vocabulary: u32, kept: &Kept) -> io::Result<()> {
     let owner = &kept.owner;
     let mut bytes = MAGIC.to_vec();
@@ -153,11 +153,12 @@ pub(crate) fn remove(folder: &Path, owner: &Owner) -> io::Result<()> {
     }
 }
 
-/// The file of an owner. Names of owners may be anything, so it is called by a number.
+/// Returns the path of an owner's file. The name of an owner may be any text, so the file has a number as its
+/// name.
 pub(crate) fn path_of(folder: &Path, owner: &Owner) -> PathBuf {
     let name = match owner {
         None => "nameless".to_owned(),
-        // Two numbers, so that names of one number are as good as impossible.
+        // Two checksums, so that a collision of two names is next to impossible.
         Some(name) => {
             let turned: Vec<u8> = name.bytes().rev().collect();
             format!(
@@ -170,7 +171,7 @@ pub(crate) fn path_of(folder: &Path, owner: &Owner) -> PathBuf {
     folder.join(name).with_extension(EXTENSION)
 }
 
-/// The vocabulary and the content of a file, or what is wrong with it.
+/// Returns the vocabulary and the content of a file, or the problem with it.
 fn read(path: &Path) -> Result<(u32, Kept), &'static str> {
     let size = fs::metadata(path).map_err(|_| UNREADABLE)?.len();
     if size > MOST_BYTES {
@@ -216,26 +217,26 @@ fn read(path: &Path) -> Result<(u32, Kept), &'static str> {
 const UNREADABLE: &str = "is damaged (it cannot be read)";
 const CUT: &str = "is damaged (it is cut short)";
 
-/// The next number.
+/// Reads the next number.
 fn number(rest: &mut &[u8]) -> Result<u32, &'static str> {
     let (number, after) = rest.split_first_chunk::<NUMBER>().ok_or(CUT)?;
     *rest = after;
     Ok(u32::from_le_bytes(*number))
 }
 
-/// The next bytes, so many.
+/// Reads the next `length` bytes.
 fn part<'a>(rest: &mut &'a [u8], length: u32) -> Result<&'a [u8], &'static str> {
     let (part, after) = rest.split_at_checked(length as usize).ok_or(CUT)?;
     *rest = after;
     Ok(part)
 }
 
-/// The next bytes, so many, as a name.
+/// Reads the next `length` bytes as a name.
 fn text<'a>(rest: &mut &'a [u8], length: u32) -> Result<&'a str, &'static str> {
     std::str::from_utf8(part(rest, length)?).map_err(|_| "is damaged (a name in it is no text)")
 }
 
-/// The next answer.
+/// Reads the next answer.
 fn answer(rest: &mut &[u8]) -> Result<Vec<u32>, &'static str> {
     let length = number(rest)? as usize;
     if length > rest.len() / NUMBER {
@@ -248,7 +249,7 @@ fn answer(rest: &mut &[u8]) -> Result<Vec<u32>, &'static str> {
 mod tests {
     use super::*;
 
-    /// A folder that is removed at the end.
+    /// A folder that is removed at the end of the test.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,43 +1,45 @@
-//! How many drafted tokens a pass feeds: as many as bring the most expected tokens a second.
+//! The number of drafted tokens that a pass feeds: as many as give the most expected tokens per second.
 //!
 //! ```text
-//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                         ┌─► the likeliest m of them
-//!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ──┘
+//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                        ┌─► the likeliest m
+//!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ─┘
 //! ```
 //!
-//! This is the goodput of SmartSpec: of `n` tokens in any case, `E` of them drawn, and bets with chances `p`,
-//! those are taken that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every number of bets is tried,
-//! not only the next one more: where the second token of a pass costs three times what the first does, one
-//! draft never pays and eight may. Tokens of the draft model cost its passes besides, and are bet on before
-//! they are drawn.
+//! This is the goodput of SmartSpec: given `n` tokens that are fed in any case, `E` of them drawn, and bets
+//! with chances `p`, it takes the bets that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every
+//! number of bets is tried, not only one more each time: where the second token of a pass costs three times
+//! as much as the first, one draft never pays but eight may. Tokens of the draft model also cost its passes,
+//! and are bet on before they are drawn.
 //!
-//! Prompts that a pass reads beside are read in any case, so what they take is on neither side of the choice:
-//! a pass with prompts costs what its other tokens cost there ([`PassCosts`](cost)), which is measured apart
-//! from what they cost alone. So drafts are chosen in traffic of which every pass reads a prompt, by what
-//! they cost in it.
+//! The prompts that a pass reads are read in any case, so their cost is on neither side of the choice: the
+//! cost of a pass with prompts is that of its other tokens ([`PassCosts`](cost)), measured separately from
+//! their cost without prompts. So where every pass reads a prompt, drafts are chosen by their cost in such
+//! passes.
 //!
-//! Bets of all sequences stand in one order, and the likeliest are taken wherever they are, a beginning of
-//! each draft: the selection of TETRIS ([Wu et al. 2025](https://arxiv.org/abs/2502.15197)), whose capacity
-//! here is what the costs say. TETRIS scores a token by the probability that the draft model gave to it,
-//! which is biased where the token was sampled; the chances here come from earlier drafts.
+//! The bets of all sequences are sorted together, and the likeliest are taken whichever sequence they belong
+//! to, always a prefix of each draft: the selection of TETRIS ([Wu et al.
+//! 2025](https://arxiv.org/abs/2502.15197)), whose capacity is given here by the costs. TETRIS scores a token
+//! by the probability that the draft model gave it, which is biased where the token was sampled; the chances
+//! here come from earlier drafts.
 //!
-//! What is not worth its cost is not even looked for ([`Policy::least_chance`]): to find drafts takes time of
-//! the decode thread, whether they are fed or not. For the same reason what was turned down
-//! [rests](crate::sequence).
+//! Drafts that cannot be worth their cost are not even searched for ([`Policy::least_chance`]): finding
+//! drafts takes time of the decode thread, whether they are fed or not. For the same reason the search for
+//! drafts that were turned down [rests](crate::sequence).
 //!
-//! What is decided depends on what was confirmed and measured before, on how many drafts there are and where
-//! they came from, never on the tokens themselves: of a sampled draft
-//! ([`Proposal::Sampled`](lexiform_law::draft::Proposal)) every token that was drawn must be judged. So those
-//! are fed in any case, with all that stands before them.
+//! A decision depends on earlier confirmations and measurements, and on the number and the sources of the
+//! drafts, never on the tokens themselves: every drawn token of a sampled draft
+//! ([`Proposal::Sampled`](lexiform_law::draft::Proposal)) must be judged. So sampled drafts are always fed,
+//! with all drafts before them.
 //!
-//! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up,
-//! and paid for passes that feed another number of drafts than the best, those first that were not tried for
-//! longest. What such a pass costs beyond what the best would have cost for as many tokens is taken off; so
-//! drafts that lose cost 0.5 %, beside a start of some passes. Passes with prompts save up and try for
-//! themselves. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
+//! **Exploration.** A choice that is never made is never measured. One part in 200 of the time of all passes
+//! is saved up, and spent on passes that feed another number of drafts than the best, the numbers that were
+//! not tried for longest first. Such a pass is charged for its cost beyond what the best choice would have
+//! cost for as many tokens; so drafts that do not pay cost 0.5 %, plus some passes at the start. Passes with
+//! prompts save and explore separately. Copies are watched at no cost: the tokens that lookup would have
+//! offered are compared with those that are drawn.
 //!
-//! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit)
-//! that choose the sources of drafts. They feed all that they have chosen.
+//! The other policies serve for comparison ([`Drafting`]): [SVIP](svip), and [bandits](bandit) that choose
+//! the sources of drafts. They feed all drafts that they have chosen.
 //!
 //! `lexiform eval drafts` compares the policies with each other.
 
@@ -60,77 +62,77 @@ use crate::speculation::class::StateClass;
 use crate::speculation::draft::{Draft, Source};
 use std::time::Duration;
 
-/// By how much drafts must be better than none. What they cost is not all in their pass: on a processor, the
+/// How many times better than none drafts must be. Their cost is not all in their own pass: on a CPU, the
 /// passes after one of several tokens are slower for a while.
 const MARGIN: f64 = 1.05;
 /// The part of all time that may be spent on exploration.
 const EXPLORED: f64 = 0.005;
-/// How many passes may be spent on it at first, and saved up later.
+/// The time that may be spent on exploration at first, and saved up later, in passes.
 const SAVED: f64 = 4.0;
-/// Passes after which a number of drafts is worth another try.
+/// The number of passes after which a number of drafts is tried again.
 const FORGOTTEN: u64 = 64;
-/// The most drafts of which it is asked whether they could pay.
+/// The most drafts that are considered when looking for the cheapest cost per draft.
 const MOST_ASKED: usize = 64;
-/// The part of what a draft must be likely by to pay from which on it is worth finding: what is thought of
-/// drafts may be wrong.
+/// A draft is searched for if it is at least this fraction as likely as it must be to pay: the estimates may
+/// be wrong.
 const WORTH_FINDING: f64 = 0.5;
-/// A pass that took longer than so many times what was expected was held up by something else.
+/// A pass that took this many times longer than expected was held up by something else.
 const STRANGE: f64 = 2.0;
-/// How fast the cost of a pass of the draft model follows.
+/// The learning rate for the cost of a pass of the draft model.
 const ROUNDS: f64 = 1.0 / 16.0;
-/// How fast the cost of reading a text follows.
+/// The learning rate for the cost of reading a text.
 const READINGS: f64 = 1.0 / 4.0;
-/// The passes that pay for the reading of a text by the draft model. How many follow nobody knows; a long
-/// prompt and a short answer must not make drafts dear without anybody noticing.
+/// The number of passes that pay for the reading of a text by the draft model. How many passes will follow is
+/// unknown; a long prompt with a short answer must not make drafts look expensive for good.
 const PAYING: f64 = 16.0;
 
-/// What took time.
+/// The work that took time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worked {
-    /// A pass of the model, with all that is done beside it.
+    /// A pass of the model, with all work that is done beside it.
     Pass {
-        /// A token for each sequence that draws, and drafts.
+        /// The number of decoded tokens: one for each sequence that draws, and the drafts.
         decoded: usize,
-        /// Tokens of prompts.
+        /// The number of prompt tokens.
         prompts: usize,
     },
-    /// A pass of the draft model for so many sequences.
+    /// A pass of the draft model for this many sequences.
     DraftPass(usize),
 }
 
-/// Says how long something took, in the place of a clock.
+/// A function that returns how long some work took, in place of a clock.
 pub type CountedTime = Box<dyn Fn(Worked) -> Duration + Send>;
 
 /// A draft that may be fed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bet {
-    /// How likely it is to be confirmed.
+    /// The probability that it is confirmed.
     pub(crate) chance: f64,
-    /// Which pass of the draft model has yet to draw it; 0 for what is there.
+    /// The number of the pass of the draft model that has yet to draw it; 0 if it is drawn already.
     pub(crate) round: usize,
-    /// The draft model has yet to read the text before it.
+    /// `true` if the draft model has yet to read the text before it.
     pub(crate) begins: bool,
-    /// It is fed whatever it brings.
+    /// `true` if it is fed however likely it is.
     pub(crate) is_due: bool,
-    /// The number of its sequence among those that are planned.
+    /// The index of its sequence among those that are planned.
     pub(crate) of: usize,
-    /// Its number among the drafts of its sequence.
+    /// Its index among the drafts of its sequence.
     pub(crate) node: usize,
 }
 
-/// What a pass is, or what it is without bets.
+/// The size of a pass, or its size without bets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Base {
-    /// Its tokens, without those of prompts.
+    /// The number of its tokens, without those of prompts.
     pub(crate) tokens: usize,
-    /// The sequences that draw at least one.
+    /// The number of sequences that draw at least one token.
     pub(crate) drawing: usize,
-    /// Tokens of prompts that are read beside; before that is settled, about how many.
+    /// The number of prompt tokens that the pass also reads; an estimate before that is settled.
     pub(crate) prompts: usize,
 }
 
 impl Base {
-    /// Whether it reads prompts beside.
+    /// Returns `true` if the pass also reads prompts.
     fn has_prompts(self) -> bool {
         self.prompts > 0
     }
@@ -143,7 +145,7 @@ impl Base {
     }
 }
 
-/// One thing for passes without prompts, and one for passes that read some beside.
+/// A value for passes without prompts, and one for passes with prompts.
 #[derive(Debug, Default)]
 struct Apart<T> {
     alone: T,
@@ -166,22 +168,23 @@ impl<T> Apart<T> {
     }
 }
 
-/// What is tried in passes of a kind, and when.
+/// The trials in passes of a kind, and the time for them.
 #[derive(Debug, Default)]
 struct Trials {
-    /// The passes that last fed 0, 1, 2 to 3, 4 to 7, … drafts, those of the draft model apart.
+    /// The number of the pass that last fed 0, 1, 2 to 3, 4 to 7, … drafts, separately with and without those
+    /// of the draft model.
     tried: [Vec<Option<u64>>; 2],
-    /// Seconds that may be spent on trials; `None` before the first pass.
+    /// The seconds that may be spent on trials; `None` before the first pass.
     saved: Option<f64>,
 }
 
-/// A pass that tries something: what its tokens would have cost otherwise.
+/// A pass that tries another number of drafts, with the seconds that its tokens would have cost otherwise.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     fair: f64,
 }
 
-/// Decides by what it has measured.
+/// Decides, from measurements, how many drafts to feed.
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     drafting: Drafting,
@@ -190,29 +193,29 @@ pub(crate) struct Policy {
     costs: Apart<PassCosts>,
     /// The seconds of a pass of the draft model, once there was one.
     round: Option<f64>,
-    /// The seconds that it takes to read a text that it has not read yet, once it has.
+    /// The seconds that the draft model takes to read a new text, once it has read one.
     reading: Option<f64>,
     passes: u64,
-    /// The last pass in which sequences drew, and what it read beside.
+    /// The last pass in which sequences drew.
     last: Base,
     trials: Apart<Trials>,
     trial: Option<Trial>,
-    /// The tokens and seconds of the last pass, if it had drafts and no prompts, and none came after it.
+    /// The tokens and seconds of the last pass, if it had drafts and no prompts, and no pass came after it.
     with_drafts: Option<(usize, f64)>,
 }
 
-/// Numbers of bets that are tried as one.
+/// Returns the class of a number of bets; the numbers of a class are tried as one.
 fn kind(bets: usize) -> usize {
     bets.checked_ilog2().map_or(0, |octave| octave as usize + 1)
 }
 
-/// What each number of bets would bring.
+/// The expected result of each number of bets.
 struct Prospects {
-    /// The fewest that can be taken.
+    /// The fewest bets that can be taken.
     least: usize,
-    /// Expected tokens and seconds of taking so many, and so on.
+    /// The expected tokens and seconds of taking `least` bets, one more, and so on.
     each: Vec<(f64, f64)>,
-    /// Whether the draft model has yet to draw some of them.
+    /// `true` if the draft model has yet to draw some of the bets.
     needs_draft_model: bool,
 }
 
@@ -226,10 +229,10 @@ impl Prospects {
         self.least..self.least + self.each.len()
     }
 
-    /// The number that brings the most, unless the least brings nearly as much.
+    /// Returns the best number of bets, or the least number if that is nearly as good.
     fn best(&self) -> usize {
         let best = self.numbers().max_by(|&one, &other| {
-            // Of equal ones the fewest.
+            // Of equal rates, the fewest bets.
             self.rate(one).total_cmp(&self.rate(other)).then(other.cmp(&one))
         });
         best.filter(|&best| self.rate(best) > MARGIN * self.rate(self.least))
@@ -246,7 +249,7 @@ impl Policy {
         }
     }
 
-    /// Takes over what became of the drafts of a sequence.
+    /// Updates the records with the verified drafts of a sequence.
     pub(crate) fn hear(&mut self, record: &mut Record) {
         self.records.hear(record);
         if let (Some(bandit), Some(play)) = (&mut self.bandit, &record.play)
@@ -256,24 +259,24 @@ impl Policy {
         }
     }
 
-    /// Whether it has yet to choose what a sequence feeds in its next pass.
+    /// Returns `true` if the bandit has yet to choose an arm for the sequence's next pass.
     pub(crate) fn is_to_play(&self, record: &Record) -> bool {
         self.bandit.is_some() && record.play.is_none()
     }
 
-    /// Chooses what a sequence feeds that stands at a place of this class.
+    /// Chooses an arm for a sequence at a place of this class.
     pub(crate) fn play(&mut self, class: StateClass, record: &mut Record) {
         record.play = self.bandit.as_mut().map(|bandit| bandit.play(class));
     }
 
-    /// Says what a pass will cost because it feeds these drafts of a sequence, where that is to be judged.
+    /// Records what a pass will cost because it feeds these drafts of a sequence, if a bandit needs it.
     pub(crate) fn price(&self, base: Base, drafts: &[Draft], record: &mut Record) {
         let without = self.cost(base, 0).filter(|&seconds| seconds > 0.0);
         let (Some(play), Some(without)) = (&mut record.play, without) else {
             return;
         };
         let with = self.cost(base, drafts.len()).unwrap_or(without);
-        // Those of one pass of the draft model stand side by side.
+        // The drafts of one pass of the draft model are siblings.
         let is_next = |one: &Draft, other: &Draft| one.parent == other.parent;
         let rounds = drafts
             .chunk_by(is_next)
@@ -283,9 +286,9 @@ impl Policy {
         play.costs((with + drafting) / without);
     }
 
-    /// How likely a draft must be to be worth finding: what is less likely would not pay in a pass like the
-    /// last one, however many of its kind were fed. At times everything is worth finding, so that passes of
-    /// many tokens are tried again.
+    /// Returns how likely a draft must be to be worth finding: less likely drafts would not pay in a pass
+    /// like the last one, however many of their kind were fed. Now and then this is 0, so that passes of many
+    /// tokens are tried again.
     pub(crate) fn least_chance(&self) -> f64 {
         let base = Base {
             tokens: self.last.drawing,
@@ -306,8 +309,8 @@ impl Policy {
         (WORTH_FINDING * base.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
     }
 
-    /// The seconds that a pass and so many drafts are taken to cost, without what prompts take beside them;
-    /// `None` before the first pass. Where none of its kind was seen yet, those of the other kind say it.
+    /// Returns the expected seconds of a pass with this many drafts, without its prompts; `None` before the
+    /// first pass. If no pass of the same kind was seen yet, the costs of the other kind are used.
     fn cost(&self, base: Base, drafts: usize) -> Option<f64> {
         let tokens = base.tokens + drafts;
         let Apart { alone, beside } = &self.costs;
@@ -315,16 +318,16 @@ impl Policy {
         known.or_else(|| alone.of(tokens)).or_else(|| beside.of(tokens))
     }
 
-    /// Whether anything is decided here.
+    /// Returns `true` if this policy decides by measured costs.
     pub(crate) fn is_measured(&self) -> bool {
         self.drafting == Drafting::Measured
     }
 
-    /// Sorts bets, those that are due first and then the likeliest, and says how many of the first to take.
-    /// Bets of one sequence come in the order of its tree, and none may be likelier than what it stands
-    /// below.
+    /// Sorts bets, those that are due first and then the likeliest, and returns how many of the first to
+    /// take. The bets of one sequence come in the order of its tree, and none may be likelier than its
+    /// parent.
     pub(crate) fn choose(&mut self, base: Base, bets: &mut [Bet]) -> usize {
-        // Stable, so that what stands below another comes after it.
+        // The sort is stable, so children come after their parents.
         bets.sort_by(|one, other| {
             let by_chance = other.chance.total_cmp(&one.chance);
             other.is_due.cmp(&one.is_due).then(by_chance)
@@ -342,7 +345,7 @@ impl Policy {
         chosen
     }
 
-    /// What each number of bets would bring; `None` where nothing was measured yet.
+    /// Returns the expected result of each number of bets; `None` if nothing was measured yet.
     fn prospects(&self, base: Base, bets: &[Bet], least: usize) -> Option<Prospects> {
         let due = bets[..least].iter();
         let mut tokens = base.drawing as f64 + due.clone().map(|bet| bet.chance).sum::<f64>();
@@ -370,7 +373,8 @@ impl Policy {
         })
     }
 
-    /// Another number of bets than the best, if one was not tried for long and the time for it is saved up.
+    /// Returns another number of bets than the best, if one was not tried for long and the time for it is
+    /// saved up.
     fn explore(&mut self, base: Base, prospects: &Prospects, best: usize) -> Option<usize> {
         if self.trial.is_some() {
             return None;
@@ -380,7 +384,7 @@ impl Policy {
         let last = |bets: usize| tried.get(kind(bets)).copied().flatten();
         let most = prospects.numbers().end - 1;
         let others = prospects.numbers().filter(|&bets| {
-            // Of each kind the fewest, and all that there are.
+            // Of each class the smallest number, and the number of all bets.
             let is_one = bets == prospects.least || bets.is_power_of_two() || bets == most;
             let is_due = last(bets).is_none_or(|last| self.passes >= last + FORGOTTEN);
             is_one && kind(bets) != kind(best) && is_due
@@ -403,8 +407,8 @@ impl Policy {
         tried[kind(bets)] = Some(self.passes);
     }
 
-    /// Learns from a pass, of whose tokens those beyond one for each sequence were drafts. One in which
-    /// nobody drew says nothing.
+    /// Learns from a pass. The tokens beyond one for each sequence were drafts. A pass in which no sequence
+    /// drew is ignored.
     pub(crate) fn passed(&mut self, pass: Base, took: Duration) {
         self.passes += 1;
         let trial = self.trial.take();
@@ -421,10 +425,10 @@ impl Policy {
         *saved = Some(left.min(SAVED * seconds));
     }
 
-    /// Learns what a pass costs; the seconds that its tokens beside prompts are taken to have cost. A pass
-    /// with drafts costs what the one after it takes longer, too, if that has none: a processor that has
-    /// multiplied several rows does not go back to one at once. One with prompts has several rows in any
-    /// case.
+    /// Learns the cost of a pass, and returns the seconds that its tokens are taken to have cost without its
+    /// prompts. A pass with drafts is also charged for the time that the next one takes longer, if that has
+    /// no drafts: a CPU that has multiplied several rows does not return to a single row at once. A pass with
+    /// prompts has several rows in any case.
     fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
         if pass.has_prompts() {
             self.settle(before, 0.0);
@@ -446,7 +450,7 @@ impl Policy {
         }
     }
 
-    /// Learns what a pass with drafts has cost, with what came after it.
+    /// Learns the cost of a pass with drafts, including its effect on the next pass.
     fn settle(&mut self, pass: Option<(usize, f64)>, after: f64) {
         if let Some((decoded, seconds)) = pass {
             let fed = Tokens { decoded, prompts: 0 };
@@ -454,7 +458,7 @@ impl Policy {
         }
     }
 
-    /// Learns from so many passes of the draft model, in which it began to read so many texts.
+    /// Learns from `rounds` passes of the draft model, in which it began to read `readings` texts.
     pub(crate) fn drafted(&mut self, (rounds, readings): (usize, usize), took: Duration) {
         let took = took.as_secs_f64();
         if let Some(trial) = &mut self.trial {
@@ -469,7 +473,7 @@ impl Policy {
         *known += part * (each - *known);
     }
 
-    /// The bets on the drafts of a sequence.
+    /// Returns the bets on the drafts of a sequence.
     pub(crate) fn bets(&self, of: usize, drafts: &[Draft], record: &Record) -> Vec<Bet> {
         let mut is_due: Vec<bool> = drafts.iter().map(Draft::is_due).collect();
         for (node, draft) in drafts.iter().enumerate().rev() {
@@ -481,8 +485,8 @@ impl Policy {
         let is_fed = move |bet: &Bet| bet.is_due || is_taken.as_ref().is_none_or(|taken| taken[bet.node]);
         let mut least = 1.0_f64;
         let chances = self.records.chances(record, drafts).into_iter().zip(drafts);
-        // Where there is not room for all that was sampled, the last ones go: which of them are fed must not
-        // depend on the tokens.
+        // If there is no room for all sampled drafts, the last ones are dropped: which of them are fed must
+        // not depend on the tokens.
         let chances = chances.map(move |(chance, draft)| match draft.proposal.is_sampled() {
             true => {
                 least = least.min(chance);
@@ -501,8 +505,8 @@ impl Policy {
         chances.zip(is_due).enumerate().map(bet).filter(is_fed).collect()
     }
 
-    /// The bets on what the draft model may draw behind those drafts, at most so many tokens, with so many of
-    /// them at each place.
+    /// Returns the bets on the tokens that the draft model may draw after these drafts: at most `most`
+    /// tokens, with `beside` tokens at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,

@@ -1,25 +1,25 @@
-//! Stores: what drafts are learned from earlier answers, for each owner by itself.
+//! Draft stores: what is learned from earlier answers to draft from, separately for each owner.
 //!
 //! ```text
 //!   rows of a pass ─► teach ─┐                     ┌─► offer ─► drafts of the next pass
 //!   whole answers ─► record ─┴─► store of an owner ┘
 //! ```
 //!
-//! A store is several predictors as one, by the table of [`DraftStores::learners`]. What it offers is
-//! verified by drawing once, so whatever it has learned, and from whom, can only save passes. That is also
-//! all that an answer can tell of others: how fast it came. So owners do not share a store, unless the
-//! operator says so.
+//! A store combines several predictors, listed in [`DraftStores::learners`]. Its drafts are verified by
+//! drawing once, so whatever it has learned, and from whom, can only save passes. The speed of an answer is
+//! therefore all that it can reveal about other answers. For this reason owners do not share a store, unless
+//! the operator configures it.
 //!
-//! The samples of one request have a store of their own beside that of their owner: what most of them went on
-//! with, the others probably will. It ends with its request.
+//! The samples of one request have a separate store in addition to their owner's: a sample will probably
+//! continue like most of the others. It ends with its request.
 //!
-//! The operator's corpus is one of the predictors of every store. It is read alone, so all of them share it,
-//! and it is there also where nothing is learned.
+//! The operator's corpus is one of the predictors of every store. It is only read, so all stores share it,
+//! and it is there even if nothing is learned.
 //!
-//! Where a folder is named, the last answers and what rows have taught are kept over a restart
+//! If a folder is configured, the last answers and what was learned from rows are kept across restarts
 //! ([`journal`](crate::speculation::journal)).
 //!
-//! A predictor that panics is given up with all that it knew, and counted; answers go on without it.
+//! A predictor that panics is dropped with all that it knew, and counted; answers continue without it.
 
 use crate::Grammar;
 use crate::config::{DraftStores, Drafting, Learner};
@@ -41,35 +41,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-/// Paths that are less likely than this are not offered.
+/// The least probability of a path that is offered.
 const LEAST_PROBABILITY: f32 = 0.1;
-/// The most bytes that samples of one request learn from each other.
+/// The most bytes that the samples of one request learn from each other.
 const OF_SAMPLES: usize = 1 << 20;
-/// The tokens of a phrase.
+/// The number of tokens of a phrase.
 const PHRASE: usize = 5;
 
-/// What was learned from the answers of an owner, with what its next ones are drafted from beside that.
+/// The store of an owner: what was learned from its answers, and the corpus.
 pub(crate) struct Store {
-    /// `None` once it was given up.
+    /// The combined predictors; `None` once they were given up.
     predictor: RwLock<Option<Box<dyn Predictor>>>,
-    /// Whether anything is learned.
+    /// `true` if anything is learned.
     learns: bool,
-    /// Whether phrases are learned that became no text.
+    /// `true` if the store learns phrases that did not become text.
     learns_phrases: bool,
-    /// Whether it offers a chain that ends where it is unsure, in the place of a tree.
+    /// `true` if the store offers a chain that ends where it is unsure, instead of a tree.
     is_chain: bool,
-    /// The last answers, where a store is kept over a restart.
+    /// The last answers, if the store is kept across restarts.
     last: Option<Mutex<LastAnswers>>,
     given_up: Arc<AtomicU64>,
 }
 
 /// The last answers of an owner, as many as fit.
 struct LastAnswers {
-    /// The earliest first.
+    /// The answers, the earliest first.
     answers: VecDeque<Vec<u32>>,
     bytes: usize,
     most: usize,
-    /// Whether there are some that no file has.
+    /// `true` if some answers are not in a file yet.
     is_new: bool,
 }
 
@@ -112,17 +112,18 @@ impl Store {
         }
     }
 
-    /// Whether rows and answers teach it anything.
+    /// Returns `true` if the store learns from rows and answers.
     pub(crate) fn learns(&self) -> bool {
         self.learns
     }
 
-    /// Whether phrases teach it anything that became no text.
+    /// Returns `true` if the store learns from phrases that did not become text.
     pub(crate) fn learns_phrases(&self) -> bool {
         self.learns_phrases
     }
 
-    /// Adds to a draft what is at least this likely to come below one of its nodes, or after the text.
+    /// Adds tokens to a draft whose probability is at least `least`, below the node `below` or after the
+    /// text.
     pub(crate) fn offer(
         &self,
         text: Text<'_>,
@@ -155,7 +156,7 @@ impl Store {
         self.change(|predictor| predictor.learn(at, seen));
     }
 
-    /// Learns from phrases that the model guessed and that became no text.
+    /// Learns from phrases that the model guessed and that did not become text.
     pub(crate) fn learn_phrases(&self, phrases: &[Vec<u32>]) {
         if !phrases.is_empty() {
             self.change(|predictor| phrases.iter().for_each(|phrase| predictor.learn_phrase(phrase)));
@@ -170,14 +171,14 @@ impl Store {
         }
     }
 
-    /// Whether answers of it are kept over a restart.
+    /// Returns `true` if the store has answers to keep across restarts.
     fn has_answers(&self) -> bool {
         let last = |last: &Mutex<LastAnswers>| last.lock().unwrap_or_else(PoisonError::into_inner).bytes > 0;
         self.last.as_ref().is_some_and(last)
     }
 
-    /// Writes the last answers and what rows have taught to the owner's file, if there are new answers. Who
-    /// learns meanwhile waits for as long as it takes to copy the rows.
+    /// Writes the last answers and what was learned from rows to the owner's file, if there are new answers.
+    /// Concurrent learning waits only while the rows are copied.
     fn save(&self, folder: &Path, vocabulary: u32, owner: &Owner) -> io::Result<()> {
         let Some(last) = &self.last else { return Ok(()) };
         let answers: Vec<Vec<u32>> = {
@@ -194,13 +195,13 @@ impl Store {
         };
         let written = journal::write(folder, vocabulary, &kept);
         if written.is_err() {
-            // To be tried again.
+            // The next save tries again.
             last.lock().unwrap_or_else(PoisonError::into_inner).is_new = true;
         }
         written
     }
 
-    /// What rows have taught, each part with its name.
+    /// Returns what was learned from rows, each part with its name.
     fn parts(&self) -> Vec<(String, Vec<u8>)> {
         let saved = {
             let predictor = self.predictor.read().unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +218,7 @@ impl Store {
         })
     }
 
-    /// Learns again from what was kept; the names of parts that no predictor knows.
+    /// Learns again from a saved store, and returns the names of the parts that no predictor knows.
     fn restore(&self, kept: &Kept) -> Vec<String> {
         kept.answers.iter().for_each(|answer| self.record(answer));
         if let Some(last) = &self.last {
@@ -255,7 +256,7 @@ impl Store {
         }
     }
 
-    /// The bytes that it holds.
+    /// Returns the size of the store in bytes.
     fn bytes(&self) -> usize {
         let predictor = self.predictor.read().unwrap_or_else(PoisonError::into_inner);
         let last = self.last.as_ref().map_or(0, |last| {
@@ -265,7 +266,7 @@ impl Store {
     }
 }
 
-/// The bytes of the last answers of a store.
+/// Returns the bytes reserved for the last answers of a store.
 fn bytes_of_answers(config: &DraftStores) -> usize {
     match config.folder {
         Some(_) => config.bytes / 4,
@@ -273,8 +274,8 @@ fn bytes_of_answers(config: &DraftStores) -> usize {
     }
 }
 
-/// A predictor whose panics are caught where it predicts, and nowhere else: a grammar whose work is bounded
-/// unwinds through the drafts, which is no panic and must reach who bounded it.
+/// A predictor whose panics are caught while it predicts, and nowhere else: a grammar whose work is bounded
+/// unwinds through the drafts, which is not a panic and must reach the caller that bounded it.
 struct Watched<'a> {
     predictor: &'a dyn Predictor,
     has_panicked: AtomicBool,
@@ -297,7 +298,7 @@ impl Predictor for Watched<'_> {
     }
 }
 
-/// The operator's corpus as a part of a store, whose memory it is none of.
+/// The operator's corpus as a part of a store. Its memory does not count towards the store's.
 struct Corpus(Retrieval);
 
 impl Predictor for Corpus {
@@ -310,7 +311,7 @@ impl Predictor for Corpus {
     }
 }
 
-/// The predictors of a store. Those that learn have the rest of its bytes.
+/// Combines the predictors of a store. Those that learn share the bytes that remain.
 fn combined(config: &DraftStores) -> Box<dyn Predictor> {
     let learns = |learner: &&Learner| **learner != Learner::Retrieval;
     let learning = config.learners.iter().filter(learns).count();
@@ -333,34 +334,34 @@ fn combined(config: &DraftStores) -> Box<dyn Predictor> {
     })
 }
 
-/// Answers that end between two times that stores are saved.
+/// The number of answers that end between two saves of the stores.
 const SAVED_EVERY: u32 = 64;
 
-/// The stores of the owners that were served last, the latest last.
+/// The stores of the most recently served owners, the latest last.
 pub(crate) struct Stores {
     config: DraftStores,
-    /// Whether stores offer chains.
+    /// `true` if stores offer chains.
     in_chains: bool,
-    /// Tells the files of this vocabulary from those of others.
+    /// The fingerprint that distinguishes the files of this vocabulary from those of others.
     vocabulary: u32,
     recent: VecDeque<(Owner, Arc<Store>)>,
-    /// What all owners have where nothing is learned: the corpus, if there is one.
+    /// The store of all owners if nothing is learned: the corpus, if there is one.
     unlearning: Option<Arc<Store>>,
-    /// Owners whose stores have given way, and whose files have yet to.
+    /// Owners whose stores were dropped, and whose files are still to be removed.
     gone: Vec<Owner>,
     given_up: Arc<AtomicU64>,
     unsaved: Arc<AtomicU64>,
     ended: u32,
     saving: Option<JoinHandle<()>>,
-    /// What was found in the folder and cannot be used.
+    /// The contents of the folder that cannot be used.
     notices: Vec<String>,
 }
 
 impl Stores {
-    /// No stores, or those of the folder.
+    /// Creates the stores, from the folder if one is configured.
     ///
     /// # Errors
-    /// The folder cannot be used, or it or the corpus is of another vocabulary.
+    /// The folder cannot be used, or the folder or the corpus belongs to another vocabulary.
     pub(crate) fn open(
         config: DraftStores,
         drafting: Drafting,
@@ -417,7 +418,7 @@ impl Stores {
         Ok(stores)
     }
 
-    /// A store that nobody has yet.
+    /// Creates a store.
     fn store(&self, predictor: Box<dyn Predictor>, last: Option<LastAnswers>) -> Store {
         Store {
             is_chain: self.in_chains,
@@ -425,12 +426,13 @@ impl Stores {
         }
     }
 
-    /// What was found in the folder and cannot be used, a sentence each.
+    /// Returns the contents of the folder that cannot be used, one sentence each.
     pub(crate) fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Hears that an answer has ended; after some, what is new is written to the folder by another thread.
+    /// Counts an answer that has ended. After [`SAVED_EVERY`] of them, another thread writes what is new to
+    /// the folder.
     pub(crate) fn ended(&mut self) {
         if self.config.folder.is_none() {
             return;
@@ -449,13 +451,13 @@ impl Stores {
 
     /// Writes what is new to the folder, and waits for that.
     pub(crate) fn close(&mut self) {
-        // Its panics are none of this thread's.
+        // A panic of that thread does not concern this one.
         let _ = self.saving.take().map(JoinHandle::join);
         self.save()();
     }
 
-    /// What writes all that is new, and removes the files of stores that have given way: there are never many
-    /// more files than owners who have a store.
+    /// Returns a function that writes all that is new, and removes the files of dropped stores: there are
+    /// never many more files than owners with a store.
     fn save(&mut self) -> impl FnOnce() + Send + 'static {
         let (stores, folder, vocabulary) = (self.recent.clone(), self.config.folder.clone(), self.vocabulary);
         let (gone, unsaved) = (std::mem::take(&mut self.gone), self.unsaved.clone());
@@ -471,13 +473,13 @@ impl Stores {
         }
     }
 
-    /// How often something could not be written.
+    /// Returns how often something could not be written.
     pub(crate) fn unsaved(&self) -> u64 {
         self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// The store of an owner; `None` where nothing is to be learned and there is no corpus. That of the owner
-    /// who was not served for longest gives way where there are too many.
+    /// Returns the store of an owner; `None` if nothing is learned and there is no corpus. The least recently
+    /// served owner's store is dropped if there are too many.
     pub(crate) fn of(&mut self, owner: &Owner) -> Option<Arc<Store>> {
         if !self.config.learns() {
             return self.unlearning.clone();
@@ -505,7 +507,7 @@ impl Stores {
         while self.recent.len() > self.config.owners
             && let Some((owner, store)) = self.recent.pop_front()
         {
-            // Who never had an answer has no file.
+            // An owner that never had an answer has no file.
             if store.has_answers() {
                 self.gone.push(owner);
             }
@@ -513,8 +515,8 @@ impl Stores {
         Some(store)
     }
 
-    /// A store for the samples of one request, which is gone with the last of them; `None` where there is one
-    /// alone, and for the branches of a search, which differ by what they were told to be.
+    /// Creates a store for the samples of one request, which is dropped with the last of them. Returns `None`
+    /// if there is only one sample, and for a search, whose branches are made to differ.
     pub(crate) fn of_samples(&self, request: &Request) -> Option<Arc<Store>> {
         let is_wanted = request.speculation.siblings && request.task.search().is_none();
         (is_wanted && law::branches(request) > 1).then(|| {
@@ -523,17 +525,17 @@ impl Stores {
         })
     }
 
-    /// How many were given up because a predictor panicked.
+    /// Returns the number of stores that were given up because a predictor panicked.
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// The bytes that all of them hold.
+    /// Returns the size of all stores in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.recent.iter().map(|(_, store)| store.bytes()).sum()
     }
 
-    /// The bytes of the operator's corpus.
+    /// Returns the size of the operator's corpus in bytes.
     pub(crate) fn corpus_bytes(&self) -> usize {
         self.config.corpus.as_ref().map_or(0, Predictor::bytes)
     }

@@ -1,32 +1,32 @@
-//! How fast a device reads and copies its memory: the bound of a pass, measured where the model runs and with
-//! as many threads.
+//! The speed at which a device reads and copies its memory, which bounds a pass: measured where the model
+//! runs, with the same number of threads.
 //!
-//! A buffer must be larger than all caches, or the caches are measured. Each figure is the median of a few
-//! rounds.
+//! A buffer must be larger than all caches, otherwise the caches are measured. Each figure is the median of a
+//! few rounds.
 
 use super::device::Device;
 use crate::error::LoadError;
 use std::time::Instant;
 use tch::{Kind, TchError, Tensor};
 
-/// Rounds of each measurement.
+/// The number of rounds of each measurement.
 const ROUNDS: usize = 5;
-/// Columns of the matrix that is multiplied by a vector.
+/// The number of columns of the matrix that is multiplied by a vector.
 const COLUMNS: i64 = 4096;
 
-/// Bytes a second.
+/// The memory bandwidth of a device, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bandwidth {
-    /// Reading: the faster of a sum over the buffer and of a matrix times a vector, of which the buffer is
-    /// the matrix.
+    /// The bandwidth of reading: the faster of a sum over the buffer and of a matrix-vector product with the
+    /// buffer as the matrix.
     pub read: f64,
-    /// Copying from one buffer to another. The bytes that are read and those that are written both count.
+    /// The bandwidth of copying from one buffer to another. Both the bytes read and the bytes written count.
     pub copy: f64,
 }
 
 impl Bandwidth {
-    /// Measures with buffers of so many bytes, two at a time, and so many threads where the device is the
-    /// processor.
+    /// Measures with buffers of `bytes` bytes, two at a time, and with `threads` threads if the device is the
+    /// CPU.
     ///
     /// # Errors
     /// The device cannot be used, or it has no memory for the buffers.
@@ -46,7 +46,7 @@ impl Bandwidth {
 fn timed(device: tch::Device, rows: i64) -> Result<Bandwidth, TchError> {
     let _no_grad = tch::no_grad_guard();
     let options = (Kind::Float, device);
-    // Written to, or all pages might be the same page of zeros.
+    // Written to, since otherwise all pages might be the same page of zeros.
     let from = Tensor::f_ones([rows, COLUMNS], options)?;
     let mut to = Tensor::f_ones([rows, COLUMNS], options)?;
     let vector = Tensor::f_ones([COLUMNS], options)?;
@@ -65,7 +65,7 @@ fn timed(device: tch::Device, rows: i64) -> Result<Bandwidth, TchError> {
     })
 }
 
-/// The median seconds of an action after one that does not count.
+/// Returns the median seconds of an action, after one run that is not counted.
 fn median(wait: impl Fn(), mut action: impl FnMut() -> Result<(), TchError>) -> Result<f64, TchError> {
     action()?;
     let mut seconds = [0.0; ROUNDS];

@@ -1,15 +1,15 @@
-//! The weights of a checkpoint, read tensor by tensor, by the names that a Hugging Face folder has for them.
+//! The weights of a checkpoint, read tensor by tensor, by their names in a Hugging Face folder.
 //!
-//! They are in safetensors or in [GGUF](crate::torch::gguf). A safetensors file is the length of a header,
-//! the header (JSON: type, shape and place of every tensor) and the data:
+//! They are in safetensors or in [GGUF](crate::torch::gguf). A safetensors file consists of the length of a
+//! header, the header (JSON: type, shape and place of every tensor) and the data:
 //!
 //! ```text
 //!   u64 n │ { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, … } (n bytes) │ data
 //! ```
 //!
-//! Large checkpoints are several such files and an index that says which tensor is in which. Only headers are
-//! read up front; a tensor's bytes are read when it is asked for, so no more than one of them is in memory
-//! twice.
+//! Large checkpoints consist of several such files and an index that says which tensor is in which file. Only
+//! the headers are read in advance; the bytes of a tensor are read when it is requested, so at most one of
+//! them is in memory twice.
 
 pub(crate) mod files;
 pub(crate) mod random;
@@ -26,7 +26,7 @@ use tch::{Kind, TchError, Tensor};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// Real headers are below a few megabytes.
+/// The largest header that is read. Real headers are below a few megabytes.
 const MAX_HEADER: u64 = 64 << 20;
 
 struct TensorEntry {
@@ -43,11 +43,11 @@ pub(crate) struct Checkpoint<'a> {
     source: TensorSource<'a>,
 }
 
-/// Where tensors come from.
+/// The source of the tensors.
 enum TensorSource<'a> {
     Safetensors(Safetensors<'a>),
     Gguf(&'a Gguf),
-    /// Nobody has stored them.
+    /// Random weights that are not stored.
     Random(RandomWeights),
 }
 
@@ -55,15 +55,15 @@ enum TensorSource<'a> {
 struct Safetensors<'a> {
     files: &'a ModelFiles,
     entries: HashMap<String, TensorEntry>,
-    /// The file to name when a tensor is missing.
+    /// The file that is named when a tensor is missing.
     main: &'static str,
 }
 
-/// A matrix as a checkpoint has it.
+/// A matrix as a checkpoint stores it.
 pub(crate) enum StoredMatrix {
-    /// Numbers of a type that torch has.
+    /// Numbers of a type that torch supports.
     Numbers(Tensor),
-    /// Blocks of few bits: the rows, and their columns.
+    /// Blocks with few bits per number: their format, and the bytes of the rows.
     Blocks(BlockFormat, Vec<u8>),
 }
 
@@ -79,7 +79,7 @@ impl<'a> Checkpoint<'a> {
         Ok(Checkpoint { files, source })
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns `true` if there is a tensor with this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.source {
             TensorSource::Random(_) => true,
@@ -88,8 +88,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// The type of the tensor of this name; of blocks, the type that holds their numbers with the fewest
-    /// bytes.
+    /// Returns the type of the tensor with this name; for blocks, the smallest type that holds their numbers.
     pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
         match &self.source {
             TensorSource::Random(_) => Some(random::KIND),
@@ -105,12 +104,12 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// Whether matrices are stored as `[out, in]`, whatever the family does.
+    /// Returns `true` if matrices are stored as `[out, in]`, whatever the family does.
     pub(crate) fn is_by_outputs(&self) -> bool {
         matches!(self.source, TensorSource::Gguf(_))
     }
 
-    /// The bytes of a number, in the mean, where they are stored in blocks.
+    /// Returns the mean number of bytes of a weight, if weights are stored in blocks.
     pub(crate) fn bytes_in_blocks(&self) -> Option<f64> {
         match &self.source {
             TensorSource::Gguf(gguf) => Some(gguf.bytes_of_weight()),
@@ -118,7 +117,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// A tensor, which must have this shape, in numbers of a type that torch has.
+    /// Reads a tensor, which must have this shape, in numbers of a type that torch supports.
     pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
         match &self.source {
             TensorSource::Random(random) => {
@@ -140,7 +139,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// A tensor of this shape as it is stored.
+    /// Reads a tensor of this shape as it is stored.
     pub(crate) fn matrix(&self, name: &str, shape: &[i64]) -> Result<StoredMatrix, LoadError> {
         let TensorSource::Gguf(gguf) = &self.source else {
             return self.tensor(name, shape).map(StoredMatrix::Numbers);
@@ -257,7 +256,7 @@ impl<'a> Safetensors<'a> {
     }
 }
 
-/// The files that the index names.
+/// Returns the files that the index names.
 fn shards(files: &ModelFiles) -> Result<BTreeSet<String>, LoadError> {
     let index: Value = serde_json::from_str(&files.text(INDEX)?)
         .map_err(|error| files.malformed(INDEX, format!("not JSON: {error}")))?;
@@ -273,7 +272,7 @@ fn shards(files: &ModelFiles) -> Result<BTreeSet<String>, LoadError> {
     map.iter().map(shard).collect()
 }
 
-/// One tensor's description; `available` bytes of data follow the header, which ends at `data`.
+/// Parses the description of one tensor; `available` bytes of data follow the header, which ends at `data`.
 fn entry(file: &str, description: &Value, available: u64, data: u64) -> Result<TensorEntry, String> {
     let dtype = description
         .get("dtype")
@@ -317,7 +316,7 @@ fn integers(description: &Value, name: &str) -> Result<Vec<i64>, String> {
     integers.ok_or_else(|| format!("expected a list of integers {name:?}"))
 }
 
-/// The kind and the bytes of one number.
+/// Returns the kind and the size in bytes of one number.
 fn kind_of(dtype: &str) -> Option<(Kind, i64)> {
     match dtype {
         "F64" => Some((Kind::Double, 8)),

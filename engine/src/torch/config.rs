@@ -1,13 +1,14 @@
-//! A decoder as data: what a model's config.json says, checked.
+//! The description of a decoder: the checked content of a model's config.json.
 //!
 //! ```text
-//!   config.json ─► read (fields, and what is wrong with them)
-//!                    │     family: what a model_type implies, and how its tensors are called
+//!   config.json ─► read (fields, and errors in them)
+//!                    │     family: what a model_type implies, and the names of its tensors
 //!                    └──► block, rope ─► Config ─► decoder, which knows no family
 //! ```
 //!
-//! The reader takes what `transformers` 4 and 5 write. A value that would change the computation and is not
-//! understood is an error: a model that runs with a wrong idea of itself writes plausible nonsense.
+//! The reader accepts what `transformers` 4 and 5 write. A value that would change the computation and that
+//! the reader does not understand is an error: a model that runs with a wrong configuration writes plausible
+//! nonsense.
 
 mod block;
 mod description;
@@ -58,7 +59,7 @@ mod tests {
         Config::read(&ModelFiles::embedded("test", files)).unwrap()
     }
 
-    /// The configuration of a folder without these fields, and with those.
+    /// Returns the configuration of a folder without some fields, and with others.
     fn changed(folder: &str, without: &[&str], with: Value) -> Value {
         let mut config = stored(folder);
         let fields = config.as_object_mut().unwrap();
@@ -67,8 +68,8 @@ mod tests {
         config
     }
 
-    /// Guards against models that were published with an older `transformers`, or say nothing of what goes
-    /// without saying.
+    /// Guards against rejecting models that were published with an older `transformers`, or that omit default
+    /// values.
     #[test]
     fn the_older_spelling_means_the_same() {
         let longrope = json!({"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [2.0, 4.0]});

@@ -1,7 +1,7 @@
 //! Threads that share the work of a pass on the CPU.
 //!
 //! ```text
-//!   Crew::each ─► team: who takes which part, who waits, who sleeps ─► atomics: the standard library's, or loom's in tests
+//!   Crew::each ─► team: which thread takes which part ─► atomics: the standard library's, or loom's in tests
 //! ```
 //!
 //! `tests/interning/crew.rs` runs a crew under all orders of its threads.

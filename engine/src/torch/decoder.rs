@@ -1,16 +1,18 @@
-//! The decoder that all families share: it reads a description, and knows none of them by name.
+//! The decoder that all families share: it follows a description, and knows no family by name.
 //!
 //! ```text
 //!   tokens ─► embedding (· scale) (+ positions) ─► x
-//!   x ─┬─ (norm) ─ q,k,v ─ (q,k norm) ─ (rotate) ─ attend ─ out ─ (norm) ─ + ─┬─ (norm) ─ mlp or experts ─ (norm) ─ + ─►
-//!      └──────────────────────────────────────────────────────────────────────┘ └─────────────────────────────────────┘
-//!   x ─► norm ─► head ─► (cap) ─► logits            what is in parentheses, some families have and others have not
+//!   x ─┬─ (norm) ─ q,k,v ─ (q,k norm) ─ (rotate) ─ attend ─ out ─ (norm) ─ + ─► x
+//!      └───────────────────────────────────────────────────────────────────┘
+//!   x ─┬─ (norm) ─ mlp or experts ─ (norm) ─ + ─► x
+//!      └─────────────────────────────────────┘
+//!   x ─► norm ─► head ─► (cap) ─► logits            some families lack the steps in parentheses
 //! ```
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products
-//! instead of seven. One pass runs all sequences' tokens through them together; only attention tells
-//! sequences apart. On the CPU in f32, the products are made by [`product`](super::loops::product), and what
-//! lies between them is done by the loops of [`fused`](super::loops::fused).
+//! instead of seven. One pass runs the tokens of all sequences through them together; only attention
+//! distinguishes sequences. On the CPU in f32, [`product`](super::loops::product) makes the products, and the
+//! loops of [`fused`](super::loops::fused) do everything between them.
 
 mod clasp;
 mod skip;
@@ -46,37 +48,38 @@ pub(super) struct Decoder {
     config: Config,
     place: Place,
     threads: usize,
-    /// Who computes, where that are loops of our own and not torch.
+    /// The threads of the engine's own loops, if these compute instead of torch.
     crew: Option<Arc<Crew>>,
-    /// Whether a row has the same bits in any company.
+    /// `true` if a row has the same bits whatever else is in the pass.
     batch_invariant: bool,
     embedding: Matrix,
-    /// What is added to the embeddings at each position.
+    /// The embeddings that are added by position.
     positions: Option<Tensor>,
     layers: Vec<Layer>,
     norm: Norm,
     head: Linear,
-    /// Cosines and sines of all positions, for each way to turn.
+    /// Cosines and sines of all positions, for each rope.
     turns: Vec<Turns>,
     caches: Vec<Cache>,
     block_size: usize,
-    /// Columns that are no tokens. Rows are measured only if this is known.
+    /// The columns that are not tokens. Rows are measured only if this is known.
     left_out: Option<Tensor>,
-    /// Whether tokens are drawn on the device.
+    /// `true` if tokens are drawn on the device.
     draws: bool,
-    /// Who plans passes by kernels, if somebody does.
+    /// Plans passes for the kernels, if there are any.
     planner: Option<Box<dyn Planner>>,
-    /// The passes that they run, once there is a cache.
+    /// The passes that the kernels run, once there is a cache.
     planned: Option<Box<dyn Passes>>,
     tell: fn(&str),
 }
 
-/// Whether loops of our own compute the passes.
+/// Returns `true` if the engine's own loops compute the passes.
 fn computes_by_loops(place: Place, options: &LoadOptions) -> bool {
     options.fused && place.device == tch::Device::Cpu && place.kind == Kind::Float
 }
 
-/// The bytes in which a number of a matrix is kept that a checkpoint stores in this type.
+/// Returns the mean bytes that a number of a matrix takes in memory, if the checkpoint stores it in this
+/// type.
 pub(super) fn bytes_of_weight(
     (stored, in_blocks): (Kind, Option<f64>),
     place: Place,
@@ -93,8 +96,8 @@ pub(super) fn bytes_of_weight(
     }
 }
 
-/// Refuses what only loops of our own can do, where torch computes, and what kernels can do as well, where
-/// there are none and why.
+/// Refuses options that only the engine's own loops support, if torch computes, and options that also kernels
+/// support, if there are none; `no_kernels` is the reason for that.
 fn check(
     place: Place,
     options: &LoadOptions,
@@ -132,7 +135,8 @@ fn check(
 }
 
 impl Decoder {
-    /// `no_kernels` is why no kernels will run passes, empty where nobody asked for them.
+    /// Loads a model. `no_kernels` is the reason why no kernels will run passes, empty if they were not
+    /// requested.
     pub(super) fn load(
         checkpoint: &Checkpoint<'_>,
         config: Config,
@@ -185,7 +189,7 @@ impl Decoder {
         })
     }
 
-    /// Has passes run as this says, once there is a cache, if the kernels serve the model.
+    /// Lets `planner` plan the passes once there is a cache, if the kernels support the model.
     pub(super) fn planned_by(mut self, planner: Box<dyn Planner>) -> Self {
         self.planner = Some(planner);
         self
@@ -218,7 +222,7 @@ impl Decoder {
         self.run_by_torch(feeds)
     }
 
-    /// A pass by the kernels; `None` if there are none, or it is not one for them.
+    /// Runs a pass by the kernels; `None` if there are none, or if they do not support this pass.
     fn run_by_plan(&mut self, feeds: &[Feed<'_>]) -> Result<Option<Box<dyn Flight>>> {
         let Some(planned) = &mut self.planned else {
             return Ok(None);
@@ -227,8 +231,8 @@ impl Decoder {
         rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
-    /// A pass by the kernels whose tokens are in what these draws write; `None` also if they are not draws of
-    /// the kernels.
+    /// Runs a pass by the kernels whose tokens come from these draws; `None` also if the draws are not those
+    /// of the kernels.
     fn run_after(
         &mut self,
         drawing: &dyn flight::Drawing,
@@ -242,8 +246,8 @@ impl Decoder {
         rows.map(|rows| self.flight_of(rows, drawer, feeds)).transpose()
     }
 
-    /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. Each run is made
-    /// in its order, and none reads or writes what another writes.
+    /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. The copies of a
+    /// run are made in order, and no run reads or writes what another writes.
     fn copy(&mut self, size: usize, runs: &[Vec<(usize, usize)>]) -> std::result::Result<(), EngineError> {
         if let Some(planned) = &mut self.planned {
             match planned.copy(&self.caches, size, runs) {
@@ -255,13 +259,13 @@ impl Decoder {
             .map_err(|error| EngineError::Model(error.to_string()))
     }
 
-    /// What runs the kernels has failed: libtorch runs all passes from now on.
+    /// Gives up the kernels after an error: libtorch runs all passes from now on.
     fn give_up_plans(&mut self, error: &TchError) {
         self.planned = None;
         (self.tell)(&format!("passes are run by libtorch from now on: {error}"));
     }
 
-    /// Runs passes by plan from now on, if somebody plans them and nothing is in the way.
+    /// Runs passes by plan from now on, if there is a planner and the kernels pass their trial.
     fn plan_passes(&mut self) {
         let Some(planner) = &self.planner else {
             return;
@@ -359,7 +363,7 @@ impl Decoder {
         }))
     }
 
-    /// Who draws, if somebody does and it is known what are tokens.
+    /// Returns `by` if tokens are drawn on the device and it is known which columns are tokens.
     fn drawing(&self, by: Drawing) -> Drawing {
         match self.draws && self.left_out.is_some() {
             true => by,
@@ -367,7 +371,7 @@ impl Decoder {
         }
     }
 
-    /// The rows of a pass by the kernels, without the padding behind them.
+    /// Returns the rows of a pass by the kernels, without the padding after them.
     fn flight_of(&self, rows: PassRows, drawer: SharedDrawer, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
         let scales = scales(feeds);
         if scales.is_empty() {
@@ -387,7 +391,7 @@ impl Decoder {
         }))
     }
 
-    /// What the head reads.
+    /// Returns the input of the head.
     fn normed(&self, x: &Tensor) -> Result<Tensor> {
         if self.crew.is_none() {
             return self.norm.apply(x);
@@ -398,10 +402,10 @@ impl Decoder {
     }
 
     fn embed(&self, plan: &Plan) -> Result<Tensor> {
-        // The embeddings may be kept in fewer bits than the pass computes with.
+        // The embeddings may be stored in fewer bits than the pass computes with.
         let mut x = self.embedding.rows(&plan.tokens)?.f_to_kind(self.place.kind)?;
         if let Some(scale) = self.config.embedding_scale {
-            // Rounded like the numbers that it multiplies, as the reference implementation has it.
+            // Rounded like the numbers that it multiplies, as in the reference implementation.
             let scale = Tensor::from(scale).f_to_kind(self.place.kind)?;
             let _ = x.f_mul_scalar_(f64::try_from(scale)?)?;
         }
@@ -450,7 +454,7 @@ impl Model for Decoder {
 
     fn leave_out(&mut self, columns: &[usize]) {
         let columns: Vec<i64> = columns.iter().map(|&column| column as i64).collect();
-        // A card that has no room for these will say so when it is asked to compute.
+        // A GPU that has no room for these will report that when it has to compute.
         let sent = Tensor::f_from_slice(&columns).and_then(|columns| columns.f_to_device(self.place.device));
         self.left_out = sent.ok();
     }
@@ -459,7 +463,7 @@ impl Model for Decoder {
         check_all("feed", feeds, |feed| {
             feed.check(self.block_size, self.config.max_positions)
         })?;
-        // Both hold for the calling thread only.
+        // Both apply only to the calling thread.
         let _no_grad = tch::no_grad_guard();
         if tch::get_num_threads() != self.threads as i32 {
             tch::set_num_threads(self.threads as i32);
@@ -478,7 +482,7 @@ impl Model for Decoder {
             feed.check(self.block_size, self.config.max_positions)
         })?;
         let _no_grad = tch::no_grad_guard();
-        // What could not be started is fed again, by libtorch.
+        // A pass that could not be started is fed again, by libtorch.
         let begun = self.run_after(drawing, asks, feeds);
         Ok(begun.unwrap_or_else(|error| {
             self.give_up_plans(&error);

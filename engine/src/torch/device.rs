@@ -1,7 +1,7 @@
-//! Where tensors live and of what type they are.
+//! The devices on which tensors live, and their number types.
 //!
-//! torch asks once whether there is CUDA and keeps the answer. So libtorch_cuda.so, which registers itself
-//! when it is opened, must be opened before anybody asks: [`Device::open`] does both in this order.
+//! torch checks once whether there is CUDA, and keeps the answer. So libtorch_cuda.so, which registers itself
+//! when it is opened, must be opened before the first check: [`Device::open`] does both in this order.
 
 use crate::error::LoadError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -11,17 +11,17 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use tch::Kind;
 
-/// A place to compute.
+/// A device to compute on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// The graphics card of this number.
+    /// The GPU with this number.
     Cuda(usize),
 }
 
-/// What to do with several cards, for those who ask for a model on all of them.
+/// An explanation of how to use several GPUs, for users who request a model on all of them.
 pub const SEVERAL_CARDS: &str = "Tensor parallelism, one model on several cards, is not supported; run one process a card, \
     --device cuda:0, --device cuda:1 and so on, each on a port of its own, behind a router: see \"Several cards\" in \
     docs/src/operating.md and deploy/haproxy.cfg";
@@ -57,7 +57,7 @@ impl FromStr for Device {
 }
 
 impl Device {
-    /// Whether a model could run here: opens the device, or says why it cannot be used.
+    /// Checks whether a model could run here: opens the device, or returns the reason why it cannot be used.
     ///
     /// # Errors
     /// There is no such device, or libtorch has no libraries for it.
@@ -65,7 +65,7 @@ impl Device {
         self.open().map(|_| ())
     }
 
-    /// Gets the device ready, or says why it cannot be used.
+    /// Opens the device, or returns the reason why it cannot be used.
     pub(crate) fn open(self) -> Result<tch::Device, LoadError> {
         let Device::Cuda(index) = self else {
             return Ok(tch::Device::Cpu);
@@ -95,7 +95,7 @@ impl Device {
 /// The number type of weights and cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dtype {
-    /// f32 on the CPU; on a GPU what the checkpoint holds.
+    /// f32 on the CPU; on a GPU the type of the checkpoint.
     #[default]
     Auto,
     /// 32-bit floats.
@@ -123,7 +123,7 @@ impl FromStr for Dtype {
 }
 
 impl Dtype {
-    /// The kind to compute in, where the checkpoint holds `stored`.
+    /// Returns the kind to compute in, for a checkpoint in the kind `stored`.
     pub(crate) fn kind(self, device: Device, stored: Kind) -> Kind {
         match (self, device) {
             (Dtype::F32, _) | (Dtype::Auto, Device::Cpu) => Kind::Float,
@@ -142,7 +142,7 @@ unsafe extern "C" {
 const RTLD_NOW: c_int = 2;
 const RTLD_GLOBAL: c_int = 0x100;
 
-/// Opens libtorch's CUDA half once; remembers the outcome.
+/// Opens libtorch's CUDA half once, and remembers the outcome.
 fn open_cuda() -> Result<(), String> {
     static OPENED: OnceLock<Result<(), String>> = OnceLock::new();
     let open = || {
@@ -166,7 +166,7 @@ fn open_cuda() -> Result<(), String> {
     OPENED.get_or_init(open).clone()
 }
 
-/// The folder that this process has a library from.
+/// Returns the folder from which this process has loaded a library.
 pub(super) fn folder_of(library: &str) -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let files = maps.lines().filter_map(mapped_file).map(PathBuf::from);
@@ -174,7 +174,8 @@ pub(super) fn folder_of(library: &str) -> Option<PathBuf> {
     Some(found.next()?.parent()?.to_path_buf())
 }
 
-/// The file of a line of `/proc/self/maps`: all that follows the first slash, since names may hold spaces.
+/// Returns the file of a line of `/proc/self/maps`: all that follows the first slash, since names may contain
+/// spaces.
 fn mapped_file(line: &str) -> Option<&str> {
     line.find('/').map(|at| &line[at..])
 }

@@ -1,11 +1,11 @@
-//! A pass on a device: its rows stay there, and what is wanted of them comes to memory.
+//! A pass on a device: its rows stay there, and only the requested ones are copied to host memory.
 //!
 //! # Why masks stay on the host, and rows come to it
 //!
 //! A mask costs some microseconds on another thread, and a pass waits a hundredth of a millisecond for its
 //! masks. Laws, drafts and weights need rows in `f64` and seeded choices, and one implementation of them can
-//! be exact. A row of 128,000 logits takes 10 µs to copy. Its exponentials are the expensive part: the card
-//! sums them in blocks of 32 tokens (`lexiform_law::Measured`), and a draw sums only those blocks again that
+//! be exact. A row of 128,000 logits takes 10 µs to copy. Its exponentials are the expensive part: the GPU
+//! sums them in blocks of 32 tokens (`lexiform_law::Measured`), and a draw only sums those blocks again that
 //! a mask cuts.
 
 mod draw;
@@ -20,31 +20,31 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Who draws on the device.
+/// The way in which tokens are drawn on the device.
 #[derive(Clone)]
 pub(super) enum Drawing {
-    /// Nobody: rows come to memory.
+    /// No draws: rows are copied to host memory.
     Off,
-    /// torch's operations.
+    /// By torch's operations.
     Torch,
-    /// The kernels, as far as they serve; these are rows of `f32` in which what is no token is minus infinity
-    /// already.
+    /// By the kernels, where they support the draw; the rows are `f32`, and columns that are not tokens are
+    /// minus infinity already.
     Kernels(SharedDrawer),
 }
 
-/// A pass whose products were given to the device. On a card they may still be on their way.
+/// A pass whose products were submitted to the device. On a GPU they may not be computed yet.
 pub(super) struct Rows {
-    /// `[rows, width]`, in the number type of the model.
+    /// The logits, `[rows, width]`, in the number type of the model.
     pub(super) logits: Tensor,
-    /// `[rows, hidden]`: what the output layer made them from.
+    /// The hidden states from which the output layer made them, `[rows, hidden]`.
     pub(super) hidden: Tensor,
-    /// Columns that are no tokens, if that is known.
+    /// The columns that are not tokens, if known.
     pub(super) left_out: Option<Tensor>,
-    /// The scale at which the caller will want each row to be measured.
+    /// The scale at which the caller will need each row to be measured.
     pub(super) scales: Vec<f64>,
-    /// Who draws.
+    /// The way in which tokens are drawn.
     pub(super) drawing: Drawing,
-    /// That of the memory of the rows, if the pass only borrowed it.
+    /// The lease on the memory of the rows, if the pass only borrowed it.
     pub(super) lease: Option<Lease>,
 }
 
@@ -57,10 +57,10 @@ impl Rows {
         tensor.f_index_select(0, &Tensor::f_from_slice(&rows)?.f_to_device(tensor.device())?)
     }
 
-    /// These rows of logits in `f32`, without what is no token.
+    /// Returns these rows of logits in `f32`, with minus infinity in the columns that are not tokens.
     fn tokens(&self, rows: &[usize]) -> Result<Tensor> {
         let logits = self.select(&self.logits, rows)?;
-        // A copy, since what is left out is overwritten.
+        // A copy, since the columns that are left out are overwritten.
         let logits = logits.f_to_dtype(Kind::Float, false, true)?;
         match &self.left_out {
             Some(columns) => logits.f_index_fill(1, columns, f64::NEG_INFINITY),
@@ -75,13 +75,13 @@ impl Rows {
         let scales = rows.iter().map(|&row| self.scales[row]).collect();
         let mut logits = self.select(&self.logits, rows)?;
         if self.lease.is_some() && logits.device() == tch::Device::Cpu {
-            // What is there comes home as it is, and the next pass would write over it.
+            // Rows in host memory are not copied by `home::bring`, and the next pass would overwrite them.
             logits = logits.f_to_dtype(Kind::Float, false, true)?;
         }
         home::bring(&logits, self.left_out.as_ref(), scales)
     }
 
-    /// The draws of these asks: by the kernels, as far as they serve, and by torch, as far as that does.
+    /// Draws for these asks: by the kernels where they support the ask, otherwise by torch if it does.
     fn drawn(&self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>> {
         let by: Vec<DrawnBy> = asks.iter().map(|ask| self.server(ask)).collect();
         let mut drawn = vec![None; asks.len()];
@@ -106,7 +106,7 @@ impl Rows {
         Ok(drawn)
     }
 
-    /// Who makes a draw.
+    /// Returns who makes a draw.
     fn server(&self, ask: &Ask<'_>) -> DrawnBy {
         let width = self.logits.size()[1] as usize;
         match &self.drawing {
@@ -117,12 +117,12 @@ impl Rows {
     }
 }
 
-/// Who makes a draw.
+/// The maker of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DrawnBy {
     Kernels,
     Torch,
-    /// The row has to be looked at.
+    /// No one on the device: the row is needed on the host.
     Nobody,
 }
 

@@ -1,14 +1,14 @@
 //! Models in one file, as llama.cpp writes them: weights, configuration, tokenizer and chat template.
 //!
 //! ```text
-//!   file (or files) ─ container ─► keys ─┬─ architecture, config ─► config.json           the texts that a Hugging Face
-//!                        │               ├─ tokenizer ────────────► tokenizer.json         folder has: whoever reads a model
-//!                        │               └─ text ─────────────────► tokenizer_config.json, knows one form of it
-//!                        └─ tensors ─ by the names of a folder ──► rows of blocks          widened where they are multiplied
+//!   file (or files) ─ container ─► keys ─┬─ architecture, config ► config.json            the texts of a
+//!                        │               ├─ tokenizer ───────────► tokenizer.json         folder, as other
+//!                        │               └─ text ────────────────► tokenizer_config.json  code reads them
+//!                        └─ tensors ─ by the names of a folder ──► rows of blocks         widened in use
 //! ```
 //!
-//! Nothing here names torch. A file is opened and read piece by piece, and not mapped: one that somebody cuts
-//! meanwhile is an error and no signal.
+//! Nothing here names torch. A file is opened and read piece by piece, and not mapped: if it is truncated
+//! meanwhile, that is an error and not a signal.
 //!
 //! Tests: `engine/tests/engine/gguf.rs` reads files that llama.cpp's own package wrote.
 
@@ -25,7 +25,7 @@ mod tokenizer;
 use self::file::Gguf;
 use crate::error::LoadError;
 
-/// How the text of a file of a folder is made.
+/// A function that makes the text of a folder's file.
 type Made = fn(&Gguf) -> Result<String, LoadError>;
 
 /// The files that a Hugging Face folder would have beside its weights.
@@ -36,16 +36,17 @@ const TEXTS: [(&str, Made); 4] = [
     ("tokenizer_config.json", text::tokenizer_config),
 ];
 
-/// The text of the file of this name of a folder with this model; `None` where it would have no such file.
+/// Returns the text of the file with this name in a folder of this model; `None` if it would have no such
+/// file.
 ///
 /// # Errors
-/// What it would say is missing in the GGUF file, or cannot be read.
+/// The content is missing in the GGUF file, or cannot be read.
 pub(crate) fn text(file: &Gguf, name: &str) -> Result<Option<String>, LoadError> {
     let made = TEXTS.iter().find(|(known, _)| *known == name);
     made.map(|(_, make)| make(file)).transpose()
 }
 
-/// Whether there would be a file of this name.
+/// Returns `true` if a folder would have a file with this name.
 pub(crate) fn has_text(name: &str) -> bool {
     TEXTS.iter().any(|(known, _)| *known == name)
 }

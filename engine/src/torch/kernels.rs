@@ -2,13 +2,13 @@
 //! crate.
 //!
 //! ```text
-//!   options, config ─ shape ─► a stream of the card, or a launcher of a test ─► planner
-//!   what a decoder holds ─ planner ─► planned: plans over the addresses of tensors ─┬─ moving: copies in the caches
-//!                                                                                   └─ draws: tokens from rows
+//!   options, config ─ shape ─► a stream of the GPU, or a launcher of a test ─► planner
+//!   tensors of a decoder ─ planner ─► planned: plans with their addresses ─┬─ moving: copies in the caches
+//!                                                                          └─ draws: tokens from rows
 //! ```
 //!
-//! The kernels know addresses, and the other rooms know what [`passes`](super::passes) says; here is all that
-//! knows both.
+//! The kernels know addresses, and the other modules know the interface in [`passes`](super::passes); only
+//! this module knows both.
 
 mod conversions;
 mod draws;
@@ -32,7 +32,7 @@ use lexiform_kernels::shapes::{BLOCK_SIZE, Format};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a
-/// card, passes are run by the kernels where they serve the model.
+/// GPU, the kernels run the passes if they support the model.
 ///
 /// # Errors
 /// A file is missing or broken, or the device cannot be used.
@@ -40,11 +40,11 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
     load_with(files, options, |config, place| card(options, config, place))
 }
 
-/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested
-/// on a processor.
+/// Loads a model whose passes `launcher` runs, on the device of the options. Tests use it to run passes by
+/// plan on a CPU.
 ///
 /// # Errors
-/// As [`load`].
+/// The same as for [`load`].
 pub fn load_launched_by(
     files: &ModelFiles,
     options: &LoadOptions,
@@ -53,8 +53,9 @@ pub fn load_launched_by(
     load_with(files, options, |_, _| Ok(Launched::boxed(launcher)))
 }
 
-/// The card of the options, if it and the kernels serve this model; if not, why, which is told, or nothing
-/// where nobody asked for kernels. Whether the blocks of the cache are those of the kernels is not known yet.
+/// Returns the GPU of the options, if it and the kernels support this model. If not, returns the reason,
+/// which is also reported through `tell`, or an empty one if kernels were not requested. Whether the cache
+/// has blocks of the kernels' size is not known yet.
 fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Planner>, String> {
     let Device::Cuda(number) = options.device else {
         return Err(String::new());
@@ -82,7 +83,7 @@ fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn 
     }
 }
 
-/// Passes that a launcher runs.
+/// A planner of passes that a launcher runs.
 struct Launched(SharedLauncher);
 
 impl Launched {
@@ -109,7 +110,7 @@ impl Planner for Launched {
     }
 }
 
-/// What the kernels call the numbers of a matrix, if it is in eight bits.
+/// Returns the kernels' name for the format of a matrix, if it is in eight bits.
 fn format(matrix: &Matrix) -> Option<Format> {
     match matrix {
         Matrix::Stored(_) | Matrix::Blocks(_) | Matrix::Stacked(_) => None,

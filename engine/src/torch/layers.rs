@@ -1,10 +1,11 @@
-//! The layers of a decoder, and the kernels that they are computed by.
+//! The layers of a decoder, and the code that computes them.
 //!
 //! ```text
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache
-//!          │             └─ look: few tokens, on the CPU, by loops of our own
-//!          └─ mlp: one network, or experts ── linear: matrices and norms ── product: on the CPU, by loops of our own
-//!                                                                           └─ matrix: as it is stored, in eight bits, or in blocks
+//!          │             └─ look: few tokens, on the CPU, by the engine's own loops
+//!          └─ mlp: network or experts ── linear: matrices and norms ─┬─ product: on the CPU, by own loops
+//!                                                                    └─ matrix: as it is stored, in eight
+//!                                                                       bits, or in blocks
 //! ```
 
 pub(crate) mod attention;

@@ -1,4 +1,4 @@
-//! From a folder to a model.
+//! Loads a model from its files.
 
 use super::checkpoint::Checkpoint;
 use super::checkpoint::files::ModelFiles;
@@ -12,16 +12,16 @@ use crate::model::Model;
 use serde_json::Value;
 use tch::Kind;
 
-/// What others may want to know of a model.
+/// The properties of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelConfig {
-    /// `model_type` of config.json.
+    /// The `model_type` of config.json.
     pub family: String,
-    /// Rows of the embedding; may exceed the tokenizer's tokens.
+    /// The number of rows of the embedding; may exceed the tokenizer's tokens.
     pub vocab_size: usize,
-    /// The longest text.
+    /// The most positions of a text.
     pub max_positions: usize,
-    /// How its matrices are kept: in fewer bits than they are stored in, it is another model.
+    /// The format in which its matrices are kept: in fewer bits than they are stored in, it is another model.
     pub weights: WeightFormat,
 }
 
@@ -29,13 +29,13 @@ pub struct ModelConfig {
 pub struct LoadedModel {
     /// The model.
     pub model: Box<dyn Model>,
-    /// What it is.
+    /// Its properties.
     pub config: ModelConfig,
-    /// The tokens that end a text, as config.json and generation_config.json say.
+    /// The tokens that end a text, according to config.json and generation_config.json.
     pub eos: Vec<u32>,
-    /// What a pass of it reads of memory.
+    /// The bytes of memory that its passes read.
     pub reads: PassReads,
-    /// The model without some of its layers, if that is to draft for it.
+    /// The model without some of its layers, if it is to draft for itself.
     pub draft: Option<SelfDraft>,
 }
 
@@ -47,7 +47,7 @@ pub struct SelfDraft {
     pub skipped: Vec<usize>,
 }
 
-/// What a model is, by its files, without its weights.
+/// Returns the properties of a model from its files, without loading its weights.
 ///
 /// # Errors
 /// A file is missing or broken, or the engine cannot run such a model.
@@ -56,7 +56,7 @@ pub fn describe(files: &ModelFiles) -> Result<ModelConfig, LoadError> {
     let checkpoint = Checkpoint::open(files)?;
     let (embedding, _) = weights::embedding(&checkpoint, &config.family.names);
     if !checkpoint.has(&embedding) {
-        // Says which file should have it.
+        // The error names the file that should have it.
         drop(checkpoint.tensor(&embedding, &[config.vocab, config.hidden])?);
     }
     Ok(described(&config, WeightFormat::Stored))
@@ -72,10 +72,10 @@ fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
 }
 
 /// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. This
-/// engine is built without kernels, so that libtorch runs all passes on a card.
+/// engine is built without kernels, so libtorch runs all passes on a GPU.
 ///
 /// # Errors
-/// A file is missing or broken, the device cannot be used, or the options ask for kernels.
+/// A file is missing or broken, the device cannot be used, or the options require kernels.
 #[cfg(not(feature = "kernels"))]
 pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {
     let asked = [
@@ -96,7 +96,8 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
     })
 }
 
-/// The same, with passes that this says who plans, or why nobody does.
+/// Loads a model whose passes are planned by the result of `planner`, or not planned for the reason that it
+/// returns.
 pub(super) fn load_with(
     files: &ModelFiles,
     options: &LoadOptions,
@@ -135,7 +136,7 @@ pub(super) fn load_with(
     })
 }
 
-/// generation_config.json may name more end tokens than config.json.
+/// Returns the end tokens; generation_config.json may name more of them than config.json.
 fn eos(files: &ModelFiles, config: &Config) -> Result<Vec<u32>, LoadError> {
     const GENERATION: &str = "generation_config.json";
     let mut eos = config.eos.clone();

@@ -1,15 +1,17 @@
-//! Loops of our own for processors, which compute in `f32` what torch would compute in more steps, or slower.
+//! The engine's own loops for CPUs, which compute in `f32` what torch would compute in more steps, or more
+//! slowly.
 //!
 //! ```text
-//!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the instructions of each kind of processor
+//!   product ─┬─ tiles: numbers as they are ──────────────┬─ lanes: vectors by the processor's instructions
 //!            ├─ block_product, blocks: blocks of few bits ┘
-//!            └─ matrix, block_matrix: what is multiplied with, as it is stored, in eight bits, or in blocks
+//!            └─ matrix, block_matrix: the matrices, as they are stored, in eight bits, or in blocks
 //!   fused: the small steps between products
 //! ```
 //!
-//! With these loops a decoded token has the same numbers in any company. The keys and values of a long
-//! prompt depend in the last digit on how the scheduler cut it into pieces, unless the model was loaded
-//! batch-invariant (`LoadOptions::batch_invariant`), because torch computes the attention of long prompts.
+//! With these loops a decoded token has the same numbers whatever else is in the pass. The keys and values of
+//! a long prompt depend in the last digit on how the scheduler cut it into pieces, unless the model was
+//! loaded batch-invariant (`LoadOptions::batch_invariant`), because torch computes the attention of long
+//! prompts.
 //!
 //! Tests: `engine/tests/engine/company.rs` and `eight_bits.rs`.
 

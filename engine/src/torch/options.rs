@@ -1,26 +1,27 @@
-//! How a model is loaded: where it computes, in what numbers, with how many threads.
+//! The options for loading a model: the device, the number types, and the threads.
 
 use super::device::{Device, Dtype};
 use std::fmt;
 use std::str::FromStr;
 
-/// How the matrices of a model are kept in memory.
+/// The format in which the matrices of a model are kept in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WeightFormat {
-    /// In the numbers that the model computes with, or as the checkpoint holds them where that is exact.
+    /// In the numbers that the model computes with, or as the checkpoint stores them if that is exact.
     #[default]
     Stored,
-    /// In whole numbers of eight bits with a scale for each row, rounded when they are loaded: half the
-    /// memory of bfloat16, and another model, whose law is not that of the checkpoint. The embedding and the
-    /// routers of experts stay as they are stored. On the CPU in `f32`, with loops of our own, and on a card
-    /// where its kernels run the model.
+    /// In integers of eight bits with a scale for each row, rounded when they are loaded: half the memory of
+    /// bfloat16, and another model, whose law is not that of the checkpoint. The embedding and the routers of
+    /// experts stay as they are stored. Supported on the CPU in `f32`, with the engine's own loops, and on a
+    /// GPU if the kernels run the model.
     Int8,
-    /// In floating-point numbers of eight bits (e4m3) with a scale for each row; the same in all else.
+    /// In floating-point numbers of eight bits (e4m3) with a scale for each row; otherwise like
+    /// [`Int8`](Self::Int8).
     Fp8,
 }
 
 impl WeightFormat {
-    /// Its name, which it is read from.
+    /// Returns the name of the format, from which it is also parsed.
     pub fn name(self) -> &'static str {
         match self {
             WeightFormat::Stored => "stored",
@@ -51,53 +52,53 @@ impl FromStr for WeightFormat {
     }
 }
 
-/// Which layers a model leaves out where it drafts for itself.
+/// The layers that a model leaves out when it drafts for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkippedLayers {
-    /// These, counted from 0: SWIFT ([Xia et al. 2024](https://arxiv.org/abs/2410.06916)) with a set that was
-    /// found elsewhere.
+    /// These layers, counted from 0: SWIFT ([Xia et al. 2024](https://arxiv.org/abs/2410.06916)) with a set
+    /// that was found elsewhere.
     Named(Vec<usize>),
-    /// So many, which change the hidden states of a text the least: the dynamic programme of CLaSp
+    /// The `count` layers that change the hidden states of a text the least: the dynamic programme of CLaSp
     /// ([Chen et al. 2025](https://arxiv.org/abs/2505.24196)), on the first 512 tokens of the text.
     Likeliest {
-        /// How many.
+        /// The number of layers.
         count: usize,
-        /// Tokens of a text like those that will be written.
+        /// The tokens of a text like those that will be written.
         text: Vec<u32>,
     },
 }
 
-/// How to load.
+/// Options for loading a model.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Where to compute.
+    /// The device to compute on.
     pub device: Device,
-    /// What numbers to compute with.
+    /// The number type to compute with.
     pub dtype: Dtype,
-    /// How its matrices are kept.
+    /// The format in which the model's matrices are kept.
     pub weights: WeightFormat,
     /// The threads of one matrix product on the CPU; the process-wide setting of torch.
     pub threads: usize,
-    /// On the CPU in f32: whether the small steps between matrix products are done by loops of our own, which
-    /// is faster, or by torch like everywhere else.
+    /// On the CPU in f32: `true` to compute matrix products and the small steps between them by the engine's
+    /// own loops, which is faster, and `false` to use torch like everywhere else.
     pub fused: bool,
-    /// Whether a row has the same bits in any company, however its text is cut into passes and whatever else
-    /// is in them: on the CPU in `f32`, by loops of our own. Products are computed so in any case; attention
-    /// of many tokens at once is faster by torch, whose sums depend on how many they are.
+    /// `true` if a row must have the same bits however its text is cut into passes and whatever else is in
+    /// them: on the CPU in `f32`, by the engine's own loops. Their products always have this property;
+    /// attention of many tokens at once is faster by torch, whose sums depend on the number of tokens.
     pub batch_invariant: bool,
-    /// Whether tokens are drawn where the model computes, so that rows of logits need not come to memory; if
-    /// nothing is said, on a graphics card.
+    /// `true` to draw tokens where the model computes, so that rows of logits need not be copied to host
+    /// memory. By default this is done only on a GPU.
     pub draws: Option<bool>,
-    /// The layers without which the model drafts for itself; `None` if it does not.
+    /// The layers without which the model drafts for itself; `None` if it does not draft.
     pub draft_without: Option<SkippedLayers>,
-    /// On a graphics card: whether passes are run by kernels of our own, where they serve the model, or by
-    /// libtorch alone. An engine that is built without the feature `kernels` refuses a model that is to be
-    /// run by them; there this is false where nothing is said.
+    /// On a GPU: `true` to run passes by the project's own kernels, if they support the model, and `false` to
+    /// use only libtorch. An engine that is built without the feature `kernels` refuses `true`; there the
+    /// default is `false`.
     pub kernels: bool,
-    /// On a graphics card: whether these kernels may start before the end of the one ahead, as far as they do
-    /// not depend on it.
+    /// On a GPU: `true` if these kernels may start before the end of the previous one, as far as they do not
+    /// depend on it.
     pub dependent_launch: bool,
-    /// Told, at most a few times, how passes are run on a card: by the kernels, or why not.
+    /// Called, at most a few times, with how passes are run on a GPU: by the kernels, or why not.
     pub tell: fn(&str),
 }
 

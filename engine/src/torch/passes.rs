@@ -1,12 +1,12 @@
-//! Passes that kernels run in place of libtorch, as all other rooms know them.
+//! Passes that kernels run in place of libtorch: the interface that the other modules use.
 //!
 //! ```text
-//!   load ─► planner ─ plan, of what a decoder holds ─► passes ─┬─ run, run_after ─► rows of a pass ─► flight
+//!   load ─► planner ─ plan, for a decoder's tensors ─► passes ─┬─ run, run_after ─► rows of a pass ─► flight
 //!                                                              ├─ copy: stretches of the caches        ▲
 //!                                                              └─ drawer: tokens drawn from rows ──────┘
 //! ```
 //!
-//! The room `kernels` implements all of this, in an engine that is built with the feature of that name.
+//! The module `kernels` implements all of this, in an engine that is built with the feature of that name.
 //! Without it there is no planner, and libtorch runs all passes.
 
 use crate::model::Feed;
@@ -22,24 +22,23 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Who plans the passes of a decoder.
+/// Plans the passes of a decoder.
 pub(super) trait Planner: Send {
-    /// What runs the passes, for people.
+    /// Returns the name of what runs the passes, for messages.
     fn name(&self) -> String;
 
-    /// The passes of what a decoder holds, or why they cannot be run.
+    /// Returns the passes of a decoder with these tensors, or the reason why they cannot be run.
     fn plan(&self, held: &Held<'_>) -> std::result::Result<Box<dyn Passes>, String>;
 }
 
 /// The passes of a decoder, with its weights and caches.
 pub(super) trait Passes: Send {
-    /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding
-    /// behind them. `None` if it is not one for the kernels or there is no memory for it, and then nothing
-    /// was run.
+    /// Runs the pass of these feeds, and returns its rows: all that were requested, followed by padding.
+    /// Returns `None`, and runs nothing, if the kernels do not support the pass or there is no memory for it.
     fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Option<PassRows>>;
 
-    /// The same for feeds of one token each, that of ask `asks[k]` of these draws, which nobody has waited
-    /// for. `None` also if they are not draws of the kernels.
+    /// Runs a pass of feeds with one token each, the one that ask `asks[k]` of these draws, which no caller
+    /// has waited for, will have drawn. Returns `None` also if they are not draws of the kernels.
     fn run_after(
         &mut self,
         drawing: &dyn Drawing,
@@ -48,35 +47,35 @@ pub(super) trait Passes: Send {
     ) -> Result<Option<PassRows>>;
 
     /// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the
-    /// second. Each run is made in its order, and none reads or writes what another writes.
+    /// second. The copies of a run are made in order, and no run reads or writes what another writes.
     fn copy(&mut self, caches: &[Cache], size: usize, runs: &[Vec<(usize, usize)>]) -> Result<()>;
 
-    /// Who draws from the rows of these passes.
+    /// Returns the drawer for the rows of these passes.
     fn drawer(&self) -> SharedDrawer;
 }
 
-/// Draws tokens from rows `[rows, width]` in `f32`, whose columns that are no tokens hold minus infinity.
+/// Draws tokens from rows `[rows, width]` in `f32`, whose columns that are not tokens hold minus infinity.
 pub(super) trait Drawer: Send + Sync {
-    /// Whether this draw, from a row of so many logits, is one for the kernels.
+    /// Returns `true` if the kernels support this draw from a row of `width` logits.
     fn serves(&self, ask: &Ask<'_>, width: usize) -> bool;
 
-    /// One draw for each of these asks, all of which are served. `None` where a row has to be looked at; see
-    /// [`Flight::draw`](crate::Flight::draw).
+    /// Draws once for each of these asks, all of which are supported. `None` if a row is needed on the host;
+    /// see [`Flight::draw`](crate::Flight::draw).
     fn draw(&self, logits: &Tensor, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>>;
 
-    /// Starts the same draws, of at least one row, and waits for nothing.
+    /// Starts the same draws, of at least one row, without waiting.
     fn start(&self, logits: &Tensor, asks: &[Ask<'_>]) -> Result<Box<dyn Drawing>>;
 }
 
 /// A drawer that flights share.
 pub(super) type SharedDrawer = Arc<dyn Drawer>;
 
-/// What a decoder holds, and passes read and write.
+/// The tensors of a decoder that passes read and write.
 pub(super) struct Held<'a> {
     pub(super) config: &'a Config,
     /// The numbers that it computes with.
     pub(super) kind: Kind,
-    /// Slots of a block of the cache.
+    /// The number of slots of a block of the cache.
     pub(super) block_size: usize,
     /// `[vocabulary, hidden]`.
     pub(super) embedding: &'a Matrix,
@@ -89,22 +88,22 @@ pub(super) struct Held<'a> {
     pub(super) tell: fn(&str),
 }
 
-/// The rows that a pass leaves.
+/// The rows that a pass has computed.
 pub(super) struct PassRows {
-    /// `[rows, vocabulary]`, `f32`.
+    /// The logits, `[rows, vocabulary]`, in `f32`.
     pub(super) logits: Tensor,
-    /// `[rows, hidden]`, bf16.
+    /// The hidden states, `[rows, hidden]`, in bf16.
     pub(super) hidden: Tensor,
-    /// Held by who still reads them.
+    /// Held by the readers of the rows.
     pub(super) lease: Lease,
 }
 
-/// Held by those who read memory that passes take turns in using.
+/// Held by the readers of memory that passes use in turn.
 #[derive(Clone, Default)]
 pub(super) struct Lease(Arc<()>);
 
 impl Lease {
-    /// Whether somebody else holds it.
+    /// Returns `true` if there is another holder.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

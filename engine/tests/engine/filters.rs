@@ -3,7 +3,7 @@
 
 use crate::drafting::{nearly_wordy, sources, with_draft_model};
 use crate::rig::{drafting, engine, generate, global, grammar, letters, wordy_script};
-use lexiform_engine::{
+use lexiform_engine::{Law, 
     Event, LawTag, LogprobsOf, Mirostat, MirostatVersion, Reporting, Request, Sampling, Speculation,
 };
 
@@ -159,8 +159,15 @@ fn what_no_filter_can_be_is_refused_by_name() {
         ),
     ];
     for (wanted, sampling) in wrong {
-        let request = // The last is wrong under this law alone.
-            Request::new(letters("x"), 10).task(global(10)).grammar(Some(grammar("[a-z]{1,9}"))).sampling(sampling);
+        // Steered texts are wrong under laws about whole texts alone.
+        let law = match wanted {
+            "mirostat_mode" => global(10),
+            _ => Law::Local,
+        };
+        let request = Request::new(letters("x"), 10)
+            .task(law)
+            .grammar(grammar("[a-z]{1,9}"))
+            .sampling(sampling);
         match engine.submit(request, Box::new(|_| true)).err() {
             Some(refusal) => assert_eq!(refusal.field(), Some(wanted)),
             None => panic!("{wanted}"),

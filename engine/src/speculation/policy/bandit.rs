@@ -1,5 +1,5 @@
-//! A bandit over the sources of drafts: which of them a sequence feeds, by what they brought at places like
-//! the one where it stands.
+//! A bandit over the sources of drafts: it chooses which of them a sequence feeds, by their success at
+//! similar places.
 //!
 //! ```text
 //!   class of the place ─► rule of the class ─ choose ─► arm: the sources whose drafts are fed
@@ -9,11 +9,11 @@
 //!
 //! This is BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)), where the arms are
 //! configurations of speculation and the rule is [UCB1](super::ucb1) or [EXP3](super::exp3). The reward is
-//! the number of tokens of a pass, divided by how many times what the pass costs that it would cost without
-//! the drafts of the sequence, as the measured [costs](super::cost) say.
+//! the number of tokens of a pass, divided by the ratio of the cost of the pass to its cost without the
+//! drafts of the sequence, according to the measured [costs](super::cost).
 //!
-//! What is chosen depends on earlier passes and on the class of the place, never on a drafted token, so that
-//! sampled drafts stay exact.
+//! The choice depends on earlier passes and on the class of the place, never on a drafted token, so sampled
+//! drafts stay exact.
 
 use crate::config::Drafting;
 use crate::speculation::class::StateClass;
@@ -22,20 +22,21 @@ use crate::speculation::policy::exp3::Exp3;
 use crate::speculation::policy::rule::{Choice, Rule};
 use crate::speculation::policy::ucb1::Ucb1;
 
-/// Rewards of so many tokens a pass or more are all the same: 1.
+/// The number of tokens per pass from which on all rewards are 1.
 const MOST_TOKENS: f64 = 8.0;
 
-/// Sources whose drafts are fed. Those that a driver gives are fed with every arm, and so are guesses.
+/// The sources whose drafts are fed. The tokens that a driver gives are fed with every arm, and so are
+/// guesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arm {
     Nothing,
-    /// What the grammar forces.
+    /// Text that the grammar forces.
     Forced,
-    /// That, and what was copied from the text or the reference.
+    /// Forced text, and tokens that were copied from the text or the reference.
     Copied,
-    /// That of the grammar, and what stores have learned.
+    /// Forced text, and tokens that stores have learned.
     Learned,
-    /// That of the grammar, and what the draft model draws.
+    /// Forced text, and tokens that the draft model draws.
     Model,
     All,
 }
@@ -60,7 +61,8 @@ impl Arm {
         }
     }
 
-    /// Whether each of these drafts is taken: its source is, and that of all that stand above it.
+    /// Returns for each of these drafts whether it is taken: its source must be, and the sources of all its
+    /// ancestors.
     pub(crate) fn taken(self, drafts: &[Draft]) -> Vec<bool> {
         let mut taken: Vec<bool> = Vec::with_capacity(drafts.len());
         for draft in drafts {
@@ -70,14 +72,14 @@ impl Arm {
     }
 }
 
-/// An arm that was chosen for the next pass of a sequence, and what became of that.
+/// An arm that was chosen for the next pass of a sequence, and its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Play {
     class: StateClass,
     choice: Choice,
-    /// How many times what the pass would have cost without its drafts.
+    /// The ratio of the cost of the pass to its cost without the drafts.
     cost: f64,
-    /// The tokens of the pass, once there was one.
+    /// The number of tokens of the pass, once there was one.
     tokens: Option<usize>,
 }
 
@@ -86,17 +88,17 @@ impl Play {
         ARMS[self.choice.arm]
     }
 
-    /// Says how many times what a pass without drafts of the sequence costs this one will.
+    /// Sets the ratio of the cost of the pass to its cost without drafts of the sequence.
     pub(crate) fn costs(&mut self, cost: f64) {
         self.cost = cost;
     }
 
-    /// The pass has brought so many tokens.
+    /// Records that the pass gave `tokens` tokens.
     pub(crate) fn brought(&mut self, tokens: usize) {
         self.tokens = Some(tokens);
     }
 
-    /// Between 0 and 1; `None` before the pass.
+    /// Returns the reward, between 0 and 1; `None` before the pass.
     fn reward(&self) -> Option<f64> {
         let rate = self.tokens? as f64 / self.cost.max(f64::MIN_POSITIVE);
         Some((rate / MOST_TOKENS).clamp(0.0, 1.0))
@@ -108,7 +110,7 @@ impl Play {
 pub(crate) struct Bandit(Vec<Box<dyn Rule>>);
 
 impl Bandit {
-    /// The bandit of a policy; `None` for one that is none.
+    /// Returns the bandit of a policy; `None` for a policy without one.
     pub(crate) fn of(drafting: Drafting) -> Option<Self> {
         let rule = |class: usize| -> Option<Box<dyn Rule>> {
             match drafting {
@@ -121,7 +123,7 @@ impl Bandit {
         rules.map(Bandit)
     }
 
-    /// Chooses what a sequence feeds that stands at a place of this class.
+    /// Chooses an arm for a sequence at a place of this class.
     pub(crate) fn play(&mut self, class: StateClass) -> Play {
         Play {
             class,
@@ -131,7 +133,7 @@ impl Bandit {
         }
     }
 
-    /// Learns from a play if it is over; whether it is.
+    /// Learns from a play if it is over, and returns `true` if it is.
     pub(crate) fn hear(&mut self, play: &Play) -> bool {
         let reward = play.reward();
         if let Some(reward) = reward {
@@ -170,8 +172,8 @@ mod tests {
         assert_eq!(Arm::Learned.taken(&drafts), Arm::Forced.taken(&drafts));
     }
 
-    /// Drafts that are free and right in keys, and dear and wrong in free strings: each class finds its own
-    /// arm.
+    /// Drafts that are cheap and right in keys, and expensive and wrong in free strings: each class finds a
+    /// different arm.
     #[test]
     fn classes_learn_apart() {
         for drafting in [Drafting::Ucb1, Drafting::Exp3] {

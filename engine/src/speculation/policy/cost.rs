@@ -1,75 +1,75 @@
-//! What a pass costs by its number of tokens: a table, measured.
+//! The cost of a pass by its number of tokens: a measured table.
 //!
-//! A line does not do. On two cores one token takes 1.2 ms, two take 4.1 ms and eight 4.2 ms, because a
-//! single row is multiplied by other code than several; on a card up to a hundred tokens cost what one does.
-//! So costs are kept for numbers of tokens one by one up to four and for two ranges an octave above, and are
-//! read between the ranges that are known.
+//! A line is not enough. On two cores one token takes 1.2 ms, two take 4.1 ms and eight 4.2 ms, because a
+//! single row is multiplied by other code than several; on a GPU up to a hundred tokens cost as much as one.
+//! So costs are kept separately for each number of tokens up to four, and for two ranges per octave above,
+//! and are interpolated between the known ranges.
 //!
-//! A machine that is shared is faster now and slower then. That concerns all costs alike, so it is one
-//! factor, which follows within some passes; what the table says at factor 1 follows within some hundreds,
-//! and survives while nothing is seen of it.
+//! The speed of a shared machine varies. That affects all costs alike, so it is one factor, which adapts
+//! within some passes; the values of the table at factor 1 adapt within some hundreds, and persist while a
+//! range is not seen.
 //!
-//! The first passes of a process are slow, and any pass may be held up. A range that was seen a few times
-//! only may be all wrong; if it is too dear, nobody tries it again. So until it was seen some times it is
-//! taken to cost less, by what the ranges say that were seen often: what is taken to be cheap is tried, and
-//! then it is known.
+//! The first passes of a process are slow, and any pass may be held up. So a range that was seen only a few
+//! times may have a wrong cost, and if that is too high, the range would never be tried again. Therefore,
+//! until it was seen often enough, its cost is taken from the ranges that were seen often, if that is lower:
+//! a range that is taken to be cheap is tried, and then its cost is known.
 //!
-//! **Prompts.** A pass that reads prompts beside takes longer by what they take, which no draft is to pay
-//! for. A range keeps the seconds of its passes and their tokens of prompts, and what is read from it is the
-//! seconds without what [`PromptCost`] says that those cost. That is found from passes of one range with
-//! prompts of different lengths. A table is either of passes with prompts or of passes without: where prompts
-//! fill a pass up to what a card computes at once, each draft costs something that costs nothing alone.
+//! **Prompts.** A pass that also reads prompts takes longer by the time for these, which no draft should pay
+//! for. A range keeps the seconds of its passes and their prompt tokens, and its cost is the seconds without
+//! the cost of the prompts according to [`PromptCost`]. That is estimated from passes of one range with
+//! prompts of different lengths. A table holds either passes with prompts or passes without: where prompts
+//! fill a pass up to what a GPU computes at once, each draft has a cost, although it is free without prompts.
 
 use crate::speculation::policy::prompts::PromptCost;
 
-/// The part of a pass that is taken not to depend on its tokens, as long as only one number of tokens was
-/// seen.
+/// The fraction of a pass that is assumed not to depend on its tokens, as long as only one number of tokens
+/// was seen.
 const FIXED: f64 = 0.5;
-/// How fast the factor follows.
+/// The learning rate of the factor.
 const QUICK: f64 = 1.0 / 16.0;
-/// How fast a range follows, once it has been seen often.
+/// The learning rate of a range that was seen often.
 const SLOW_RATE: f64 = 1.0 / 256.0;
-/// Passes after which a range is known.
+/// The number of passes after which a range is known.
 const OFTEN: u32 = 8;
-/// A pass that took longer than so many times what was expected, or less by as much, was held up by something
-/// else.
+/// A pass that took this many times longer or shorter than expected was held up by something else.
 const STRANGE: f64 = 2.0;
-/// By how much passes must differ in their tokens to say what one costs.
+/// How much passes must differ in their tokens to show the cost of one, relative to the smaller number.
 const TELLING: f64 = 0.1;
-/// Passes are compared that differ in their tokens of prompts by so many times what they differ in others.
+/// Two passes are compared if their prompt tokens differ by more than this many times the difference of their
+/// other tokens.
 const ALIKE_RATIO: usize = 8;
-/// The part of a pass that is its tokens' in any case, whatever prompts are taken to cost.
+/// The fraction of a pass that its decoded tokens cost at least, whatever the estimate for prompts is.
 const LEAST_SHARE: f64 = 1.0 / 256.0;
 
 /// The tokens of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tokens {
-    /// One for each sequence that draws, and drafts.
+    /// The number of decoded tokens: one for each sequence that draws, and the drafts.
     pub(crate) decoded: usize,
-    /// Of prompts that are read beside them.
+    /// The number of prompt tokens that are read beside them.
     pub(crate) prompts: usize,
 }
 
-/// The passes of a range of token numbers: averages, and the last one.
+/// The passes of a range of token counts: averages, and the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     seen: u32,
     tokens: f64,
     prompts: f64,
-    /// With those of the prompts.
+    /// The seconds, including those of prompts.
     seconds: f64,
-    /// Its tokens, and seconds at factor 1.
+    /// The tokens of the last pass, and its seconds at factor 1.
     last: Option<(Tokens, f64)>,
 }
 
-/// A number of tokens and what it costs without prompts, at factor 1.
+/// A number of tokens and its cost without prompts, at factor 1.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     tokens: f64,
     seconds: f64,
 }
 
-/// See the module.
+/// A table of costs by the number of tokens; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct PassCosts {
     ranges: Vec<Range>,
@@ -87,7 +87,7 @@ impl Default for PassCosts {
     }
 }
 
-/// Which range a number of tokens is in: 1, 2, 3, 4, then two an octave.
+/// Returns the range of a number of tokens: 1, 2, 3, 4, then two ranges per octave.
 fn range(tokens: usize) -> usize {
     let tokens = tokens.max(1);
     let octave = tokens.ilog2() as usize;
@@ -99,8 +99,8 @@ fn range(tokens: usize) -> usize {
 }
 
 impl PassCosts {
-    /// Learns from a pass; the seconds that its tokens beside prompts are taken to have cost, which are fewer
-    /// where something held it up.
+    /// Learns from a pass, and returns the seconds that its tokens are taken to have cost without its
+    /// prompts. They are fewer if something held the pass up.
     pub(crate) fn observe(&mut self, pass: Tokens, seconds: f64) -> f64 {
         let number = range(pass.decoded);
         if self.ranges.len() <= number {
@@ -130,27 +130,28 @@ impl PassCosts {
         self.decoded(pass, seconds)
     }
 
-    /// What is left of the seconds of a pass without those of its prompts.
+    /// Returns the seconds of a pass without those of its prompts.
     fn decoded(&self, pass: Tokens, seconds: f64) -> f64 {
         (seconds - self.of_prompts(pass.prompts)).max(LEAST_SHARE * seconds)
     }
 
-    /// The seconds that passes of so many tokens took, as far as any were seen; `None` before the first pass.
+    /// Returns the seconds that passes of these tokens took, interpolated between those that were seen;
+    /// `None` before the first pass.
     pub(crate) fn expected(&self, pass: Tokens) -> Option<f64> {
         let decoded = self.factor * self.read(pass.decoded, 1)?;
         Some(decoded + self.of_prompts(pass.prompts))
     }
 
-    /// The seconds of so many tokens of prompts.
+    /// Returns the seconds of `tokens` prompt tokens.
     fn of_prompts(&self, tokens: usize) -> f64 {
         self.factor * self.each_of_prompts() * tokens as f64
     }
 
-    /// The seconds of one token of a prompt, at factor 1.
+    /// Returns the seconds of one prompt token, at factor 1.
     ///
-    /// Where prompts were always of one length, or filled up what others left of a pass, nobody can tell.
-    /// Then it is taken to cost what a token of any kind adds, where passes have more and fewer, and else its
-    /// part of half a pass; half of a pass is the most that prompts have.
+    /// If prompts always had the same length, or filled the rest of a pass, this cannot be measured. Then the
+    /// cost is that of a token of any kind, if passes had different numbers of tokens, and otherwise its
+    /// share of half a pass; half a pass is the most that all prompts of a pass are taken to cost.
     fn each_of_prompts(&self) -> f64 {
         self.prompts.each().unwrap_or_else(|| {
             let mut seen = self.ranges.iter().filter(|range| range.seen > 0);
@@ -166,8 +167,8 @@ impl PassCosts {
         })
     }
 
-    /// The seconds that a pass of so many tokens is taken to cost where it is chosen, without what prompts
-    /// take beside them; `None` before the first pass.
+    /// Returns the seconds that a pass of `tokens` tokens is taken to cost for a choice, without its prompts;
+    /// `None` before the first pass.
     pub(crate) fn of(&self, tokens: usize) -> Option<f64> {
         let all = self.read(tokens, 1)?;
         let seen = self
@@ -176,7 +177,7 @@ impl PassCosts {
             .map_or(0, |own| own.seen.min(OFTEN));
         let often = self.ranges.iter().filter(|range| range.seen >= OFTEN).count();
         let less = match (seen, self.read(tokens, OFTEN)) {
-            // Beyond a single range there is only a guess.
+            // With a single range, values beyond it are only a guess.
             (1.., Some(less)) if often > 1 => less.min(all),
             _ => all,
         };
@@ -184,8 +185,9 @@ impl PassCosts {
         Some(self.factor * (part * all + (1.0 - part) * less))
     }
 
-    /// What the ranges say that were seen so often, at factor 1; `None` where there is none. Numbers beyond
-    /// theirs cost what the line through the last of these and those of a quarter of its tokens says.
+    /// Returns the seconds at factor 1 according to the ranges that were seen at least `often` times; `None`
+    /// if there are none. Beyond the last of these, the cost follows the line through it and the range with a
+    /// quarter of its tokens.
     fn read(&self, tokens: usize, often: u32) -> Option<f64> {
         let each = self.each_of_prompts();
         let point = |range: &Range| Point {
@@ -214,7 +216,7 @@ impl PassCosts {
     }
 }
 
-/// The seconds on the line through two points; more tokens do not cost less beyond the second.
+/// Returns the seconds on the line through two points; beyond the second, more tokens never cost less.
 fn between(first: Point, second: Point, tokens: f64) -> f64 {
     let distance = second.tokens - first.tokens;
     if distance <= 0.0 {
@@ -231,7 +233,7 @@ fn between(first: Point, second: Point, tokens: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A pass without prompts.
+    /// Returns the tokens of a pass without prompts.
     fn plain(decoded: usize) -> Tokens {
         Tokens { decoded, prompts: 0 }
     }
@@ -265,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Guards against a pass that was held up and is taken for what passes of its kind cost, so that they are
-    /// never tried again.
+    /// Guards against taking a pass that was held up as the cost of its kind, so that this kind is never
+    /// tried again.
     #[test]
     fn a_few_slow_passes_do_not_make_a_range_dear() {
         let mut costs = PassCosts::default();
@@ -278,13 +280,14 @@ mod tests {
         assert!(of(1) <= 1.0, "{}", of(1));
         assert!(of(8) < 5.0, "{}", of(8));
         assert!((of(2) - 1.0).abs() < 0.1 && (of(4) - 2.0).abs() < 0.2);
-        // What is dear indeed is known to be after some more.
+        // A range that is expensive is known to be so after some more passes.
         (0..30).for_each(|_| _ = costs.observe(plain(8), 9.0));
         let of = |tokens| costs.of(tokens).expect("there were passes");
         assert!(of(8) > 6.0, "{}", of(8));
     }
 
-    /// What is not seen becomes slower with what is; and one pass that was held up says little.
+    /// Ranges that are not seen become slower together with those that are; and one pass that was held up has
+    /// little effect.
     #[test]
     fn all_costs_follow_the_machine() {
         let mut costs = PassCosts::default();
@@ -303,20 +306,21 @@ mod tests {
         assert!((1.7..2.1).contains(&ratio), "{ratio}");
     }
 
-    /// Lengths of prompts that follow no pattern.
+    /// Returns lengths of prompts that follow no pattern.
     fn lengths() -> impl Iterator<Item = usize> {
         std::iter::successors(Some(7_usize), |last| Some((last * 1_103 + 12_345) % 4_096)).map(|it| it / 8)
     }
 
-    /// What prompts take is not a cost of the tokens beside them, however the two come together and whatever
-    /// a pass costs in any case.
+    /// The time for prompts is not counted as a cost of the other tokens, however the two occur together and
+    /// whatever the fixed cost of a pass is.
     #[test]
     fn costs_beside_prompts_are_those_without() {
         let line = |tokens: f64| 1e-3 + 5e-5 * tokens;
         for each in [0.0, 1e-5, 1e-4] {
             let mut costs = PassCosts::default();
             let numbers = [1, 2, 4, 8, 16, 64].into_iter().cycle();
-            // More drafts where prompts are longer, so that who charges them to drafts finds drafts dear.
+            // Longer prompts come with more drafts, so a table that charges prompts to drafts would find
+            // drafts expensive.
             let passes = numbers
                 .zip(lengths())
                 .filter(|(decoded, prompts)| decoded * 4 <= 64 + prompts);
@@ -336,8 +340,8 @@ mod tests {
         }
     }
 
-    /// Where prompts are all of one length, what they take beside the tokens cannot be told from what a pass
-    /// costs in any case; what each number of tokens costs more than another is.
+    /// If all prompts have the same length, their cost cannot be separated from the fixed cost of a pass, but
+    /// the differences between numbers of tokens can still be measured.
     #[test]
     fn prompts_of_one_length_leave_differences() {
         let mut costs = PassCosts::default();
@@ -358,8 +362,8 @@ mod tests {
         assert!((1e-3..6e-3).contains(&of(1)), "{}", of(1));
     }
 
-    /// Guards against drafts that look free because they take the place of tokens of prompts, so that a pass
-    /// of them is no longer.
+    /// Guards against drafts that look free because they replace prompt tokens, so that a pass with them
+    /// takes no longer.
     #[test]
     fn drafts_in_the_place_of_prompts_cost_something() {
         let mut costs = PassCosts::default();

@@ -1,20 +1,20 @@
-//! EXP3: arms by chance, in proportion to what they have brought.
+//! EXP3: chooses arms at random, with probabilities that grow with their rewards.
 
 use super::rule::{Choice, Rule};
 
-/// The part of choices that is made evenly.
+/// The fraction of choices that is made uniformly.
 const EVEN: f64 = 0.1;
 
 /// EXP3 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM Journal on Computing 32, 2002), which EXP3Spec of
 /// BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)) uses to choose how to speculate.
 ///
-/// Rewards need no law: whatever they are, if they lie between 0 and 1, the expected regret against the best
-/// fixed one of `K` arms after `t` choices is at most `(e − 1) γ t + K ln K / γ`, where `γ` is the part of
-/// choices that is made evenly. The random numbers are its own and always the same; none of a request's is
-/// used.
+/// Rewards need not follow a distribution: for any rewards between 0 and 1, the expected regret against the
+/// best fixed one of `K` arms after `t` choices is at most `(e − 1) γ t + K ln K / γ`, where `γ` is the
+/// fraction of choices that is made uniformly. The generator has a fixed seed, and no random number of a
+/// request is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Exp3 {
-    /// Logarithms of the weights, the largest of which is 0.
+    /// The logarithms of the weights, the largest of which is 0.
     logs: Vec<f64>,
     even: f64,
     random: u64,
@@ -29,7 +29,7 @@ impl Exp3 {
         }
     }
 
-    /// The chance of each arm.
+    /// Returns the probability of each arm.
     fn chances(&self) -> Vec<f64> {
         let weights: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
         let all: f64 = weights.iter().sum();
@@ -47,7 +47,7 @@ impl Rule for Exp3 {
             left -= chance;
             left < 0.0
         });
-        // Rounding may leave a little behind the last.
+        // Rounding may leave a small remainder after the last arm.
         let arm = arm.unwrap_or(chances.len() - 1);
         Choice {
             arm,
@@ -63,7 +63,7 @@ impl Rule for Exp3 {
     }
 }
 
-/// The next number of SplitMix64, between 0 and 1.
+/// Returns the next number of SplitMix64, between 0 and 1.
 pub(super) fn unit(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
@@ -77,7 +77,7 @@ mod tests {
     use super::super::rule::environment::{Coins, Environment, Turns, regret};
     use super::*;
 
-    /// The mean regret over some seeds, which is what the bound is about.
+    /// Returns the mean regret over some seeds, to which the bound applies.
     fn mean_regret(
         arms: usize,
         rounds: u32,
@@ -98,11 +98,11 @@ mod tests {
         let means = vec![0.2, 0.5, 0.8, 0.6, 0.1];
         let found = mean_regret(5, 20_000, |seed| Box::new(Coins::new(seed, means.clone())));
         assert!(found < bound(5, 20_000), "{found}");
-        // What it pays for choosing evenly is at least the part of that which is worse.
+        // The uniform choices cost at least the fraction of them that takes worse arms.
         assert!(found > 0.5 * EVEN * 20_000.0 * 0.36, "{found}");
     }
 
-    /// An adversary who does not follow a law: arms are good in turns, and one is good a little longer.
+    /// An adversary without a distribution: the arms are good in turns, and one is good for a little longer.
     #[test]
     fn the_regret_is_within_the_bound_where_rewards_have_no_law() {
         let found = mean_regret(4, 20_000, |_| Box::new(Turns::new(vec![300, 300, 400, 300])));

@@ -1,30 +1,31 @@
-//! What a token of a prompt adds to a pass, from passes that differ in how many they have.
+//! The time that a prompt token adds to a pass, estimated from passes that differ in their number of prompt
+//! tokens.
 
 use std::collections::VecDeque;
 
-/// The comparisons that are kept.
+/// The number of comparisons that are kept.
 const KEPT_COMPARISONS: usize = 128;
-/// Comparisons after which the cost is taken to be known.
+/// The number of comparisons after which the cost counts as known.
 const ENOUGH_COMPARISONS: usize = 8;
 
-/// The median of what passes took longer than others that had fewer tokens of prompts and as many beside, for
-/// each token more: a line through the passes by Theil and Sen ([Sen
-/// 1968](https://doi.org/10.1080/01621459.1968.10480934)), whose pairs are those that follow each other, and
-/// count by how far they are apart.
+/// The cost of a prompt token: the median of the extra time per prompt token, over pairs of passes with as
+/// many other tokens. This is the line through the passes by Theil and Sen ([Sen
+/// 1968](https://doi.org/10.1080/01621459.1968.10480934)), with consecutive passes as the pairs, weighted by
+/// their difference in tokens.
 ///
-/// A pass that was held up is in two of them, once as the longer and once as the shorter, so half of all
-/// passes may be without moving the median far. A regression of least squares takes a single one for hundreds
-/// of tokens. O([`KEPT_COMPARISONS`] · log) for a pass with prompts.
+/// A pass that was held up is in two pairs, once as the longer and once as the shorter, so half of all passes
+/// may be held up without moving the median far. A least-squares regression would take a single one for
+/// hundreds of tokens. O([`KEPT_COMPARISONS`] · log) for a pass with prompts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PromptCost {
-    /// Seconds a token, and tokens.
+    /// Pairs of seconds per token, and number of tokens.
     slopes: VecDeque<(f64, f64)>,
     each: Option<f64>,
 }
 
 impl PromptCost {
-    /// Learns from two passes that differ in nothing else: by so many tokens of prompts, one more at least,
-    /// and so many seconds.
+    /// Learns from two passes that differ only in their prompts: by `tokens` tokens, at least one, and by
+    /// `seconds` seconds.
     pub(crate) fn compare(&mut self, tokens: f64, seconds: f64) {
         if self.slopes.len() == KEPT_COMPARISONS {
             self.slopes.pop_front();
@@ -33,17 +34,17 @@ impl PromptCost {
         self.each = Some(self.median().max(0.0));
     }
 
-    /// The seconds of a token; `None` where all passes had as many.
+    /// Returns the seconds of a token; `None` if all passes had the same number.
     pub(crate) fn each(&self) -> Option<f64> {
         self.each
     }
 
-    /// Whether it can be relied on.
+    /// Returns `true` if the cost is reliable.
     pub(crate) fn is_known(&self) -> bool {
         self.slopes.len() >= ENOUGH_COMPARISONS
     }
 
-    /// The slope below which lies half of the weight.
+    /// Returns the weighted median of the slopes.
     fn median(&self) -> f64 {
         let mut sorted: Vec<(f64, f64)> = self.slopes.iter().copied().collect();
         sorted.sort_by(|one, other| one.0.total_cmp(&other.0));

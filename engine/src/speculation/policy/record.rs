@@ -1,26 +1,26 @@
-//! How many drafts were confirmed, by where they came from.
+//! Counts of confirmed drafts, by their source.
 
 use crate::speculation::class::Standing;
 use crate::speculation::draft::{Confidence, Draft, Source, path};
 use crate::speculation::policy::bandit::{Arm, Play};
 use lexiform_law::draft::Origin;
 
-/// How much of what a sequence's drafts showed is left after one more of the kind.
+/// The weight that the earlier drafts of a sequence keep after one more of the kind.
 const KEPT_SHARE: f64 = 0.95;
-/// The same for those of all sequences.
+/// The weight that the earlier drafts of all sequences keep after one more of the kind.
 const KEPT_OF_ALL: f64 = 0.999;
-/// How many drafts of a sequence say as much as all that others have shown.
+/// The number of drafts of a sequence that weigh as much as those of all others together.
 const PRIOR: f64 = 4.0;
 
-/// Whether a draft begins or goes on: a copy whose last token was confirmed is likelier to be right than a
-/// new one.
+/// The stage of a draft, which begins or continues a run of its source: a copy whose last token was confirmed
+/// is likelier to be right than a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begins,
     GoesOn,
 }
 
-/// Drafts that were verified and those of them that were confirmed, older ones counting less.
+/// The numbers of verified and of confirmed drafts, with older ones counting less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     offered: f64,
@@ -33,14 +33,14 @@ impl Count {
         self.confirmed = kept * self.confirmed + f64::from(u8::from(is_confirmed));
     }
 
-    /// The share of confirmed ones, where so many of another share were seen before.
+    /// Returns the share of confirmed drafts, with a prior of `number` drafts of which the share `before` was
+    /// confirmed.
     fn share(&self, before: f64, number: f64) -> f64 {
         (self.confirmed + number * before) / (self.offered + number)
     }
 }
 
-/// The sources without a say in how likely their drafts are, and what is thought of these before any was
-/// verified.
+/// The sources that do not report a confidence, and the prior for each stage before any draft was verified.
 const PLAIN_RECORD: [(Source, [f64; 2]); 5] = [
     (Source::Forced, [0.9, 0.95]),
     (Source::Copied, [0.5, 0.8]),
@@ -49,7 +49,7 @@ const PLAIN_RECORD: [(Source, [f64; 2]); 5] = [
     (Source::Guessed, [0.1, 0.1]),
 ];
 
-/// The stores, whose drafts are counted by how sure they were.
+/// The stores, whose drafts are counted by their confidence.
 const LEARNED: [Origin; 8] = [
     Origin::Recycled,
     Origin::Trigram,
@@ -61,10 +61,11 @@ const LEARNED: [Origin; 8] = [
     Origin::Phrase,
 ];
 
-/// What drafts are counted by.
+/// The number of kinds by which drafts are counted.
 const KINDS: usize = PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT;
 
-/// By kind and stage. They lie in one place for all drafts of a sequence, most of which are of few kinds.
+/// Counts by kind and stage. They are in one allocation for all drafts of a sequence, most of which are of
+/// few kinds.
 #[derive(Clone, Debug)]
 struct KindCounts(Vec<[Count; 2]>);
 
@@ -74,7 +75,7 @@ impl Default for KindCounts {
     }
 }
 
-/// The kind of a source; `None` for what is certain.
+/// Returns the kind of a source; `None` for tokens that are certain.
 fn kind(source: Source) -> Option<usize> {
     match source {
         Source::Given => None,
@@ -86,7 +87,7 @@ fn kind(source: Source) -> Option<usize> {
     }
 }
 
-/// What is thought of drafts of a kind before any was verified.
+/// Returns the assumed chance of drafts of a kind before any was verified.
 fn prior(kind: usize, stage: Stage) -> f64 {
     match PLAIN_RECORD.get(kind) {
         Some((_, priors)) => priors[stage as usize],
@@ -97,7 +98,7 @@ fn prior(kind: usize, stage: Stage) -> f64 {
     }
 }
 
-/// Whether drafts of both come from the same place.
+/// Returns `true` if drafts of both come from the same source.
 fn is_like(one: Source, other: Source) -> bool {
     match (one, other) {
         (Source::Learned(one, _), Source::Learned(other, _)) => one == other,
@@ -105,24 +106,24 @@ fn is_like(one: Source, other: Source) -> bool {
     }
 }
 
-/// What the drafts of one sequence showed.
+/// The results of the drafts of one sequence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     counts: KindCounts,
-    /// Where the last tokens came from, if they were as drafted.
+    /// The source of the last tokens, if they were as drafted.
     running: Option<Source>,
-    /// What nobody has added to that of all sequences.
+    /// The results that are not yet added to those of all sequences.
     news: Vec<(usize, Stage, bool)>,
-    /// What a bandit has chosen for the next pass.
+    /// The choice of a bandit for the next pass.
     pub(crate) play: Option<Play>,
-    /// Where its text stands.
+    /// The place that the text has reached.
     pub(crate) standing: Standing,
-    /// Whether the draft model has read its text.
+    /// `true` if the draft model has read the text.
     pub(crate) is_read: bool,
 }
 
 impl Record {
-    /// A draft was confirmed, or another token was drawn in its place.
+    /// Counts a draft that was confirmed, or replaced by another token.
     pub(crate) fn note(&mut self, source: Source, stage: Stage, is_confirmed: bool) {
         if let Some(kind) = kind(source) {
             self.counts.0[kind][stage as usize].add(is_confirmed, KEPT_SHARE);
@@ -130,7 +131,8 @@ impl Record {
         }
     }
 
-    /// Drafts were verified, of which this path was accepted. What stands below a rejected one says nothing.
+    /// Counts drafts that were verified, of which the path `accepted` was accepted. The drafts below a
+    /// rejected one are not counted.
     pub(crate) fn verified(&mut self, drafts: &[Draft], accepted: &[usize]) {
         for (node, draft) in drafts.iter().enumerate() {
             if draft.parent.is_none_or(|parent| accepted.contains(&parent)) {
@@ -148,25 +150,25 @@ impl Record {
         self.running = accepted.last().filter(is_last).map(|&node| drafts[node].source);
     }
 
-    /// A pass has brought so many tokens.
+    /// Records that a pass gave `tokens` tokens.
     pub(crate) fn drew(&mut self, tokens: usize) {
         if let Some(play) = &mut self.play {
             play.brought(tokens);
         }
     }
 
-    /// The sources whose drafts are fed; `None` where no bandit chooses.
+    /// Returns the sources whose drafts are fed; `None` if no bandit chooses.
     pub(crate) fn arm(&self) -> Option<Arm> {
         self.play.as_ref().map(Play::arm)
     }
 
-    /// A token that was looked up and not fed, and whether it was drawn.
+    /// Counts a token that was looked up and not fed; `is_right` if it was drawn.
     pub(crate) fn guessed(&mut self, is_right: bool) {
         self.note(Source::Copied, self.first(Source::Copied), is_right);
         self.running = is_right.then_some(Source::Copied);
     }
 
-    /// Whether a draft goes on with one of the same source.
+    /// Returns whether a draft begins a run of its source or continues one.
     fn stage(&self, drafts: &[Draft], node: usize) -> Stage {
         let draft = &drafts[node];
         match draft.parent {
@@ -176,7 +178,7 @@ impl Record {
         }
     }
 
-    /// The stage of the first draft after the text.
+    /// Returns the stage of the first draft after the text.
     fn first(&self, source: Source) -> Stage {
         match self.running.is_some_and(|running| is_like(running, source)) {
             true => Stage::GoesOn,
@@ -185,27 +187,27 @@ impl Record {
     }
 }
 
-/// What the drafts of all sequences showed.
+/// The results of the drafts of all sequences.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records(KindCounts);
 
 impl Records {
-    /// Takes over what is new.
+    /// Adds the new results of a sequence.
     pub(crate) fn hear(&mut self, record: &mut Record) {
         for (kind, stage, is_confirmed) in record.news.drain(..) {
             self.0.0[kind][stage as usize].add(is_confirmed, KEPT_OF_ALL);
         }
     }
 
-    /// How likely a draft of a sequence is to be confirmed if the one before it was.
+    /// Returns the probability that a draft of a sequence is confirmed if the previous one was.
     pub(crate) fn chance(&self, record: &Record, source: Source, stage: Stage) -> f64 {
         let Some(kind) = kind(source) else { return 1.0 };
         let of_all = self.0.0[kind][stage as usize].share(prior(kind, stage), PRIOR);
         record.counts.0[kind][stage as usize].share(of_all, PRIOR)
     }
 
-    /// How likely each draft of a sequence is to be confirmed: what is before it must be, too, and of those
-    /// that stand side by side one at most is.
+    /// Returns the probability that each draft of a sequence is confirmed: its ancestors must be confirmed
+    /// too, and at most one of several siblings is.
     pub(crate) fn chances(&self, record: &Record, drafts: &[Draft]) -> Vec<f64> {
         let mut chances: Vec<f64> = Vec::with_capacity(drafts.len());
         for (node, draft) in drafts.iter().enumerate() {
@@ -215,7 +217,7 @@ impl Records {
                 .iter()
                 .filter(|other| other.parent == draft.parent)
                 .count();
-            // What a store thinks of a token it thinks of it among its siblings.
+            // The confidence that a store gives to a token already accounts for its siblings.
             let beside = match draft.source {
                 Source::Learned(..) => 0,
                 _ => beside,
@@ -225,8 +227,8 @@ impl Records {
         chances
     }
 
-    /// How likely so many tokens of the draft model are to be confirmed after these drafts, where it goes on
-    /// after the first of `beside` tokens at each place.
+    /// Returns the probability that each of `most` tokens of the draft model is confirmed after these drafts,
+    /// if the draft model continues after the first of `beside` tokens at each place.
     pub(crate) fn chances_behind(
         &self,
         record: &Record,

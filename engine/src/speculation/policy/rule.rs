@@ -1,13 +1,14 @@
-//! The interface of bandit rules, and environments to try them in.
+//! The interface of bandit rules, and environments to test them in.
 
-/// The number of an arm, and how likely it was to be chosen.
+/// The number of an arm, and the probability with which it was chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) arm: usize,
     pub(crate) chance: f64,
 }
 
-/// Chooses an arm, and hears what it brought: a reward between 0 and 1, which may come after later choices.
+/// A rule that chooses an arm and learns from its reward, which is between 0 and 1 and may come after later
+/// choices.
 pub(crate) trait Rule: Send + std::fmt::Debug {
     fn choose(&mut self) -> Choice;
 
@@ -20,16 +21,16 @@ pub(crate) mod environment {
     use super::Rule;
     use crate::speculation::policy::exp3::unit;
 
-    /// Says what each arm brings.
+    /// Gives the rewards of each arm.
     pub(crate) trait Environment {
-        /// What each arm would bring next.
+        /// Returns the next reward of each arm.
         fn rewards(&mut self) -> Vec<f64>;
 
-        /// What the best fixed arm brings on average, and each of the others; `None` where only sums tell.
+        /// Returns the mean reward of each arm; `None` if only the sums are known.
         fn means(&self) -> Option<&[f64]>;
     }
 
-    /// Arms that bring 1 with a probability each, or else 0.
+    /// Arms that each give 1 with some probability, and 0 otherwise.
     pub(crate) struct Coins {
         random: u64,
         means: Vec<f64>,
@@ -37,7 +38,7 @@ pub(crate) mod environment {
 
     impl Coins {
         pub(crate) fn new(seed: u64, means: Vec<f64>) -> Self {
-            // Far from the random numbers of rules.
+            // Different from the random numbers of the rules.
             let random = seed.wrapping_mul(0x1234_5678_9abc_def1) ^ 0xfeed;
             Coins { random, means }
         }
@@ -57,7 +58,7 @@ pub(crate) mod environment {
         }
     }
 
-    /// Arms that bring 1 in turns of these lengths, and 0 otherwise.
+    /// Arms that give 1 in turns of these lengths, and 0 otherwise.
     pub(crate) struct Turns {
         lengths: Vec<u32>,
         round: u32,
@@ -88,15 +89,15 @@ pub(crate) mod environment {
         }
     }
 
-    /// What a rule did.
+    /// The result of a rule.
     pub(crate) struct Played {
-        /// By how much the best fixed arm would have brought more.
+        /// How much more the best fixed arm would have given.
         pub(crate) regret: f64,
-        /// How often each arm was chosen.
+        /// The number of times that each arm was chosen.
         pub(crate) chosen: Vec<u32>,
     }
 
-    /// Lets a rule choose so often.
+    /// Lets a rule choose `rounds` times.
     pub(crate) fn regret(rule: &mut dyn Rule, rounds: u32, environment: &mut dyn Environment) -> Played {
         let arms = environment.rewards().len();
         let (mut sums, mut chosen, mut won) = (vec![0.0; arms], vec![0; arms], 0.0);
@@ -112,7 +113,7 @@ pub(crate) mod environment {
         }
         let best = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         let regret = match environment.means() {
-            // Without the luck of single rewards.
+            // By the means, which excludes the luck of single rewards.
             Some(means) => {
                 let lost = chosen
                     .iter()

@@ -1,28 +1,29 @@
 //! SVIP: a draft ends where its drafter is unsure of what comes next.
 //!
 //! The probability that a token drawn from `q` is accepted is at least `1 − √(c H(q))`, where `H` is the
-//! entropy of `q`, as far as models of one family go ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)).
-//! So a draft goes on while that bound is high enough, and all that was drafted is fed. `q` is what is drawn
-//! from: the row inside the mask. Forced text has the entropy 0 and never ends one.
+//! entropy of `q`, for models of one family ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)). So a
+//! draft continues while that bound is high enough, and all drafted tokens are fed. `q` is the distribution
+//! that the token is drawn from: the row inside the mask. Forced text has the entropy 0 and never ends a
+//! draft.
 //!
-//! The entropy is that of the row, and says nothing about the token drawn from it, which is drafted in any
-//! case: what is sampled stays exact ([`lexiform_law::verify`]).
+//! The entropy depends on the row, not on the token drawn from it, which is drafted in any case: sampled
+//! tokens stay exact ([`lexiform_law::verify`]).
 
 use lexiform_law::draft::{Chain, Stop};
 
 /// The paper's constant `c`.
 const SLACK: f64 = 0.15;
-/// How large `√(c H)` may be, as in the paper.
+/// The largest `√(c H)` with which a draft continues, as in the paper.
 const MOST_ENTROPY: f32 = 0.3;
 
-/// Whether a draft ends after a token that was drawn from a row with these shares.
+/// Returns `true` if a draft ends after a token that was drawn from a row with these shares.
 pub(crate) fn ends_after(shares: impl IntoIterator<Item = f64>) -> bool {
     let surprise = |share: f64| if share > 0.0 { -share * share.ln() } else { 0.0 };
     let entropy: f64 = shares.into_iter().map(surprise).sum();
     (SLACK * entropy).sqrt() > MOST_ENTROPY.into()
 }
 
-/// The shape in which the tokens of a store are drafted.
+/// Returns the shape in which the tokens of a store are drafted.
 pub(crate) fn shape() -> Chain {
     Chain {
         stop: Stop::Unsure(MOST_ENTROPY),
@@ -33,7 +34,7 @@ pub(crate) fn shape() -> Chain {
 mod tests {
     use super::*;
 
-    /// The bound is 0.6 nats: between a coin that falls the same way two times of three and a fair one.
+    /// The bound is 0.6 nats: between a coin that falls the same way two times out of three and a fair one.
     #[test]
     fn a_draft_ends_where_the_entropy_is_above_six_tenths() {
         assert!(!ends_after([1.0]));

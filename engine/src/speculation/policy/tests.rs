@@ -1,8 +1,8 @@
-//! Decisions under costs that are counted.
+//! Decisions under known costs.
 
 use super::*;
 
-/// Bets of one sequence whose tokens are each this likely after the one before.
+/// Returns bets of one sequence, each of whose tokens has the probability `share` after the previous one.
 fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
     let bet = |power| Bet {
         chance: share.powi(power),
@@ -15,7 +15,7 @@ fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
     (1..=count).map(bet).collect()
 }
 
-/// A pass without drafts.
+/// Returns a pass without drafts.
 fn plain(tokens: usize) -> Base {
     Base {
         tokens,
@@ -28,8 +28,7 @@ fn micros(cost: f64) -> Duration {
     Duration::from_nanos((1e3 * cost) as u64)
 }
 
-/// A policy that knows what passes of so many tokens cost, in microseconds, and has nothing left to spend on
-/// trials.
+/// Returns a policy that knows the cost of passes, in microseconds, and has nothing left to spend on trials.
 fn knowing(cost: impl Fn(usize) -> f64) -> Policy {
     let mut policy = Policy::new(Drafting::Measured);
     for _ in 0..300 {
@@ -45,7 +44,7 @@ fn choose(policy: &mut Policy, drawing: usize, bets: &mut [Bet]) -> usize {
     policy.choose(plain(drawing), bets)
 }
 
-/// The number of bets with the greatest goodput, by the definition.
+/// Returns the greatest goodput of any number of bets, by the definition.
 fn oracle(cost: impl Fn(usize) -> f64, drawing: usize, bets: &[Bet]) -> f64 {
     let rate = |taken: usize| {
         let gain: f64 = bets[..taken].iter().map(|bet| bet.chance).sum();
@@ -121,8 +120,8 @@ fn passes_of_the_draft_model_are_paid_for() {
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
-/// Guards against the price of a long prompt, which the draft model reads once for each text, being spread
-/// over passes that need no reading.
+/// Guards against spreading the cost of a long prompt, which the draft model reads once for each text, over
+/// passes that need no reading.
 #[test]
 fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
     let mut policy = knowing(|_| 100.0);
@@ -136,8 +135,9 @@ fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
-/// Lets a policy decide about bets that come true `share` of the time, each token of a pass costing `each`
-/// microseconds beside `fixed`; the microseconds of each token, and the drafts fed.
+/// Lets a policy decide about bets that come true `share` of the time, where each token of a pass costs
+/// `each` microseconds in addition to `fixed`. Returns the microseconds per token, and the number of drafts
+/// fed.
 fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f64) -> (f64, usize) {
     let (mut spent, mut tokens, mut fed) = (0.0, 0.0, 0);
     for _ in 0..passes {
@@ -156,12 +156,13 @@ fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f6
     (spent / tokens, fed)
 }
 
-/// Guards against drafts that go on where they lose, and against exploration that costs more than it may.
+/// Guards against drafts that continue where they do not pay, and against exploration that costs more than it
+/// may.
 #[test]
 fn trials_cost_less_than_one_in_a_hundred() {
     for (fixed, each) in [(0.0, 100.0), (400.0, 100.0), (1000.0, 50.0)] {
         let mut policy = Policy::new(Drafting::Measured);
-        // The start has some passes of its own.
+        // The start has some extra passes.
         live(&mut policy, 200, (fixed, each), 0.01);
         let (cost, fed) = live(&mut policy, 20_000, (fixed, each), 0.01);
         let without = (fixed + 4.0 * each) / 4.0;
@@ -170,20 +171,20 @@ fn trials_cost_less_than_one_in_a_hundred() {
     }
 }
 
-/// Guards against a policy that once it has turned drafts down never notices that they have begun to pay.
+/// Guards against a policy that, once it has turned drafts down, never notices that they have begun to pay.
 #[test]
 fn drafts_come_back_when_tokens_become_cheap() {
     let mut policy = Policy::new(Drafting::Measured);
     live(&mut policy, 3000, (0.0, 100.0), 0.9);
     let (_, fed) = live(&mut policy, 1000, (0.0, 100.0), 0.9);
     assert!(fed < 200, "{fed} drafts that lose");
-    // Costs as much in all as before, and nothing a token.
+    // The same cost in total as before, and none per token.
     live(&mut policy, 3000, (400.0, 0.0), 0.9);
     let (_, fed) = live(&mut policy, 100, (400.0, 0.0), 0.9);
     assert!(fed > 250, "{fed} drafts of 400 that win");
 }
 
-/// Guards against copies that are told apart from new ones only where they were fed.
+/// Guards against copies that are recognised as continued only where they were fed.
 #[test]
 fn a_guess_that_was_right_goes_on() {
     let (mut record, policy) = (Record::default(), Policy::new(Drafting::Measured));
@@ -208,8 +209,8 @@ fn copied() -> Draft {
     }
 }
 
-/// Guards against room that goes to what stands behind a sampled token rather than to one beside it: whether
-/// that is judged would depend on the token, because behind one that ends the text nothing stands.
+/// Guards against giving room to a descendant of a sampled token instead of to its sibling: whether the
+/// sibling is judged would then depend on the token, because a token that ends the text has no descendants.
 #[test]
 fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
     let row = lexiform_law::Distribution::new(&[0.0, 0.0]).expect("a row");
@@ -232,14 +233,14 @@ fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
     assert!(!falls(&drafts(lexiform_law::draft::Proposal::Point)));
 }
 
-/// Guards against a cost that nobody sees because it falls on the next pass.
+/// Guards against a cost that goes unnoticed because it falls on the next pass.
 #[test]
 fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
     let fed = |after: f64| {
         let mut policy = Policy::new(Drafting::Measured);
         let (mut fed, mut had_drafts) = (0, false);
         for pass in 0..4000 {
-            // There is something to draft in every other pass.
+            // There are drafts in every other pass.
             let mut bets = bets(0, 0.9, 2 * (pass % 2));
             let taken = choose(&mut policy, 4, &mut bets);
             let cost = 1000.0 + 20.0 * taken as f64 + if had_drafts { after } else { 0.0 };
@@ -257,8 +258,8 @@ fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
     assert!(fed(800.0) < 200, "{}", fed(800.0));
 }
 
-/// What is left out is what could not pay: where no number of drafts of a chance is chosen, they are not
-/// worth finding, and where some are, they are.
+/// Drafts are left out only if they could not pay: where no number of drafts of a chance is chosen, they are
+/// not worth finding, and where some are, they are.
 #[test]
 fn what_is_not_worth_finding_would_not_be_fed() {
     let costs: [&dyn Fn(usize) -> f64; 3] = [
@@ -301,7 +302,7 @@ fn what_is_not_worth_finding_would_not_be_fed() {
     assert_eq!(now_and_then.least_chance(), 0.0);
 }
 
-/// The microseconds of a pass by its tokens that decode.
+/// The microseconds of a pass by its decoded tokens.
 type Cost<'a> = &'a dyn Fn(usize) -> f64;
 
 const FLAT: Cost<'_> = &|_| 1000.0;
@@ -315,21 +316,21 @@ const JUMP: Cost<'_> = &|tokens| {
 };
 const WHOLE: Cost<'_> = &|tokens| 100.0 * tokens as f64;
 
-/// What passes read beside, and what the policy hears of it.
+/// The prompts that passes also read, and what the policy learns of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Traffic {
     WithoutPrompts,
     /// A prompt in each pass, of lengths without a pattern.
     WithPrompts,
-    /// The same, and nobody says so: a policy that charges prompts to drafts.
+    /// A prompt in each pass that the policy does not know of: it charges prompts to drafts.
     Hidden,
 }
 
-/// The microseconds of each token of a prompt.
+/// The microseconds of each prompt token.
 const OF_PROMPT: f64 = 30.0;
 
-/// How many of eight drafts for each sequence a policy feeds after more than a thousand passes, and what that
-/// brings of the most that any number would, prompts aside.
+/// Returns how many of eight drafts for each sequence a policy feeds after more than a thousand passes, and
+/// the goodput as a fraction of the best possible one, prompts aside.
 fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> (usize, f64) {
     let mut policy = Policy::new(Drafting::Measured);
     let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
@@ -368,8 +369,8 @@ fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> 
 }
 
 /// Guards against a policy that learns nothing while prompts are read, which with many answers is nearly
-/// always, and against one that takes the time of prompts for that of drafts, or for what a pass costs in any
-/// case: the one would feed none, and the other all.
+/// always, and against one that counts the time of prompts as that of drafts or as a fixed cost: the former
+/// would feed no drafts, and the latter all.
 #[test]
 fn a_prompt_in_every_pass_changes_no_choice() {
     let mut misled = 0;
@@ -393,8 +394,8 @@ fn a_prompt_in_every_pass_changes_no_choice() {
     );
 }
 
-/// What passes with prompts cost is not what those without do: where prompts fill what a card computes at
-/// once, drafts that are free alone are not.
+/// Passes with prompts do not cost the same as those without: where prompts fill what a GPU computes at once,
+/// drafts have a cost that are free without prompts.
 #[test]
 fn passes_with_prompts_have_costs_of_their_own() {
     let mut policy = Policy::new(Drafting::Measured);

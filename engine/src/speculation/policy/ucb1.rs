@@ -1,23 +1,23 @@
-//! UCB1: the arm whose mean reward could be the greatest, given how often it was tried.
+//! UCB1: chooses the arm whose mean reward could be the greatest, given how often it was tried.
 
 use super::rule::{Choice, Rule};
 
-/// What is known of an arm.
+/// The statistics of an arm.
 #[derive(Clone, Copy, Debug, Default)]
 struct BanditArm {
     chosen: f64,
     rewarded: f64,
-    /// Of the rewards that came.
+    /// The mean of the rewards received.
     mean: f64,
 }
 
 /// UCB1 (Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002): `argmax mean + √(2 ln t / chosen)` after
-/// each arm was chosen once. UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141))
-/// chooses how to speculate so.
+/// each arm was chosen once. UCBSpec of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)) uses
+/// it to choose how to speculate.
 ///
-/// For rewards between 0 and 1 whose law does not change, the regret after `t` choices is at most
-/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. What was chosen counts from
-/// then on, though its reward comes later, so that sequences of one pass do not all try the same.
+/// For rewards between 0 and 1 whose distribution does not change, the regret after `t` choices is at most
+/// `8 Σ ln t / Δ + (1 + π²/3) Σ Δ`, summed over the arms that are worse by `Δ`. A choice counts at once,
+/// though its reward comes later, so that sequences of one pass do not all try the same arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Ucb1(Vec<BanditArm>);
 
@@ -34,7 +34,7 @@ impl Rule for Ucb1 {
             true => arm.mean + (2.0 * all.ln() / arm.chosen).sqrt(),
             false => f64::INFINITY,
         };
-        // Of equal ones the first.
+        // Of equal bounds, the first arm.
         let numbers = (0..self.0.len()).rev();
         let best = numbers.max_by(|&one, &other| bound(&self.0[one]).total_cmp(&bound(&self.0[other])));
         let arm = best.unwrap_or(0);

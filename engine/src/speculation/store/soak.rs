@@ -1,15 +1,16 @@
-//! Stores under long traffic: what they count stays within their bound, and so does what the process holds.
+//! Stores under long traffic: neither their own count of bytes nor the memory of the process exceeds its
+//! bound.
 //!
-//! `cargo xtask soak drafts` lets a million requests through; a test run has time for some thousands.
+//! `cargo xtask soak drafts` runs a million requests; a test run has time for some thousands.
 
 use super::*;
 use lexiform::vocab::TokenKind;
 
-/// Says how many requests.
+/// The environment variable with the number of requests.
 const REQUESTS: &str = "LEXIFORM_DRAFT_REQUESTS";
-/// Lines of the table.
+/// The number of lines of the table.
 const LINES: usize = 10;
-/// Tokens of the vocabulary.
+/// The number of tokens of the vocabulary.
 const WIDTH: u32 = 4096;
 
 /// SplitMix64.
@@ -24,14 +25,14 @@ impl RandomNumbers {
         (mixed ^ mixed >> 31) % bound
     }
 
-    /// A number that is the smaller the more often, as words are.
+    /// Returns a number below `bound`; smaller ones are more frequent, as with words.
     fn skewed(&mut self, bound: u64) -> u64 {
         (0..3).map(|_| self.below(bound)).min().unwrap_or(0)
     }
 }
 
-/// A tool call: the tokens of its fields stand there in each of them, and values that differ. With each token
-/// the state of the grammar before it.
+/// Returns a tool call: the tokens of its fields, which are the same in every call, and values that differ.
+/// Each token comes with the state of the grammar before it.
 fn call(tool: u64, numbers: &mut RandomNumbers) -> Vec<(u64, u32)> {
     let mut call = Vec::new();
     for field in 0..4 {
@@ -48,15 +49,15 @@ fn call(tool: u64, numbers: &mut RandomNumbers) -> Vec<(u64, u32)> {
     call
 }
 
-/// Resident memory in bytes, where the system says it.
+/// Returns the resident memory in bytes, where the system reports it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
-/// Teaches the stores of an owner a call as a request does that is drafted for, drawing the prompt from
-/// earlier ones.
+/// Teaches an owner's stores a call, like a request that is drafted for, with a random prompt. Returns how
+/// many tokens were drafted.
 fn answer(stores: &mut Stores, owner: &Owner, call: &[(u64, u32)], numbers: &mut RandomNumbers) -> usize {
     let prompt: Vec<u32> = (0..16).map(|_| numbers.skewed(u64::from(WIDTH)) as u32).collect();
     let answer: Vec<u32> = call.iter().map(|&(_, token)| token).collect();
@@ -121,8 +122,8 @@ fn stores_stay_within_their_bytes_under_long_traffic() {
         "requests", "counted", "bound", "resident", "drafted"
     );
     for number in 0..=requests {
-        // More owners than have a store at a time. Some come all the time, so that their stores fill, and
-        // some hardly ever, so that their stores give way; each has some tools.
+        // More owners than have a store at a time. Some come often, so that their stores fill, and some
+        // rarely, so that their stores are dropped; each has some tools.
         let often = 1 + numbers.skewed(96);
         let owner = numbers.skewed(often);
         let call = call(owner * 5 + numbers.skewed(5), &mut numbers);
@@ -143,8 +144,8 @@ fn stores_stay_within_their_bytes_under_long_traffic() {
         "{drafted} drafts, {most} bytes of {bound}"
     );
     assert_eq!(stores.given_up(), 0);
-    // Of a process that does nothing else, what it holds is flat, too. By a fifth of the requests all stores
-    // have been there.
+    // In a process that does nothing else, the resident memory is flat too. By a fifth of the requests all
+    // stores exist.
     if asked.is_some()
         && let [_, _, Some(then), .., Some(now)] = table[..]
     {

@@ -1,4 +1,4 @@
-//! Owners and their stores, what is kept of them over a restart, and the corpus.
+//! Owners and their stores, their files across restarts, and the corpus.
 
 use super::*;
 use crate::error::JournalError;
@@ -58,7 +58,7 @@ fn answers_are_learned_again_after_a_restart() {
         .unwrap()
         .offer(text, (None, 0.0), &mut draft);
     assert_eq!(draft.nodes()[0].token, 0);
-    // The file of an owner whose store gives way goes with it.
+    // The file of an owner is removed with its store.
     let mut few = Stores::open(
         DraftStores {
             owners: 1,
@@ -112,7 +112,7 @@ fn the_owner_who_was_not_served_for_longest_gives_way() {
     assert!(stores.bytes() <= 2 << 16);
 }
 
-/// What a store offers after a text.
+/// Returns what a store offers after a text.
 fn offered(store: &Store, answer: &[u32]) -> Vec<u32> {
     let mut draft: Draft<'_, Grammar> = Draft::new(None, &[], 4);
     let text = Text { prompt: &[], answer };
@@ -137,7 +137,7 @@ fn all_owners_draft_from_one_corpus_whose_bytes_are_counted_once() {
             let store = stores.of(&owner(name)).unwrap();
             assert_eq!(store.learns(), bytes > 0);
             assert_eq!(offered(&store, &[0, 1]), [2, 0], "{bytes}");
-            // What was answered comes before what the operator has named, and stays with its owner.
+            // Learned answers come before the operator's corpus, and stay with their owner.
             (0..4).for_each(|_| store.record(&[2, 0, 1, 1]));
             let expected = if bytes > 0 { 1 } else { 2 };
             assert_eq!(offered(&store, &[2, 0, 1])[0], expected);
@@ -160,8 +160,8 @@ fn all_owners_draft_from_one_corpus_whose_bytes_are_counted_once() {
     assert_eq!(error, EngineError::Corpus { token: 2, tokens: 2 });
 }
 
-/// What may go on in two ways is a branch of the default tree; SVIP's chain takes the likelier way and ends
-/// there.
+/// Where a text can continue in two ways, the default tree has both; SVIP's chain takes the likelier way and
+/// ends there.
 #[test]
 fn svip_drafts_chains_that_end_where_they_are_unsure() {
     for (drafting, expected) in [(Drafting::Measured, vec![2, 1, 0, 0]), (Drafting::Svip, vec![2])] {
@@ -214,7 +214,7 @@ fn a_predictor_that_panics_is_given_up_and_counted_once() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
-/// Proposes every token of a small vocabulary.
+/// A predictor that proposes every token of a small vocabulary.
 struct Anything;
 
 impl Predictor for Anything {
@@ -232,8 +232,7 @@ impl Predictor for Anything {
     }
 }
 
-/// Guards against stores that are given up because a grammar took longer than it was allowed at once: that
-/// unwinds, too.
+/// Guards against giving up a store because a grammar took longer than its bound allows: that unwinds, too.
 #[test]
 fn a_grammar_whose_work_is_bounded_is_no_panic_of_a_predictor() {
     let vocabulary = Arc::new(vocabulary(4));

@@ -1,4 +1,4 @@
-//! A model's files: in a folder, in GGUF, inside the program, or made up, with weights that are random.
+//! A model's files: in a folder, in GGUF, embedded in the program, or with random weights.
 
 use super::random::{CONFIG, Shape};
 use crate::error::LoadError;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// The most bytes of a configuration or index that are read.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Something to read weights from.
+/// A source to read weights from.
 pub(crate) trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
-/// The files of a Hugging Face model folder: on disk, embedded in the program, made of a GGUF file, or of a
+/// The files of a Hugging Face model folder: on disk, embedded in the program, made from a GGUF file, or of a
 /// model with random weights.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
@@ -25,7 +25,7 @@ pub struct ModelFiles {
     random: Option<Random>,
 }
 
-/// Where files come from.
+/// The origin of the files.
 #[derive(Clone, Debug)]
 enum Origin {
     Folder,
@@ -33,7 +33,7 @@ enum Origin {
     Gguf(Arc<Gguf>),
 }
 
-/// What takes the place of files.
+/// The replacement of files in a model with random weights.
 #[derive(Clone, Debug)]
 struct Random {
     /// The text of config.json.
@@ -41,7 +41,7 @@ struct Random {
 }
 
 impl ModelFiles {
-    /// The files of a folder.
+    /// Returns the files of a folder.
     pub fn folder(path: impl AsRef<Path>) -> Self {
         ModelFiles {
             root: path.as_ref().to_path_buf(),
@@ -50,7 +50,7 @@ impl ModelFiles {
         }
     }
 
-    /// Files inside the program, by name; `root` is what messages call their folder.
+    /// Returns files embedded in the program, by name; messages call their folder `root`.
     pub fn embedded(root: &str, files: &'static [(&'static str, &'static [u8])]) -> Self {
         ModelFiles {
             root: PathBuf::from(root),
@@ -59,10 +59,10 @@ impl ModelFiles {
         }
     }
 
-    /// What is at a path: a Hugging Face model folder, or a GGUF file, which may be the first of several.
+    /// Opens a path: a Hugging Face model folder, or a GGUF file, which may be the first of several.
     ///
     /// # Errors
-    /// It is not there, or is a file that is no model in GGUF or one that the engine cannot run.
+    /// The path does not exist, or is a file that is not a model in GGUF or not one that the engine can run.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -75,7 +75,7 @@ impl ModelFiles {
         })
     }
 
-    /// The GGUF file, if the files are made of one and its weights are read.
+    /// Returns the GGUF file, if the files are made from one and its weights are used.
     pub(crate) fn gguf(&self) -> Option<&Gguf> {
         match &self.origin {
             Origin::Gguf(gguf) if self.random.is_none() => Some(gguf),
@@ -83,11 +83,11 @@ impl ModelFiles {
         }
     }
 
-    /// These files without their config.json and weights: the model has this shape and random weights, which
-    /// are made in memory when it is loaded. Its tokenizer and its end tokens are those of the files.
+    /// Replaces config.json and the weights: the model has this shape and random weights, which are made in
+    /// memory when it is loaded. It keeps the tokenizer and the end tokens of the files.
     ///
     /// # Errors
-    /// A config.json that is there is not JSON.
+    /// There is a config.json, but it is not JSON.
     pub fn with_random_weights(self, shape: Shape) -> Result<Self, LoadError> {
         let eos = match self.has(CONFIG) {
             true => serde_json::from_str::<Value>(&self.text(CONFIG)?)
@@ -102,17 +102,17 @@ impl ModelFiles {
         })
     }
 
-    /// Whether there are no weights to be read.
+    /// Returns `true` if the weights are random.
     pub(crate) fn is_random(&self) -> bool {
         self.random.is_some()
     }
 
-    /// What messages call a file.
+    /// Returns the path of a file for messages.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Whether there is such a file.
+    /// Returns `true` if there is a file with this name.
     pub fn has(&self, name: &str) -> bool {
         if self.random.is_some() && name == CONFIG {
             return true;
@@ -124,7 +124,7 @@ impl ModelFiles {
         }
     }
 
-    /// A whole text file, of a bounded size.
+    /// Reads a whole text file, of a bounded size.
     pub fn text(&self, name: &str) -> Result<String, LoadError> {
         let mut text = String::new();
         let read = self.reader(name)?.take(MAX_TEXT + 1).read_to_string(&mut text);
@@ -135,10 +135,10 @@ impl ModelFiles {
         Ok(text)
     }
 
-    /// A whole file, however large.
+    /// Reads a whole file, however large.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LoadError> {
         let mut bytes = Vec::new();
         let read = self.reader(name)?.read_to_end(&mut bytes);

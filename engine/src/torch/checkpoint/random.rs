@@ -1,9 +1,9 @@
-//! Models that nobody has trained: the shapes of known ones with random weights, for figures that do not
-//! depend on what is written.
+//! Untrained models: the shapes of known models with random weights, for measurements that do not depend on
+//! the text.
 //!
-//! Weights are normal numbers of a standard deviation of 0.02, as they are before training; vectors, which
-//! are scales of norms, are ones. Making billions of random numbers takes minutes, so that a stretch of a
-//! million is made once, and each tensor is that stretch over and over from a place of its own.
+//! The weights are normally distributed with a standard deviation of 0.02, as they are before training;
+//! vectors, which are scales of norms, are ones. Making billions of random numbers takes minutes, so a
+//! stretch of a million is made once, and each tensor repeats that stretch from a different start.
 
 use serde_json::{Value, json};
 use std::cell::OnceCell;
@@ -11,33 +11,33 @@ use std::fmt;
 use std::str::FromStr;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// The file that a shape takes the place of.
+/// The file that a shape replaces.
 pub(super) const CONFIG: &str = "config.json";
-/// What the checkpoints of these shapes are stored in.
+/// The number type in which the checkpoints of these shapes are stored.
 pub(super) const KIND: Kind = Kind::BFloat16;
 
-/// Random numbers that are made. A prime, so that the rows of a matrix, whatever their length, are not all
-/// the same.
+/// The number of random numbers that are made. It is a prime, so that the rows of a matrix, whatever their
+/// length, are not all the same.
 const STRETCH: i64 = 1_048_583;
 /// The standard deviation of weights.
 const DEVIATION: f64 = 0.02;
 
-/// A shape: those of Llama 3.2 (1b, 3b) and of Llama 3.1 (8b), all with tied embeddings, and one that is made
-/// in a moment.
+/// The shape of a model: those of Llama 3.2 (1b, 3b) and Llama 3.1 (8b), all with tied embeddings, and a tiny
+/// one that is made in a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Two layers of 256.
     Tiny,
     /// 1.24 billion weights.
     B1,
-    /// 3.2 billion.
+    /// 3.2 billion weights.
     B3,
-    /// 7.5 billion.
+    /// 7.5 billion weights.
     B8,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Shape; 4] = [Shape::Tiny, Shape::B1, Shape::B3, Shape::B8];
 
     fn name(self) -> &'static str {
@@ -49,7 +49,7 @@ impl Shape {
         }
     }
 
-    /// The config.json of a model of this shape which ends texts by these tokens.
+    /// Returns the config.json of a model of this shape with these end tokens.
     pub(super) fn config(self, eos: Value) -> Value {
         let [hidden, inner, layers, heads, key_heads, size, vocabulary] = match self {
             Shape::Tiny => [256, 640, 2, 8, 4, 32, 4_096],
@@ -82,14 +82,14 @@ impl FromStr for Shape {
     }
 }
 
-/// Where random tensors come from.
+/// The source of random tensors.
 #[derive(Default)]
 pub(super) struct RandomWeights {
     stretch: OnceCell<Tensor>,
 }
 
 impl RandomWeights {
-    /// The tensor of this name: always the same.
+    /// Returns the tensor with this name, which is always the same.
     pub(super) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, TchError> {
         let options = (KIND, Device::Cpu);
         if shape.len() < 2 {
@@ -109,8 +109,8 @@ impl RandomWeights {
     }
 }
 
-/// The stretch, by the sum of twelve uniform numbers less six: near enough to normal, and the same
-/// everywhere.
+/// Returns the stretch, by the sum of twelve uniform numbers less six: near enough to normal, and the same on
+/// every machine.
 fn normal_numbers() -> Result<Tensor, TchError> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut uniform = || {

@@ -1,4 +1,4 @@
-//! Reads what differs from layer to layer: windows, turns, experts.
+//! Reads the properties that differ from layer to layer: windows, rotary positions, experts.
 
 use super::description::{Block, Mlp};
 use super::family::{ExpertFields, Family, Turned, Windows};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Reader<'_> {
-    /// The window and all layers.
+    /// Reads the window and all layers.
     pub(super) fn layers(
         &self,
         family: &Family,
@@ -28,13 +28,13 @@ impl Reader<'_> {
         Ok((window, layers.collect()))
     }
 
-    /// Which layers turn queries and keys.
+    /// Returns which layers rotate queries and keys.
     fn turned_layers(&self, family: &Family, count: usize) -> Result<Vec<bool>, LoadError> {
         const LIST: &str = "no_rope_layers";
         if family.windows != Windows::UnturnedIfUsed {
             return Ok(vec![family.turned != Turned::Nothing; count]);
         }
-        // In spite of its name, the list says 1 where a layer turns.
+        // Despite its name, the list has 1 for a layer that rotates.
         match self.root.get(LIST) {
             Some(Value::Array(turned)) if turned.len() >= count => {
                 let turned = turned.iter().take(count).map(|turned| match turned.as_u64() {
@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The window and the layers that use it.
+    /// Returns the window and the layers that use it.
     fn windows(&self, family: &Family, turned: &[bool]) -> Result<(Option<i64>, Vec<bool>), LoadError> {
         let count = turned.len();
         let used = match family.windows {
@@ -64,7 +64,7 @@ impl Reader<'_> {
         };
         let given = match (self.root.get("sliding_window"), family.defaults.window) {
             (None, usual) => usual,
-            // Without a window, nobody would know which layers turn like windowed ones.
+            // Without a window, it would be unclear which layers rotate like windowed ones.
             (Some(Value::Null), _) if family.defaults.local_theta.is_none() => None,
             (Some(_), _) if !used => None,
             (Some(_), _) => Some(self.size("sliding_window")?),
@@ -79,7 +79,7 @@ impl Reader<'_> {
         Ok((Some(window), windowed))
     }
 
-    /// Which layers use a window where they are not listed.
+    /// Returns which layers use a window if they are not listed.
     fn usually_windowed(&self, family: &Family, turned: &[bool]) -> Result<Vec<bool>, LoadError> {
         let count = turned.len();
         Ok(match family.windows {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Layers without experts in a model with experts.
+    /// Returns the layers without experts in a model with experts.
     fn dense_layers(&self) -> Result<BTreeSet<u64>, LoadError> {
         const LIST: &str = "mlp_only_layers";
         let layers = match self.root.get(LIST) {

@@ -1,4 +1,4 @@
-//! The description of a decoder: everything that config.json says of it, in the terms of the decoder.
+//! The description of a decoder: everything that config.json says about it, in the terms of the decoder.
 
 use super::family::Family;
 use super::frequencies::Rope;
@@ -7,33 +7,33 @@ use super::kinds::{Activation, Heads};
 /// The file that is read.
 pub(super) const FILE: &str = "config.json";
 
-/// Everything that the decoder needs to know.
+/// The configuration of a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     pub(crate) family: &'static Family,
     pub(crate) vocab: i64,
     pub(crate) hidden: i64,
     pub(crate) max_positions: usize,
-    /// What embeddings are multiplied by.
+    /// The factor of the embeddings.
     pub(crate) embedding_scale: Option<f64>,
-    /// What is added in norms to what is divided by.
+    /// The constant added to the denominator in norms.
     pub(crate) eps: f64,
     pub(crate) attention: Attention,
-    /// How far back attention looks in layers that do not look back all the way.
+    /// The number of positions that windowed layers attend back to.
     pub(crate) window: Option<i64>,
-    /// The ways to turn that layers have.
+    /// The rotary encodings that layers use.
     pub(crate) ropes: Vec<Rope>,
     pub(crate) activation: Activation,
     pub(crate) mlp_bias: bool,
     pub(crate) layers: Vec<Block>,
     /// Logits `x` become `cap · tanh(x / cap)`.
     pub(crate) logit_cap: Option<f64>,
-    /// Whether the head is the embedding.
+    /// `true` if the head uses the embedding matrix.
     pub(crate) tied: bool,
     pub(crate) eos: Vec<u32>,
 }
 
-/// What attention is like in all layers.
+/// The attention of all layers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attention {
     pub(crate) heads: i64,
@@ -41,8 +41,7 @@ pub(crate) struct Attention {
     pub(crate) head_dim: i64,
     pub(crate) qkv_bias: bool,
     pub(crate) out_bias: bool,
-    /// What products of queries and keys are multiplied by, if that is not one over the root of the head
-    /// size.
+    /// The factor of the products of queries and keys, if it is not one over the root of the head size.
     pub(crate) scale: Option<f64>,
     /// Scaled products `x` become `cap · tanh(x / cap)`.
     pub(crate) cap: Option<f64>,
@@ -62,7 +61,7 @@ impl Attention {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Block {
     pub(crate) windowed: bool,
-    /// Which of the ropes turns its queries and keys, if any.
+    /// The index of the rope that rotates its queries and keys, if any.
     pub(crate) rope: Option<usize>,
     pub(crate) mlp: Mlp,
 }
@@ -72,12 +71,12 @@ pub(crate) struct Block {
 pub(crate) enum Mlp {
     /// One network of this width.
     Dense { width: i64 },
-    /// So many networks of this width, of which a token uses `chosen`.
+    /// `count` networks of this width, of which a token uses `chosen`.
     Experts {
         count: i64,
         chosen: i64,
         width: i64,
-        /// Whether the shares of the chosen ones are made to sum to one.
+        /// `true` if the shares of the chosen ones are normalised to sum to one.
         normalised: bool,
     },
 }

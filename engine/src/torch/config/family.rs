@@ -1,57 +1,57 @@
-//! What a `model_type` implies: a table.
+//! A table of what each `model_type` implies.
 //!
-//! A family says what its config.json leaves unsaid (where norms stand, which biases there are, what a
-//! missing field means) and what its tensors are called. Whatever can differ between models of one family is
+//! A family describes what its config.json leaves out (the places of norms, the biases, the meaning of a
+//! missing field) and the names of its tensors. Everything that can differ between models of one family is
 //! read from config.json.
 
 use super::kinds::{NormKind, QkNorm};
 
-/// A bias, or another thing that is there or not.
+/// A property that a model has or does not have, such as a bias.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Flag {
     Is(bool),
-    /// As this field says; a missing one says no.
+    /// The value of this field; a missing field means no.
     Field(&'static str),
 }
 
-/// Which layers look back over a window only, where config.json does not list them.
+/// The layers that attend only to a window, if config.json does not list them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Windows {
-    /// None, whatever is said of a window.
+    /// No layer, even if there is a window.
     Never,
-    /// All, if there is a window.
+    /// All layers, if there is a window.
     All,
-    /// All, if `use_sliding_window` says so.
+    /// All layers, if `use_sliding_window` is true.
     AllIfUsed,
-    /// Those from `max_window_layers` on, if `use_sliding_window` says so.
+    /// The layers from `max_window_layers` on, if `use_sliding_window` is true.
     LastIfUsed,
-    /// Those that do not turn, if `use_sliding_window` says so.
+    /// The layers that do not rotate, if `use_sliding_window` is true.
     UnturnedIfUsed,
-    /// All but every so-manieth, or as `sliding_window_pattern` says.
+    /// All layers except every n-th one; `sliding_window_pattern` overrides the n given here.
     AllButEvery(i64),
 }
 
-/// What of queries and keys is turned by their positions.
+/// The part of queries and keys that is rotated by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turned {
-    /// Nothing: there are learned positions.
+    /// Nothing: positions are learned.
     Nothing,
     /// Whole heads.
     Whole,
-    /// As much of each head as `partial_rotary_factor` says.
+    /// The share of each head that `partial_rotary_factor` gives.
     Part,
 }
 
-/// Which fields describe experts.
+/// The fields that describe experts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpertFields {
-    /// How many there are; the first of these that is there.
+    /// The number of experts; the first of these fields that exists.
     pub(crate) count: [&'static str; 2],
     pub(crate) width: &'static str,
     pub(crate) normalised: Flag,
 }
 
-/// What config.json calls what every model has.
+/// The names in config.json of the properties that every model has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fields {
     pub(crate) hidden: &'static str,
@@ -63,7 +63,7 @@ pub(crate) struct Fields {
     pub(crate) eps: &'static str,
 }
 
-/// Sizes that go without saying.
+/// Sizes that config.json may omit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sizes {
     pub(crate) vocab: i64,
@@ -72,47 +72,49 @@ pub(crate) struct Sizes {
     pub(crate) positions: i64,
 }
 
-/// What a missing field means.
+/// The meaning of missing fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Defaults {
     pub(crate) eps: f64,
     pub(crate) activation: &'static str,
-    /// If there are none, these must be said; as many key heads as heads are meant if those are not.
+    /// If `None`, these sizes are required, except that the number of key heads defaults to that of the
+    /// heads.
     pub(crate) sizes: Option<Sizes>,
-    /// If there is none, a head's share of the hidden numbers.
+    /// If `None`, the hidden size divided by the number of heads.
     pub(crate) head_dim: Option<i64>,
-    /// If there is none, a multiple of the hidden numbers.
+    /// If `None`, the width is required; otherwise it is this multiple of the hidden size.
     pub(crate) width_factor: Option<i64>,
     pub(crate) theta: f64,
-    /// How windowed layers turn, where those turn in a way of their own.
+    /// The theta of windowed layers, if they rotate in a different way.
     pub(crate) local_theta: Option<f64>,
     pub(crate) window: Option<i64>,
     pub(crate) tied: bool,
-    /// What `attn_logit_softcapping` and `final_logit_softcapping` are, where there are such fields.
+    /// The defaults of `attn_logit_softcapping` and `final_logit_softcapping`, in families with these fields.
     pub(crate) caps: Option<[Option<f64>; 2]>,
-    /// What one over the square of the attention scale is, where there is a field `query_pre_attn_scalar`.
+    /// The default of `query_pre_attn_scalar`, one over the square of the attention scale, in families with
+    /// this field.
     pub(crate) query_scalar: Option<f64>,
 }
 
-/// What tensors are called. All but the head's begin with one of the prefixes; those of a layer go on with
+/// The names of tensors. All except the head's begin with one of the prefixes; those of a layer continue with
 /// `layers` and its number, those of an expert with `experts` and its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Names {
-    /// The first with which there is an embedding is the one.
+    /// The possible prefixes. The first one with which there is an embedding is used.
     pub(crate) prefixes: &'static [&'static str],
     pub(crate) embedding: &'static str,
-    /// What is added to embeddings at each position, if anything.
+    /// The table that is added to embeddings by position, if any.
     pub(crate) positions: Option<&'static str>,
     pub(crate) norm: &'static str,
     pub(crate) layers: &'static str,
     pub(crate) before_attention: Option<&'static str>,
-    /// One matrix for queries, keys and values each, or one for all.
+    /// One matrix each for queries, keys and values, or one for all.
     pub(crate) qkv: &'static [&'static str],
     pub(crate) qk_norms: [&'static str; 2],
     pub(crate) out: &'static str,
     pub(crate) after_attention: Option<&'static str>,
     pub(crate) before_mlp: Option<&'static str>,
-    /// One matrix for gates and ups each, or one for both, or for what is not gated.
+    /// One matrix each for gates and ups, or one for both, or one for a network without gates.
     pub(crate) up: &'static [&'static str],
     pub(crate) down: &'static str,
     pub(crate) router: &'static str,
@@ -120,22 +122,22 @@ pub(crate) struct Names {
     pub(crate) expert_up: &'static [&'static str],
     pub(crate) expert_down: &'static str,
     pub(crate) after_mlp: Option<&'static str>,
-    /// Whether matrices of layers are stored as `[in, out]`.
+    /// `true` if the matrices of layers are stored as `[in, out]`.
     pub(crate) transposed: bool,
 }
 
-/// What models of one `model_type` have in common.
+/// The common properties of the models of one `model_type`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
-    /// The object that describes the decoder, where that is not the whole of config.json: other parts see or
-    /// hear, and are not read.
+    /// The object that describes the decoder, if that is not the whole of config.json: the other objects
+    /// describe vision or audio, and are not read.
     pub(crate) nested: Option<&'static str>,
     pub(crate) fields: Fields,
     pub(crate) defaults: Defaults,
     pub(crate) names: Names,
     pub(crate) norm: NormKind,
-    /// Whether embeddings are multiplied by the root of their size.
+    /// `true` if embeddings are multiplied by the root of their size.
     pub(crate) scaled_embedding: bool,
     pub(crate) turned: Turned,
     pub(crate) qkv_bias: Flag,
@@ -145,7 +147,7 @@ pub(crate) struct Family {
     pub(crate) windows: Windows,
     pub(crate) gated: bool,
     pub(crate) experts: Option<ExpertFields>,
-    /// Flags that would change the computation, and the value that does not.
+    /// Flags that would change the computation, with the supported value.
     pub(crate) fixed: &'static [(&'static str, bool)],
 }
 
@@ -311,12 +313,12 @@ const GEMMA3: Family = Family {
     ..GEMMA2
 };
 
-/// The models that see images too, on text alone.
+/// The models that also accept images, on text only.
 const GEMMA3_IMAGES: Family = Family {
     name: "gemma3",
     nested: Some("text_config"),
     names: Names {
-        // As they were published, and as a running model calls them.
+        // As they were published, and as `transformers` names them in a running model.
         prefixes: &["language_model.model.", "model.language_model."],
         ..GEMMA2.names
     },
@@ -418,7 +420,7 @@ const GPT2: Family = Family {
     ..LLAMA
 };
 
-/// Every family, and their names for a message.
+/// All families, and their names for a message.
 pub(super) static FAMILIES: [Family; 13] = [
     GEMMA2,
     GEMMA3_IMAGES,

@@ -1,8 +1,8 @@
-//! Rotary positions: how fast each pair of dimensions turns, and the ways to stretch that to longer texts.
+//! Rotary positions: how fast each pair of dimensions rotates, and the ways to stretch that to longer texts.
 //!
-//! Pair `i` of `d/2` turns by `theta^(-2i/d)` a position. The scalings slow some pairs down: `linear` all of
-//! them, `llama3` and `yarn` those that turn less than a few times within the original context, `longrope`
-//! each by a factor of its own.
+//! Pair `i` of `d/2` rotates by `theta^(-2i/d)` per position. The scalings slow some pairs down: `linear` all
+//! of them, `llama3` and `yarn` those that rotate less than a few times within the original context,
+//! `longrope` each by a separate factor.
 
 use std::f64::consts::TAU;
 
@@ -10,7 +10,7 @@ use std::f64::consts::TAU;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scaling {
     /// As trained. Also `dynamic`, which changes nothing up to the configured context, and the loop never
-    /// goes beyond.
+    /// goes beyond that.
     None,
     Linear {
         factor: f64,
@@ -22,13 +22,13 @@ pub(crate) enum Scaling {
         original: f64,
     },
     Yarn(Yarn),
-    /// One factor a pair. There is a second list for texts beyond the original context, which would turn all
-    /// that is cached anew when a text grows past it: the context ends there instead.
+    /// One factor per pair. There is a second list for texts beyond the original context, which would require
+    /// rotating all cached keys anew when a text grows past it: the context ends there instead.
     Long {
         factors: Vec<f64>,
-        /// What cosines and sines are multiplied by.
+        /// The factor of cosines and sines.
         attention: f64,
-        /// The positions for which the factors are.
+        /// The number of positions to which the factors apply.
         original: usize,
     },
 }
@@ -40,23 +40,23 @@ pub(crate) struct Yarn {
     pub(crate) original: f64,
     pub(crate) beta_fast: f64,
     pub(crate) beta_slow: f64,
-    /// What cosines and sines are multiplied by.
+    /// The factor of cosines and sines.
     pub(crate) attention: f64,
-    /// Whether the bounds of the ramp are rounded outwards.
+    /// `true` if the bounds of the ramp are rounded outwards.
     pub(crate) truncate: bool,
 }
 
-/// How a model encodes positions.
+/// A rotary encoding of positions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rope {
     pub(crate) theta: f64,
-    /// How many dimensions of a head are turned, the first ones.
+    /// The number of leading dimensions of a head that are rotated.
     pub(crate) width: usize,
     pub(crate) scaling: Scaling,
 }
 
 impl Rope {
-    /// The turn per position of each pair of dimensions.
+    /// Returns the angle per position of each pair of dimensions.
     pub(crate) fn frequencies(&self) -> Vec<f64> {
         let plain = |pair: usize| self.theta.powf(-2.0 * pair as f64 / self.width as f64);
         let pairs = 0..self.width / 2;
@@ -89,11 +89,13 @@ impl Rope {
         }
     }
 
-    /// Sine and cosine of the turn of every pair at each of so many positions, one position after another.
+    /// Returns the sine and cosine of the angle of every pair at each of `positions` positions, position by
+    /// position.
     pub(crate) fn turns(&self, positions: usize) -> Vec<(f64, f64)> {
         let (frequencies, scale) = (self.frequencies(), self.attention());
         let turn = |position: usize| {
-            // The angle is rounded as the reference implementation rounds it: at far positions it shows.
+            // The angle is rounded like in the reference implementation: at far positions the difference is
+            // visible.
             let angle = move |&frequency: &f64| f64::from(frequency as f32 * position as f32);
             let turns = frequencies.iter().map(angle).map(f64::sin_cos);
             turns.map(move |(sine, cosine)| (sine * scale, cosine * scale))
@@ -101,7 +103,7 @@ impl Rope {
         (0..positions).flat_map(turn).collect()
     }
 
-    /// How many positions it is good for, if that is not up to the model.
+    /// Returns the number of positions that the encoding supports, if that is not the model's own limit.
     pub(crate) fn max_positions(&self) -> Option<usize> {
         match &self.scaling {
             Scaling::Long { original, .. } => Some(*original),
@@ -109,7 +111,7 @@ impl Rope {
         }
     }
 
-    /// What cosines and sines are multiplied by.
+    /// Returns the factor of cosines and sines.
     pub(crate) fn attention(&self) -> f64 {
         match &self.scaling {
             Scaling::Yarn(yarn) => yarn.attention,
@@ -120,10 +122,10 @@ impl Rope {
 }
 
 impl Yarn {
-    /// The pairs between which frequencies go from kept to divided.
+    /// Returns the range of pairs in which frequencies change from kept to divided.
     fn ramp(&self, theta: f64, width: usize) -> (f64, f64) {
         let dim = width as f64;
-        // The pair that turns this often within the original context.
+        // The pair that rotates this often within the original context.
         let pair = |turns: f64| dim * (self.original / (turns * TAU)).ln() / (2.0 * theta.ln());
         let (mut from, mut to) = (pair(self.beta_fast), pair(self.beta_slow));
         if self.truncate {
@@ -134,7 +136,7 @@ impl Yarn {
     }
 }
 
-/// The attention factor that YaRN's authors found for a stretch.
+/// Returns the attention factor that YaRN's authors found for a stretch.
 pub(crate) fn yarn_attention(factor: f64, mscale: f64) -> f64 {
     if factor <= 1.0 {
         1.0

@@ -1,20 +1,20 @@
-//! What decoders differ in: the kinds of norms and activations, and how many heads.
+//! The properties in which decoders differ: the kinds of norms and activations, and the number of heads.
 
-/// A norm's kind.
+/// The kind of a norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormKind {
-    /// By the root of the mean of squares.
+    /// Divides by the root of the mean of squares.
     Rms,
-    /// The same, with scales that are stored less one.
+    /// Like [`Rms`](Self::Rms), with scales that are stored less one.
     RmsPlusOne,
-    /// By mean and variance, with a bias.
+    /// Normalises by mean and variance, and adds a bias.
     Layer,
 }
 
-/// What queries and keys are normed over before they are turned.
+/// The range over which queries and keys are normalised before they are rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QkNorm {
-    /// They are not.
+    /// They are not normalised.
     None,
     /// Each head.
     Head,
@@ -22,18 +22,18 @@ pub(crate) enum QkNorm {
     Token,
 }
 
-/// What lies between the matrices of a layer's second half.
+/// The function between the matrices of a layer's second half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activation {
     Silu,
-    /// With the error function.
+    /// GELU with the error function.
     Gelu,
-    /// The approximation with tanh.
+    /// GELU approximated with tanh.
     GeluTanh,
     Relu,
 }
 
-/// Heads and their size.
+/// The numbers of heads, and their size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heads {
     pub(crate) queries: i64,

@@ -1,4 +1,4 @@
-//! Reads the fields of config.json, and names them when they are wrong.
+//! Reads the fields of config.json, and reports those that are wrong.
 
 use super::description::{Attention, Config, FILE};
 use super::family::{FAMILIES, Family, Flag, NAMES};
@@ -8,20 +8,20 @@ use crate::torch::checkpoint::files::ModelFiles;
 use serde_json::Value;
 
 const ACTIVATIONS: &str = "silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu";
-/// No dimension of a real model is larger; keeps products within 64 bits.
+/// The largest dimension. No real model has a larger one, and products stay within 64 bits.
 const MAX_DIMENSION: u64 = 1 << 24;
-/// Each layer is described apart, which takes memory before there is any weight.
+/// The most layers. Each layer is described separately, which takes memory before there is any weight.
 const MAX_LAYERS: i64 = 1 << 16;
 
-/// The kinds of layers that may turn in ways of their own.
+/// The kinds of layers that may rotate in different ways.
 pub(super) const LAYER_TYPES: [&str; 2] = ["full_attention", "sliding_attention"];
 
-/// A config.json.
+/// A reader of a config.json.
 pub(super) struct Reader<'a> {
     pub(super) files: &'a ModelFiles,
-    /// What describes the decoder.
+    /// The object that describes the decoder.
     pub(super) root: &'a Value,
-    /// The whole, and what `root` is called in it.
+    /// The whole of config.json.
     pub(super) top: &'a Value,
     pub(super) nested: Option<&'static str>,
 }
@@ -120,7 +120,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The scale of attention, in families that say it by what it is one over the root of; usually this.
+    /// Returns the scale of attention, in families that give it by a number whose inverse root it is; `usual`
+    /// is the default number.
     fn scale(&self, usual: Option<f64>) -> Result<Option<f64>, LoadError> {
         const FIELD: &str = "query_pre_attn_scalar";
         let Some(usual) = usual else {
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         const FIELD: &str = "attn_logit_softcapping";
         match family.defaults.caps {
             Some([usual @ Some(_), _]) => self.cap(FIELD, usual),
-            // `transformers` reads this and does not apply it: nobody can say what such a model should
+            // `transformers` reads this and does not apply it: it is unclear what such a model should
             // compute.
             Some([None, _]) if self.root.get(FIELD).is_some_and(|value| !value.is_null()) => {
                 Err(self.wrong(FIELD, "null, or absent"))
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A cap that is switched off by null, and has this value where the field is missing.
+    /// Returns a cap, which null switches off and which is `usual` if the field is missing.
     fn cap(&self, name: &'static str, usual: Option<f64>) -> Result<Option<f64>, LoadError> {
         match self.root.get(name) {
             None => Ok(usual),
@@ -157,7 +158,8 @@ impl<'a> Reader<'a> {
 
     fn activation(&self, family: &Family) -> Result<Activation, LoadError> {
         let field = family.fields.activation;
-        // Gemma's first configurations have the wrong one in `hidden_act` and none in `hidden_activation`.
+        // Gemma's first configurations have the wrong activation in `hidden_act` and none in
+        // `hidden_activation`.
         let found = self.root.get(field).filter(|found| !found.is_null());
         match found.map_or(Some(family.defaults.activation), Value::as_str) {
             Some("silu" | "swish") => Ok(Activation::Silu),
@@ -194,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A size that must be there unless the family has a usual one.
+    /// Reads a size, which is required unless the family has a usual one.
     pub(super) fn size_or_usual(&self, name: &'static str, usual: Option<i64>) -> Result<i64, LoadError> {
         match (usual, self.root.get(name)) {
             (Some(usual), None) => Ok(usual),
@@ -231,7 +233,8 @@ impl<'a> Reader<'a> {
         number.ok_or_else(|| self.wrong(name, "a positive number"))
     }
 
-    /// What is found is looked for at the top, then where ropes are described.
+    /// Returns the error for a field. The value found is looked up in the decoder's object, then in the
+    /// descriptions of ropes, then at the top.
     pub(super) fn wrong(&self, name: &str, expected: &str) -> LoadError {
         let ropes = ["rope_parameters", "rope_scaling"]
             .into_iter()

@@ -1,21 +1,21 @@
-//! The bytes of memory that a pass reads, by the description of the model.
+//! The bytes of memory that a pass reads, according to the description of the model.
 //!
 //! ```text
 //!   weights: every matrix of every layer, and the head            once a pass, however many tokens are fed
-//!            of experts those that some token chooses             more of them, the more tokens are fed
+//!            the experts that some token chooses                  more of them, the more tokens are fed
 //!   cache:   the keys and values of the positions that are seen   once for each text
 //! ```
 //!
-//! Decoding computes little with each number that it reads, so these bytes over the speed of memory bound how
-//! fast a pass can be. Left out is what is less than a hundredth in models of a billion weights: norms and
-//! biases, the rows of the embedding, and what a layer writes for the next.
+//! Decoding computes little with each number that it reads, so these bytes divided by the memory bandwidth
+//! bound the speed of a pass. Everything below a hundredth in models of a billion weights is left out: norms
+//! and biases, the rows of the embedding, and the activations between layers.
 
 use super::description::{Config, Mlp};
 
-/// What a pass of a model reads. All numbers are bytes.
+/// The bytes that a pass of a model reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassReads {
-    /// Weights that every pass reads.
+    /// The weights that every pass reads.
     dense: f64,
     experts: Vec<Experts>,
     layers: Vec<CachedLayer>,
@@ -26,25 +26,25 @@ pub struct PassReads {
 struct Experts {
     count: f64,
     chosen: f64,
-    /// The weights of one of them.
+    /// The weights of one expert.
     bytes: f64,
 }
 
-/// What a layer keeps.
+/// The cache of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CachedLayer {
-    /// Keys and values of one position.
+    /// The keys and values of one position.
     bytes: f64,
-    /// How far back it looks, if not all the way.
+    /// The number of positions that it attends back to, if not all.
     window: Option<f64>,
 }
 
 impl PassReads {
-    /// The weights that a pass reads which feeds so many tokens.
+    /// Returns the weights that a pass of `tokens` tokens reads.
     ///
-    /// Of experts it is the number expected if each token chooses without regard to the others: of `count`
-    /// experts of which a token takes `chosen`, `count · (1 − (1 − chosen/count)^tokens)`. Trained routers
-    /// prefer some experts, which makes it less.
+    /// For experts this is the expected number if the tokens choose independently: of `count` experts of
+    /// which a token takes `chosen`, `count · (1 − (1 − chosen/count)^tokens)`. Trained routers prefer some
+    /// experts, so the real number is lower.
     pub fn weights(&self, tokens: f64) -> f64 {
         let experts = self.experts.iter().map(|experts| {
             let missed = (1.0 - experts.chosen / experts.count).powf(tokens);
@@ -53,7 +53,7 @@ impl PassReads {
         self.dense + experts.sum::<f64>()
     }
 
-    /// The keys and values that the last token of a text of so many positions reads.
+    /// Returns the keys and values that the last token of a text of `positions` positions reads.
     pub fn cache(&self, positions: usize) -> f64 {
         let seen = |layer: &CachedLayer| match layer.window {
             Some(window) => window.min(positions as f64),
@@ -64,7 +64,8 @@ impl PassReads {
 }
 
 impl Config {
-    /// What a pass reads, where a number of a matrix takes so many bytes, and one of the cache so many.
+    /// Returns what a pass reads, if a number of a matrix takes `number` bytes and one of the cache `cached`
+    /// bytes.
     pub(in crate::torch) fn reads(&self, number: f64, cached: usize) -> PassReads {
         let heads = self.attention.heads();
         let matrix = |rows: i64, columns: i64| number * rows as f64 * columns as f64;
@@ -112,7 +113,7 @@ mod tests {
 
     const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
-    /// The shapes of the tensors of a checkpoint, by their names.
+    /// Returns the shapes of the tensors of a checkpoint, by their names.
     fn tensors(folder: &str) -> Vec<(String, Vec<u64>)> {
         let files = std::fs::read_dir(format!("{FOLDER}/{folder}")).unwrap();
         let files = files.map(|file| file.unwrap().path());
@@ -129,7 +130,8 @@ mod tests {
         tensors
     }
 
-    /// The numbers in the matrices of a checkpoint, without those that are tables of which a pass reads rows.
+    /// Returns how many numbers the matrices of a checkpoint have, without tables of which a pass reads
+    /// single rows.
     fn stored(folder: &str, config: &Config) -> f64 {
         let is_table = |name: &str| {
             name.ends_with("wpe.weight") || name.ends_with("embed_tokens.weight") && !config.tied
@@ -141,8 +143,7 @@ mod tests {
             .sum()
     }
 
-    /// Where all experts are used, the matrices of every family are those of its checkpoint, number by
-    /// number.
+    /// If all experts are used, the matrices of every family have as many numbers as those of its checkpoint.
     #[test]
     fn a_pass_of_many_tokens_reads_the_matrices_of_the_checkpoint() {
         for folder in [
@@ -169,7 +170,7 @@ mod tests {
         }
     }
 
-    /// One token reads the experts that it chooses, two at most twice as many, and many all.
+    /// One token reads the experts that it chooses, two read at most twice as many, and many read all.
     #[test]
     fn tokens_share_experts() {
         let config = Config::read(&ModelFiles::folder(format!("{FOLDER}/mixtral"))).unwrap();

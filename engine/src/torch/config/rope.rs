@@ -1,5 +1,5 @@
-//! Reads how queries and keys are turned: `rope_parameters` of transformers 5, or `rope_theta` and
-//! `rope_scaling` of 4.
+//! Reads how queries and keys are rotated: from `rope_parameters` of transformers 5, or `rope_theta` and
+//! `rope_scaling` of transformers 4.
 
 use super::family::{Family, Turned};
 use super::frequencies::{Rope, Scaling, Yarn, yarn_attention};
@@ -8,18 +8,19 @@ use crate::error::LoadError;
 use serde_json::Value;
 
 const ROPES: &str = "default, linear, dynamic, llama3, yarn, longrope";
-/// Where a rope is described, and what its model is like.
+/// The description of a rope, and the properties of its model.
 struct RopeSource<'a> {
     from: &'a Value,
     head_dim: i64,
     theta: f64,
-    /// Whether a part of a head may be turned alone.
+    /// `true` if a part of a head may be rotated alone.
     in_part: bool,
     max_positions: f64,
 }
 
 impl Reader<'_> {
-    /// The ways to turn, that of windowed layers last if they have one; and how many positions there are.
+    /// Returns the ropes, with that of windowed layers last if they have a separate one, and the number of
+    /// positions.
     pub(super) fn ropes(&self, family: &Family, head_dim: i64) -> Result<(Vec<Rope>, usize), LoadError> {
         let usual = family.defaults.sizes.map(|sizes| sizes.positions);
         let max_positions = self.size_or_usual(family.fields.positions, usual)? as usize;
@@ -48,7 +49,7 @@ impl Reader<'_> {
         if let Some(usual) = family.defaults.local_theta {
             let theta = self.number(self.root, "rope_local_base_freq")?;
             ropes.push(self.rope(&RopeSource {
-                // What stretches the others is not for these.
+                // The scaling of the other layers does not apply to windowed ones.
                 from: of(local).unwrap_or(&none),
                 theta: theta.unwrap_or(usual),
                 ..source
@@ -100,7 +101,7 @@ impl Reader<'_> {
                 high: self.positive(from, "high_freq_factor")?,
                 original: self.positive(from, "original_max_position_embeddings")?,
             }),
-            // Configurations of Phi-3 that were written before it had a name call it so.
+            // Configurations of Phi-3 that were written before the method was named use these names.
             Some("yarn" | "su") if from.get("short_factor").is_some() => {
                 self.longrope(from, max_positions, width)
             }

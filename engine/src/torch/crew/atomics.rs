@@ -1,5 +1,5 @@
-//! What the threads of a crew share and wait with. `tests/interning/` puts loom's in their place and tries
-//! all orders.
+//! The synchronisation primitives of a crew. `tests/interning/` replaces them by loom's, and tries all
+//! orders.
 
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Mutex;

@@ -1,9 +1,9 @@
-//! A crew: who takes which part of some work.
+//! A crew: threads that share the parts of some work.
 //!
 //! A pass of a small model is some fifty pieces of work of a few microseconds each. Waking a thread takes
-//! longer than that, so the threads of a crew wait for more work by looking, for as long as a pass may leave
-//! them without, and only then sleep. Nobody waits for one that sleeps: parts of the work are taken by who is
-//! there, and the caller takes part.
+//! longer than that, so the threads of a crew spin for as long as a pass may leave them without work, and
+//! only then sleep. No thread waits for a sleeping one: whichever threads are awake take the parts, and the
+//! caller takes part.
 //!
 //! ```text
 //!   caller    each(8 parts) ─ publishes ─ 0 ─ 2 ─ 4 ─ 6 ─ waits for 7 ─►
@@ -19,44 +19,45 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, TryLockError};
 
-/// How often a thread looks for work before it sleeps: some 50 microseconds. Loom would try all of them.
+/// How often a thread checks for work before it sleeps: some 50 microseconds. Loom would try all of these
+/// checks.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 2_000 };
-/// How often the caller looks whether the others are done before it lets other programs have its core.
+/// How often the caller checks whether the others are done before it yields its core to other programs.
 const PATIENCE: usize = 10_000;
 
-/// A piece of work, by the numbers of its parts.
+/// Some work, called with the number of each part.
 type TeamWork<'a> = &'a (dyn Fn(usize) + Sync);
 
-/// Threads that wait for work. They end with it.
+/// Threads that wait for work. They end when the crew is dropped.
 pub(crate) struct Crew {
     shared: Arc<TeamShared>,
     others: Vec<JoinHandle<()>>,
-    /// Held by who hands out work.
+    /// Held by the caller that hands out work.
     caller: Mutex<()>,
 }
 
-/// What the caller and the threads see.
+/// The state shared by the caller and the threads.
 struct TeamShared {
-    /// The [`Taken`] of now, in one number: whoever takes a part exchanges all of it, so that a part is never
-    /// one of other work.
+    /// The current [`Taken`], in one number: a thread that takes a part exchanges all of it, so a part never
+    /// belongs to other work.
     taken: AtomicU64,
     done: AtomicUsize,
-    /// Points to the [`Work`] while parts of it are not done.
+    /// A pointer to the [`TeamWork`] while parts of it are not done.
     work: AtomicPtr<()>,
     has_panicked: AtomicBool,
     has_ended: AtomicBool,
-    /// Which threads sleep.
+    /// `true` for each thread that sleeps.
     asleep: Vec<AtomicBool>,
 }
 
-/// Which parts of what are taken.
+/// The parts of the current work that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
-    /// The number of the work, of 24 bits; it begins again after the largest.
+    /// The number of the work, of 24 bits; it wraps around.
     number: u64,
-    /// Its parts, in 20 bits.
+    /// The number of its parts, in 20 bits.
     parts: u64,
-    /// How many of them are taken, in the lowest 20 bits.
+    /// The number of parts that are taken, in the lowest 20 bits.
     taken: u64,
 }
 
@@ -79,7 +80,7 @@ impl Taken {
 }
 
 impl Crew {
-    /// A crew of so many threads, of which the caller is one, or as many of them as the system gives.
+    /// Creates a crew of `threads` threads, including the caller, or as many of them as the system provides.
     pub(crate) fn new(threads: usize) -> Self {
         let others = threads.saturating_sub(1);
         let shared = Arc::new(TeamShared {
@@ -102,14 +103,14 @@ impl Crew {
         }
     }
 
-    /// The threads, the caller among them.
+    /// Returns the number of threads, including the caller.
     pub(crate) fn threads(&self) -> usize {
         self.others.len() + 1
     }
 
     /// Does all parts of some work, in any order and on any thread, and returns when they are done. If two
-    /// callers come at once, the second does its work alone. A panic in one part goes on here after the
-    /// others are done.
+    /// callers call it at the same time, the second does its work alone. If a part panics, this panics after
+    /// the other parts are done.
     pub(crate) fn each(&self, parts: usize, work: TeamWork<'_>) {
         let alone = || (0..parts).for_each(work);
         if parts <= 1 || parts > MOST_PARTS || self.others.is_empty() {
@@ -150,14 +151,14 @@ impl Drop for Crew {
         self.shared.has_ended.store(true, SeqCst);
         for thread in self.others.drain(..) {
             thread.thread().unpark();
-            // It catches all panics of its own.
+            // A thread catches all panics itself.
             drop(thread.join());
         }
     }
 }
 
 impl TeamShared {
-    /// Makes work known; its number. All parts of the work before are done.
+    /// Publishes work, and returns its number. All parts of the previous work are done.
     fn publish(&self, parts: usize, work: &TeamWork<'_>) -> u64 {
         let before = Taken::of(self.taken.load(Relaxed));
         let now = Taken {
@@ -172,7 +173,7 @@ impl TeamShared {
         now.number
     }
 
-    /// Takes a part of the work of this number, if there is one that nobody has.
+    /// Takes a part of the work with this number, if one is left.
     fn take(&self, number: u64) -> Option<usize> {
         let mut taken = self.taken.load(Acquire);
         loop {
@@ -190,15 +191,15 @@ impl TeamShared {
         }
     }
 
-    /// Does parts of the work of this number until none is left; the last panic of them.
+    /// Does parts of the work with this number until none is left, and returns the last panic in them.
     fn take_part(&self, number: u64) -> Option<Box<dyn Any + Send>> {
         let mut panic = None;
         while let Some(part) = self.take(number) {
-            // SAFETY: the part was taken and is not done, so the caller of `each` has not returned: what it
-            // published is still there, and is the work of this number.
+            // SAFETY: the part was taken and is not done, so the caller of `each` has not returned: the work
+            // that it published still exists, and has this number.
             let work: TeamWork<'_> = unsafe { *self.work.load(Relaxed).cast::<TeamWork<'_>>() };
             if let Err(own) = catch_unwind(AssertUnwindSafe(|| work(part))) {
-                // Before the part is done, so that the caller sees it.
+                // Set before the part is done, so that the caller sees it.
                 self.has_panicked.store(true, Relaxed);
                 panic = Some(own);
             }
@@ -215,7 +216,7 @@ impl TeamShared {
             let now = Taken::of(self.taken.load(SeqCst)).number;
             if now != number {
                 (number, looks) = (now, 0);
-                // The caller is told by `has_panicked`.
+                // `has_panicked` reports the panic to the caller.
                 drop(self.take_part(number));
             } else if looks < LOOKS {
                 looks += 1;
@@ -227,10 +228,10 @@ impl TeamShared {
         }
     }
 
-    /// Sleeps until there is other work than that of this number.
+    /// Sleeps until there is other work than the one with this number.
     fn sleep(&self, thread: usize, number: u64) {
         self.asleep[thread].store(true, SeqCst);
-        // Whoever publishes after this look sees that this thread sleeps.
+        // A caller that publishes after this check sees that this thread sleeps.
         while Taken::of(self.taken.load(SeqCst)).number == number && !self.has_ended.load(SeqCst) {
             park();
         }

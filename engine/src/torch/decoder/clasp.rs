@@ -1,33 +1,33 @@
-//! Which layers a decoder can best do without: the dynamic programme of CLaSp
+//! Chooses the layers that a decoder can best do without: the dynamic programme of CLaSp
 //! ([Chen et al. 2025](https://arxiv.org/abs/2505.24196)).
 //!
 //! ```text
 //!   h(i)      what the first i layers make of a text
 //!   g(i, j)   the same with j of them skipped:   layer i run on g(i−1, j)    or    g(i−1, j−1) as it is,
-//!             whichever points more nearly where h(i) does
+//!             whichever is closer in direction to h(i)
 //! ```
 //!
-//! `g(i, j)` is kept for the best way to it alone, as if no other could lead to a better end. That is so
-//! where layers add to the text what does not depend on each other, and nearly so in trained models; to try
-//! all sets would take a pass each. The programme takes at most `layers · (skipped + 1)` runs of a layer.
+//! For each `g(i, j)`, only the best way to it is kept, as if no other could lead to a better end. That is
+//! exact if layers add independent vectors to the text, and nearly so in trained models; trying all sets
+//! would take a pass each. The programme takes at most `layers · (skipped + 1)` runs of a layer.
 //!
 //! The paper chooses again after every verification, from the last token. Here layers are chosen once, from a
-//! text, so that a draft's cache has what its layers need.
+//! text, so that a draft's cache has the entries that its layers need.
 
 use std::rc::Rc;
 
-/// What is known of the best way to skip so many layers.
+/// The best way to skip some number of layers.
 struct SkipWay<S> {
     state: Rc<S>,
     skipped: Vec<usize>,
 }
 
-/// The layers to skip, in ascending order, of a model of so many. `begin` is what the first of them reads,
-/// `run` what one makes of what it reads, and `likeness` says how alike two of these are, more for more
-/// alike.
+/// Returns the layers to skip, in ascending order. `begin` is the input of the first of `layers` layers,
+/// `run` returns the output of a layer for an input, and `likeness` returns the similarity of two of these,
+/// larger for more similar ones.
 ///
 /// # Errors
-/// Those of `run` and of `likeness`. Fewer layers than `skipped` are all skipped.
+/// The errors of `run` and of `likeness`. If there are fewer than `skipped` layers, all are skipped.
 pub(super) fn choose<S, E>(
     (layers, skipped): (usize, usize),
     begin: S,
@@ -38,7 +38,7 @@ pub(super) fn choose<S, E>(
         state: Rc::new(begin),
         skipped: Vec::new(),
     };
-    // By the number of skipped layers.
+    // Indexed by the number of skipped layers.
     let mut ways = vec![none];
     for layer in 0..layers {
         let ran = ways.iter().map(|way| run(layer, &way.state));
@@ -85,7 +85,7 @@ mod tests {
         dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
     }
 
-    /// A model as a function: what a layer makes of what it reads.
+    /// A model as a function from a layer and its input to its output.
     struct Layers<'r> {
         count: usize,
         begin: Vector,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     impl Layers<'_> {
-        /// How alike the end is to that of the whole model, if these are skipped.
+        /// Returns how similar the output is to that of the whole model if these layers are skipped.
         fn likeness(&self, skipped: &[usize]) -> f64 {
             let made = |skipped: &[usize]| {
                 let kept = (0..self.count).filter(|layer| !skipped.contains(layer));
@@ -102,7 +102,7 @@ mod tests {
             cosine(&made(skipped), &made(&[]))
         }
 
-        /// All sets of so many layers.
+        /// Returns all sets of `count` layers.
         fn sets(&self, count: usize) -> Vec<Vec<usize>> {
             let sets = (0_u32..1 << self.count).filter(|set| set.count_ones() as usize == count);
             let layers = |set: u32| (0..self.count).filter(|layer| set >> layer & 1 == 1).collect();
@@ -117,14 +117,14 @@ mod tests {
         }
     }
 
-    /// Numbers between -1 and 1 that look like chance.
+    /// Returns numbers between -1 and 1 that look random.
     fn number(seed: u32, place: usize) -> f64 {
         let mixed = (place as u32).wrapping_mul(2_654_435_761) ^ seed.wrapping_mul(40_503);
         let mixed = (mixed ^ mixed >> 15).wrapping_mul(2_246_822_519);
         f64::from(mixed >> 8) / f64::from(1 << 23) - 1.0
     }
 
-    /// Layers that add in directions of their own: what is chosen is the best of all sets, which are all
+    /// Layers that add vectors in independent directions: the choice is the best of all sets, which are all
     /// tried.
     #[test]
     fn the_best_of_all_sets_is_chosen() {
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    /// Where layers depend on each other the choice is not always the best one, but nearer to it than a set
-    /// by chance. Of two layers all there is was tried.
+    /// If layers depend on each other, the choice is not always the best one, but better than a random set.
+    /// With two layers, all sets were tried.
     #[test]
     fn layers_that_depend_on_each_other_are_chosen_well() {
         let (mut better, mut all) = (0, 0);

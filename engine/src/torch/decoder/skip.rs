@@ -3,14 +3,15 @@
 //!
 //! ```text
 //!   whole   x ─ 0 ─ 1 ─ 2 ─ 3 ─ 4 ─ 5 ─► logits       one copy of the weights
-//!   draft   x ─ 0 ─ 1 ─────── 4 ─ 5 ─► logits         a cache of its own, of the layers that it has
+//!   draft   x ─ 0 ─ 1 ─────── 4 ─ 5 ─► logits         a separate cache, of the layers that it has
 //! ```
 //!
-//! What a layer reads depends on the layers below it, so keys and values of the whole decoder are not those
-//! of the draft: each has its own. As a draft model it is like any other, and its tokens are verified by the
-//! same rules.
+//! The input of a layer depends on the layers below it, so the keys and values of the whole decoder cannot be
+//! used for the draft: each has a separate cache. As a draft model it is like any other, and its tokens are
+//! verified by the same rules.
 //!
-//! Which layers are left out is said by name, or chosen by likeness on a text ([`clasp`](super::clasp)).
+//! The layers to leave out are named by the user, or chosen by similarity on a text
+//! ([`clasp`](super::clasp)).
 //!
 //! Tests: `engine/tests/engine/layer_skipping.rs`.
 
@@ -23,12 +24,12 @@ use crate::torch::layers::layer::Turns;
 use crate::torch::options::SkippedLayers;
 use tch::{Kind, Tensor};
 
-/// The most tokens of a text by which layers are chosen; the first ones.
+/// The most tokens of a text by which layers are chosen; the first ones are used.
 const CHOSEN_BY: usize = 512;
 
 impl Decoder {
-    /// A decoder without some of the layers, which shares the weights of the others, and which layers these
-    /// are.
+    /// Returns a decoder without some of the layers, which shares the weights of the others, and the numbers
+    /// of the skipped layers.
     ///
     /// # Errors
     /// There is no such layer, none would be left, or there is no text to choose by.
@@ -103,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// The layers without which the hidden states of a text change their direction the least.
+    /// Returns the layers without which the hidden states of a text change their direction the least.
     fn least_missed(&self, count: usize, text: &[u32]) -> Result<Vec<usize>> {
         let table: Vec<u32> = (0..text.len().div_ceil(self.block_size) as u32).collect();
         let feed = Feed {
@@ -114,7 +115,7 @@ impl Decoder {
             parents: None,
             scale: 1.0,
         };
-        // Both hold for the calling thread only.
+        // Both apply only to the calling thread.
         let _no_grad = tch::no_grad_guard();
         tch::set_num_threads(self.threads as i32);
         let mut probe = Probe::new(self, &feed)?;
@@ -130,12 +131,12 @@ fn refused(message: impl Into<String>) -> LoadError {
     }
 }
 
-/// A text that single layers read.
+/// A text to run single layers on.
 struct Probe<'d> {
     decoder: &'d Decoder,
     plan: Plan,
     turns: Vec<Turns>,
-    /// Each run writes all that it reads, so one is enough.
+    /// The cache of every run. Each run writes all that it reads, so one is enough.
     cache: Cache,
 }
 
@@ -159,7 +160,7 @@ impl<'d> Probe<'d> {
         })
     }
 
-    /// What a layer makes of hidden states, which stay as they are.
+    /// Returns the output of a layer for hidden states, which are not changed.
     fn run(&mut self, layer: usize, x: &Tensor) -> Result<Tensor> {
         let mut read = x.f_empty_like()?;
         read.f_copy_(x)?;
@@ -177,7 +178,7 @@ impl<'d> Probe<'d> {
     }
 }
 
-/// The mean of the cosines of the hidden states of each token.
+/// Returns the mean of the cosines of the hidden states of each token.
 fn likeness(one: &Tensor, other: &Tensor) -> Result<f64> {
     let [one, other] = [one, other].map(|x| x.f_to_kind(Kind::Float));
     let cosines = Tensor::f_cosine_similarity(&one?, &other?, 1, 1e-12)?;

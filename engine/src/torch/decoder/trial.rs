@@ -1,16 +1,16 @@
-//! Whether the kernels compute what libtorch computes: asked once, when the cache is made.
+//! The trial of the kernels: a check, when the cache is made, that they compute the same as libtorch.
 //!
 //! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and
 //! replayed; and each time both at once and in pieces, since other kernels make the products for one and two
-//! tokens. Then a text that attends in pieces, as prompts do; of a model with experts also one of the same
-//! token over and over, all of which go to the same experts, more than those take at once. Rows that are far
-//! from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs
-//! all passes, and the operator is told. Two ways to round in bf16 are some hundredths apart.
+//! tokens. Then follows a text that attends in pieces, as prompts do; for a model with experts also one that
+//! repeats a token, so that all tokens go to the same experts, more than these take at once. Rows that are
+//! far from those of libtorch mean that something is wrong with this GPU, driver or library; then libtorch
+//! runs all passes, and the operator is told. Two ways to round in bf16 differ by some hundredths.
 //!
 //! # Why there is a trial
 //!
-//! Kernels that compute nonsense on some card or driver would otherwise write plausible texts. Eight tokens
-//! by both ways take less time than loading a layer.
+//! Kernels that compute nonsense on some GPU or driver would otherwise write plausible texts. Eight tokens by
+//! both ways take less time than loading a layer.
 
 use crate::model::Feed;
 use crate::model::flight::Flight;
@@ -19,39 +19,40 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// The largest root of the mean of squares of the differences of logits, relative to that of the logits, that
-/// is rounding.
+/// The largest difference that counts as rounding: the root mean square of the differences of logits,
+/// relative to that of the logits.
 pub(super) const MOST_OFF: f64 = 0.15;
-/// Tokens that are fed.
+/// The number of tokens that are fed.
 const TOKENS: usize = 8;
-/// The pieces that they are fed in: at once, and such that all sizes with products of their own are there.
+/// The pieces in which they are fed: at once, and such that every size with separate product kernels occurs.
 const PIECES: [&[usize]; 2] = [&[TOKENS], &[1, 2, TOKENS - 3]];
 /// The pieces of a prompt that is longer than what attends at once: at once, and such that each takes two
 /// products for sixteen vectors of a matrix in eight bits.
 const PROMPTS: [&[usize]; 2] = [&[43], &[23, 20]];
 
-/// Who runs a pass.
+/// The way in which a pass is run.
 #[derive(Clone, Copy)]
 pub(super) enum By {
     Torch,
     Plan,
 }
 
-/// What there is for a trial: nobody uses the cache yet.
+/// The room for a trial: no text uses the cache yet.
 pub(super) struct Room {
-    /// Tokens of the model.
+    /// The number of tokens of the model.
     pub(super) vocab: usize,
-    /// Positions that a text may have in the cache.
+    /// The number of positions that a text may have in the cache.
     pub(super) positions: usize,
-    /// Slots of a block of the cache.
+    /// The number of slots of a block of the cache.
     pub(super) block_size: usize,
-    /// Whether some layers have experts.
+    /// `true` if some layers have experts.
     pub(super) has_experts: bool,
-    /// Whether matrices are kept in eight bits.
+    /// `true` if matrices are kept in eight bits.
     pub(super) is_rounded: bool,
 }
 
-/// How far the rows by plan are from those of libtorch, relative to their size; NaN if they are not numbers.
+/// Returns how far the rows by plan are from those of libtorch, relative to their size; NaN if they are not
+/// numbers.
 pub(super) fn farthest(
     room: &Room,
     mut run: impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
@@ -74,13 +75,13 @@ pub(super) fn farthest(
     }
 }
 
-/// A NaN is the largest.
+/// Returns the larger number, where NaN is the largest.
 fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || other <= one { one } else { other }
 }
 
-/// The same of one text of so many tokens, fed by libtorch as the first of these ways says and by plan in
-/// each of them.
+/// Returns the same for one text, whose tokens `token` gives, fed by libtorch in the first of these ways and
+/// by plan in each of them.
 fn farthest_of(
     room: &Room,
     token: impl Fn(usize, usize) -> usize,
@@ -112,7 +113,7 @@ fn farthest_of(
     Ok(farthest)
 }
 
-/// The rows of these tokens of a text that lies in these blocks, one after another.
+/// Returns the rows of the tokens `fed` of a text in these blocks, one after another.
 fn rows(
     (text, table): (&[u32], &[u32]),
     fed: Range<usize>,

@@ -1,7 +1,7 @@
-//! Reads a checkpoint's tensors to where they are needed, by the names that the family has for them.
+//! Reads a checkpoint's tensors to where they are needed, by the names that the family gives them.
 //!
-//! Matrices that read the same input are stacked one below the other, if they are not stored so, and scales
-//! that are stored less one get it back: the decoder then has one way to compute, whatever the family.
+//! Matrices that read the same input are stacked one below the other, if they are not stored so, and one is
+//! added to scales that are stored less one: the decoder then computes in one way, whatever the family.
 
 use crate::error::LoadError;
 use crate::torch::checkpoint::{Checkpoint, StoredMatrix};
@@ -20,19 +20,19 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, LoadError>;
 
-/// A checkpoint, and what is to become of it.
+/// A checkpoint, and how its weights are to be kept.
 pub(crate) struct Weights<'a> {
     checkpoint: &'a Checkpoint<'a>,
     config: &'a Config,
     place: Place,
     prefix: &'static str,
-    /// Who multiplies with matrices, if not torch.
+    /// The threads that multiply with matrices, if torch does not.
     crew: Option<Arc<Crew>>,
-    /// How matrices are kept.
+    /// The format in which matrices are kept.
     format: WeightFormat,
 }
 
-/// How matrices of this format are rounded, if they are.
+/// Returns how matrices of this format are rounded, if they are.
 fn rounding(format: WeightFormat) -> Option<Rounding> {
     match format {
         WeightFormat::Stored => None,
@@ -41,7 +41,7 @@ fn rounding(format: WeightFormat) -> Option<Rounding> {
     }
 }
 
-/// The embedding's name, with the prefix that this checkpoint's names have.
+/// Returns the embedding's name, and the prefix of the names in this checkpoint.
 pub(crate) fn embedding(checkpoint: &Checkpoint<'_>, names: &Names) -> (String, &'static str) {
     let full = |prefix: &&'static str| (format!("{prefix}{}.weight", names.embedding), *prefix);
     let mut all = names.prefixes.iter().map(full);
@@ -66,18 +66,18 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// A tensor by its whole name.
+    /// Reads a tensor by its full name.
     pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
         self.place(self.checkpoint.tensor(name, shape)?)
     }
 
-    /// A tensor of the model without its head.
+    /// Reads a tensor of the model without its head.
     pub(crate) fn own(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
         self.tensor(&format!("{}{name}", self.prefix), shape)
     }
 
-    /// A matrix by its whole name, to look up rows of or to be multiplied with: as it is stored where that is
-    /// exact for who reads it, and in the number type of the model elsewhere.
+    /// Reads a matrix by its full name, for looking up rows or for products: as it is stored if its readers
+    /// can use that exactly, and otherwise in the number type of the model.
     pub(crate) fn matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         match (&self.crew, self.checkpoint.matrix(name, &shape)?) {
             (Some(_), StoredMatrix::Numbers(stored)) => match stored.kind() {
@@ -96,7 +96,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// A matrix that is to be multiplied with. What is rounded for a device comes there afterwards.
+    /// Reads a matrix for products. If it is to be rounded for a device, it is sent there afterwards.
     pub(crate) fn multiplied(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         match self.is_rounded_for_torch() {
             true => self.checkpoint.tensor(name, &shape).map(Matrix::Stored),
@@ -104,7 +104,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Whether matrices are rounded that torch, and the kernels of a card, multiply with.
+    /// Returns `true` if matrices are rounded that torch, and the kernels of a GPU, multiply with.
     pub(crate) fn is_rounded_for_torch(&self) -> bool {
         self.crew.is_none() && rounding(self.format).is_some()
     }
@@ -113,7 +113,7 @@ impl<'a> Weights<'a> {
         self.multiplied(&format!("{}{name}", self.prefix), shape)
     }
 
-    /// A matrix to multiply with, of these parts, one below the other.
+    /// Returns a matrix for products, made of these parts, one below the other.
     pub(crate) fn linear(&self, parts: Vec<Matrix>, bias: Option<Tensor>) -> Result<Linear> {
         self.linear_in(self.format, parts, bias)
     }
@@ -155,7 +155,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// A norm of this name over so many numbers.
+    /// Reads the norm with this name over `size` numbers.
     pub(crate) fn norm(&self, name: &str, size: i64) -> Result<Norm> {
         Ok(Norm {
             scale: self.scale(name, size)?,
@@ -173,7 +173,7 @@ impl<'a> Weights<'a> {
         match self.config.family.norm {
             NormKind::Rms | NormKind::Layer => self.place(stored),
             NormKind::RmsPlusOne => {
-                // Before it is rounded to fewer bits, which are more precise around zero.
+                // Added before the scale is rounded to fewer bits, which are more precise around zero.
                 let whole = stored
                     .f_to_kind(Kind::Float)
                     .and_then(|stored| stored.f_add_scalar(1.0));
@@ -182,7 +182,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The matrices `names`, all reading `inputs` numbers, one below the other.
+    /// Reads the matrices `names`, which all read `inputs` numbers, one below the other.
     fn stacked(&self, inputs: i64, names: &[(String, i64)], bias: bool) -> Result<Linear> {
         let parts = self.parts(inputs, names)?;
         if !bias {
@@ -279,7 +279,8 @@ impl<'a> Weights<'a> {
                 normalised,
             } => {
                 let router = [(format!("{prefix}.{}", names.router), count)];
-                // It decides which weights are read, and is a thousandth of them: it stays as it is stored.
+                // The router decides which weights are read, and is a thousandth of them: it stays as it is
+                // stored.
                 let router = self.parts(hidden, &router)?;
                 let router = self.linear_in(WeightFormat::Stored, router, None)?;
                 let expert = |number| {
@@ -293,7 +294,7 @@ impl<'a> Weights<'a> {
                     chosen,
                     normalised,
                 };
-                // Only in bf16 do kernels read them.
+                // Kernels read the experts only in bf16.
                 match self.place.kind {
                     Kind::BFloat16 => self.held(experts.stacking()).map(Mlp::Experts),
                     _ => Ok(Mlp::Experts(experts)),
@@ -318,7 +319,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Cosines and signed sines of every position.
+    /// Returns the cosines and signed sines of every position.
     pub(crate) fn turns(&self, rope: &Rope) -> Result<Turns> {
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
         for row in rope
@@ -338,7 +339,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Names with the rows of each, or with all rows where one tensor holds everything.
+/// Returns the names with the rows of each, or with all rows if one tensor holds everything.
 fn rows<const N: usize>(prefix: &str, names: &[&str], rows: [i64; N]) -> Vec<(String, i64)> {
     let named = |name: &&str, rows| (format!("{prefix}.{name}"), rows);
     match names {

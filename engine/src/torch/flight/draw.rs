@@ -1,12 +1,12 @@
 //! Tokens drawn on the device, by torch's operations in `f64`.
 //!
-//! A draw is the law's ([`law`](lexiform_law)): of the sums of the groups of blocks, the group in which `u`
-//! of their total lies; in the same way a block of it, and a token of that. What comes to memory are six
-//! numbers a row instead of the row.
+//! A draw follows the law ([`law`](lexiform_law)): among the sums of the groups of blocks, it takes the group
+//! in which `u` of their total falls; in the same way a block of that group, and a token of that block. Only
+//! six numbers per row are copied to host memory instead of the row.
 //!
-//! torch adds in an order of its own, and its exponentials may differ from the library's in the last digit.
-//! So a token is another one than that of the same row in memory where `u` hits the border between two tokens
-//! to some 15 digits; the law is the same to as many.
+//! torch adds in a different order, and its exponentials may differ from the library's in the last digit. So
+//! a token differs from the one drawn from the same row in host memory if `u` hits the border between two
+//! tokens to some 15 digits; the law is the same to as many digits.
 
 use crate::model::flight::Ask;
 use lexiform_law::{Allowed, Drawn};
@@ -14,18 +14,18 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Tokens of a block, and bits of a word of a mask.
+/// The number of tokens of a block, and of bits of a word of a mask.
 const BLOCK: i64 = 32;
-/// Blocks of a group.
+/// The number of blocks of a group.
 const GROUP: i64 = 64;
-/// Rows drawn from at once, so that many of them do not take gigabytes in `f64`.
+/// The number of rows drawn from at once, so that many of them do not take gigabytes in `f64`.
 pub(crate) const ROWS: usize = 64;
-/// A masked sum below this has lost digits, and is for the library to take again.
+/// A masked sum below this has lost digits, and the draw is left to the library.
 const LEAST_SUM: f64 = 1e-200;
-/// The numbers of a row that come to memory.
+/// The numbers of a row that are copied to host memory.
 const NUMBERS: usize = 6;
 
-/// One draw from each of these rows, `[rows, width]` in `f32`; `None` where a row has to be looked at. See
+/// Draws once from each of these rows, `[rows, width]` in `f32`; `None` if a row is needed on the host. See
 /// [`Flight::draw`](crate::Flight::draw).
 pub(crate) fn draw(logits: &Tensor, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>> {
     if asks.is_empty() {
@@ -50,13 +50,13 @@ pub(crate) fn draw(logits: &Tensor, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn
 
 /// Rows and their masks as weights.
 struct Weighed {
-    /// Logits less the peak of their row, `[rows, width]`.
+    /// The logits less the peak of their row, `[rows, width]`.
     logs: Tensor,
-    /// Ones where a mask allows, and zeros, `[rows, blocks · 32]`.
+    /// Ones for allowed tokens, zeros for others, `[rows, blocks · 32]`.
     allowed: Tensor,
-    /// The weights of what is allowed, and zeros, `[rows, blocks · 32]`.
+    /// The weights of allowed tokens, zeros for others, `[rows, blocks · 32]`.
     kept: Tensor,
-    /// The weights of all tokens of each row, `[rows, 1]`.
+    /// The sum of the weights of all tokens of each row, `[rows, 1]`.
     whole: Tensor,
 }
 
@@ -77,7 +77,7 @@ impl Weighed {
         })
     }
 
-    /// A token of each row, `[rows, 1]`; any where nothing is allowed.
+    /// Draws a token of each row, `[rows, 1]`; an arbitrary one if none is allowed.
     fn draw(&self, asks: &[Ask<'_>]) -> Result<Tensor> {
         let is_greedy: Vec<f64> = asks
             .iter()
@@ -94,7 +94,7 @@ impl Weighed {
         token.f_clamp_max(self.logs.size()[1] - 1)
     }
 
-    /// A token of each row in proportion to the weights: a group, a block of it, a token of that.
+    /// Draws a token of each row in proportion to the weights: a group, a block of it, a token of that.
     fn sample(&self, asks: &[Ask<'_>]) -> Result<Tensor> {
         let (rows, width) = (self.kept.size()[0], self.kept.size()[1]);
         let (blocks, device) = (width / BLOCK, self.kept.device());
@@ -116,7 +116,7 @@ impl Weighed {
         block.f_mul_scalar(BLOCK)?.f_add(&token)
     }
 
-    /// The most likely token of each row, of equal ones the first.
+    /// Returns the most likely token of each row, the first one of equal ones.
     fn largest(&self) -> Result<Tensor> {
         let width = self.allowed.size()[1];
         let logs = padded(&self.logs, width, f64::NEG_INFINITY)?;
@@ -132,7 +132,7 @@ impl Weighed {
     }
 }
 
-/// What the numbers of a row say, if they say enough.
+/// Returns the draw that the numbers of a row give, if they are precise enough.
 fn told(row: &[f64], ask: &Ask<'_>) -> Option<Drawn> {
     let &[token, log, weight, total, whole, peak] = row else {
         return None;
@@ -157,7 +157,7 @@ fn told(row: &[f64], ask: &Ask<'_>) -> Option<Drawn> {
     })
 }
 
-/// The words of all masks, as many for each as there are blocks.
+/// Returns the words of all masks, as many for each as there are blocks.
 fn words(asks: &[Ask<'_>], blocks: usize) -> Vec<i32> {
     let mut words = Vec::with_capacity(asks.len() * blocks);
     for ask in asks {
@@ -171,7 +171,7 @@ fn words(asks: &[Ask<'_>], blocks: usize) -> Vec<i32> {
     words
 }
 
-/// The bits of words `[rows, blocks]` one after another, as zeros and ones in `f64`.
+/// Returns the bits of words `[rows, blocks]` one after another, as zeros and ones in `f64`.
 fn bits(words: &[i32], (rows, blocks): (i64, i64), device: Device) -> Result<Tensor> {
     let words = Tensor::f_from_slice(words)?
         .f_to_device(device)?
@@ -184,14 +184,14 @@ fn bits(words: &[i32], (rows, blocks): (i64, i64), device: Device) -> Result<Ten
         .f_view([rows, blocks * BLOCK])
 }
 
-/// So many numbers for each row.
+/// Returns a tensor with `each` numbers per row.
 fn numbers(values: &[f64], each: i64, device: Device) -> Result<Tensor> {
     Tensor::f_from_slice(values)?
         .f_to_device(device)?
         .f_view([-1, each])
 }
 
-/// The same rows, filled up to a width.
+/// Pads rows to a width.
 fn padded(rows: &Tensor, width: i64, with: f64) -> Result<Tensor> {
     match width - rows.size()[1] {
         0 => Ok(rows.shallow_clone()),
@@ -199,25 +199,25 @@ fn padded(rows: &Tensor, width: i64, with: f64) -> Result<Tensor> {
     }
 }
 
-/// For each row of weights `[rows, n]` and each number `[rows, 1]` below 1, the index at which the sums of
-/// the weights up to there first exceed this part of all; `[rows, 1]`.
+/// Returns for each row of weights `[rows, n]` and each number `[rows, 1]` below 1 the index at which the
+/// cumulative sum of the weights first exceeds this fraction of the total; `[rows, 1]`.
 fn choose(weights: &Tensor, uniform: &Tensor) -> Result<Tensor> {
     let sums = weights.f_cumsum(1, Kind::Double)?;
     let total = sums.f_narrow(1, sums.size()[1] - 1, 1)?;
     let count = |below: Tensor| below.f_sum_dim_intlist(&[1_i64][..], true, Kind::Int64);
     let index = count(sums.f_le_tensor(&total.f_mul(uniform)?)?)?;
-    // Rounding can carry the number past the end; the last index that has a weight is then the right one.
+    // Rounding can carry the number past the end; then the last index that has a weight is the right one.
     index.f_minimum(&count(sums.f_lt_tensor(&total)?)?)
 }
 
-/// Of `[rows, n, size]` the member of each row that `index`, `[rows, 1]`, names.
+/// Returns the member of each row of `[rows, n, size]` that `index`, `[rows, 1]`, selects.
 fn member(members: &Tensor, index: &Tensor, size: i64) -> Result<Tensor> {
     let rows = members.size()[0];
     let index = index.f_view([rows, 1, 1])?.f_expand([rows, 1, size], false)?;
     members.f_gather(1, &index, false)?.f_view([rows, size])
 }
 
-/// The most likely tokens of rows `[rows, width]` in `f32`; see [`Flight::top`](crate::Flight::top).
+/// Returns the most likely tokens of rows `[rows, width]` in `f32`; see [`Flight::top`](crate::Flight::top).
 pub(crate) fn top(logits: &Tensor, count: usize) -> Result<Vec<Vec<(u32, f64)>>> {
     let width = logits.size()[1];
     let count = (count as i64).min(width);
@@ -225,7 +225,7 @@ pub(crate) fn top(logits: &Tensor, count: usize) -> Result<Vec<Vec<(u32, f64)>>>
         return Ok(vec![Vec::new(); logits.size()[0] as usize]);
     }
     let logs = logits.f_to_kind(Kind::Double)?.f_log_softmax(1, Kind::Double)?;
-    // Stable, so that of equal logits the first comes first.
+    // The sort is stable, so of equal logits the first comes first.
     let (_, order) = logits.f_sort_stable(true, 1, true)?;
     let order = order.f_narrow(1, 0, count)?;
     let values = logs.f_gather(1, &order, false)?.f_to_device(Device::Cpu)?;
@@ -250,14 +250,14 @@ mod tests {
         Warper::new(warping, Law::Local).unwrap()
     }
 
-    /// Numbers between 0 and 1 that look random.
+    /// Returns numbers between 0 and 1 that look random.
     fn noise(seed: u64) -> impl Iterator<Item = f64> {
         let chance = Seeded::new(seed, 0);
         (0..).map(move |position| chance.uniform(Place::new(0, position)))
     }
 
-    /// Rows of this width, some of which lie hundreds of nats below their peak; masks that leave all, much,
-    /// little and nothing.
+    /// Compares rows of this width, some of which are hundreds of nats below their peak, with masks that
+    /// leave all, many, few and no tokens.
     fn compare(width: usize, rows: usize) {
         let spread = |row: usize| [1.0, 8.0, 300.0][row % 3];
         let numbers = noise(width as u64).take(rows * width).enumerate();

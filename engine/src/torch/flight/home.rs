@@ -1,14 +1,14 @@
-//! Logits on their way from the device to memory.
+//! Copies logits from the device to host memory.
 //!
-//! From a graphics card they come to pinned memory, which libtorch keeps for the next pass, in one copy and
-//! with one wait. Ordinary memory takes five times as long, and a vector of its own for each pass as long
-//! again: its pages are new to the process each time.
+//! From a GPU they are copied to pinned memory, which libtorch keeps for the next pass, in one copy and with
+//! one wait. Ordinary memory takes five times as long, and a new vector for each pass as long again: its
+//! pages are new to the process each time.
 //!
-//! What a draw needs first of a row is its largest logit and the sums of its blocks: 128,000 exponentials, a
-//! millisecond on a processor and nothing on the card. So they come along, measured in `f64` as the processor
-//! would. Masks are no part of this: they are applied to blocks where the row is drawn from, and only blocks
-//! of which a mask leaves a part are summed again. Temperatures are: each row is measured at the scale of its
-//! request.
+//! The first things that a draw needs of a row are its largest logit and the sums of its blocks: 128,000
+//! exponentials, a millisecond on a CPU and almost nothing on the GPU. So these are copied too, measured in
+//! `f64` as the CPU would. Masks are not included: they are applied to blocks where the row is drawn from,
+//! and only the blocks that a mask cuts are summed again. Temperatures are included: each row is measured at
+//! the scale of its request.
 
 use crate::model::logits::Logits;
 use crate::torch::loops::fused::{floats, floats_mut};
@@ -16,20 +16,20 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Tokens of a block of [`Measured`](lexiform_law::Measured).
+/// The number of tokens of a block of [`Measured`](lexiform_law::Measured).
 const BLOCK: i64 = 32;
-/// Rows measured at once, so that drafts of many sequences do not take gigabytes in `f64`.
+/// The number of rows measured at once, so that drafts of many sequences do not take gigabytes in `f64`.
 const ROWS: i64 = 64;
 
-/// Brings rows to memory. From a card they come measured, each at its scale, if it is known which columns to
-/// leave out; those become minus infinity.
+/// Copies rows to host memory. From a GPU they come measured, each at its scale, if it is known which columns
+/// to leave out; those become minus infinity.
 pub(crate) fn bring(logits: &Tensor, left_out: Option<&Tensor>, scales: Vec<f64>) -> Result<Logits> {
     let mut logits = logits.f_to_kind(Kind::Float)?.f_contiguous()?;
     let width = logits.size()[1] as usize;
     let Device::Cuda(index) = logits.device() else {
         return Ok(Logits::new(Floats(logits), width));
     };
-    // A copy for which the host does not wait is made to pinned memory.
+    // A copy for which the host does not wait goes to pinned memory.
     let home = |tensor: &Tensor| tensor.f_to_device_(Device::Cpu, tensor.kind(), true, false);
     let Some(columns) = left_out else {
         let logits = home(&logits)?;
@@ -44,7 +44,7 @@ pub(crate) fn bring(logits: &Tensor, left_out: Option<&Tensor>, scales: Vec<f64>
     Ok(Logits::new(Floats(logits), width).measured(peaks, scales, Doubles(sums)))
 }
 
-/// The peak of every row, and the sums of its blocks relative to it and at its scale.
+/// Returns the peak of every row, and the sums of its blocks relative to it and at its scale.
 fn measure(logits: &Tensor, scales: &[f64]) -> Result<(Tensor, Tensor)> {
     let (rows, width) = (logits.size()[0], logits.size()[1]);
     let blocks = (width + BLOCK - 1) / BLOCK;
@@ -76,7 +76,7 @@ fn measure(logits: &Tensor, scales: &[f64]) -> Result<(Tensor, Tensor)> {
     Ok((peaks, Tensor::f_cat(&sums, 0)?))
 }
 
-/// A tensor of `f32` in memory.
+/// A tensor of `f32` in host memory.
 struct Floats(Tensor);
 
 impl AsRef<[f32]> for Floats {
@@ -91,7 +91,7 @@ impl AsMut<[f32]> for Floats {
     }
 }
 
-/// A tensor of `f64` in memory.
+/// A tensor of `f64` in host memory.
 struct Doubles(Tensor);
 
 impl AsRef<[f64]> for Doubles {
@@ -99,8 +99,8 @@ impl AsRef<[f64]> for Doubles {
         let tensor = &self.0;
         let plain = tensor.kind() == Kind::Double && tensor.device() == Device::Cpu && tensor.is_contiguous();
         assert!(plain, "not a contiguous f64 tensor on the CPU: {tensor:?}");
-        // SAFETY: the tensor is a contiguous f64 tensor in memory, which it keeps alive and which nobody
-        // writes: the copy to it has been waited for, and nobody else has it.
+        // SAFETY: the tensor is a contiguous f64 tensor in host memory, which it keeps alive and to which
+        // nothing writes: the copy to it has been waited for, and nothing else refers to it.
         unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f64>(), tensor.numel()) }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use lexiform_law::{Allowed, History, Law, Measured, Part, Row, Warper, Warping};
 
-    /// Measures are taken on cards alone; the operations are the same in memory.
+    /// Rows are measured only on GPUs; the operations are the same in host memory.
     #[test]
     fn a_measure_is_that_of_the_law_at_its_scale() {
         let (rows, width) = (3_usize, 1000_usize);

@@ -1,45 +1,46 @@
-//! What `general.architecture` implies: a table. It leads from the keys and tensors of a GGUF file to the
-//! config.json and the names of the same model as a Hugging Face folder, so that everything behind it knows
-//! one form of a model.
+//! A table of what each `general.architecture` implies. It maps the keys and tensors of a GGUF file to the
+//! config.json and the names of the same model as a Hugging Face folder, so that all other code knows one
+//! form of a model.
 //!
-//! Three things are stored otherwise than in such a folder, and undone when a tensor is read:
+//! Three things are stored differently than in such a folder, and converted when a tensor is read:
 //!
-//! - Rows of queries and keys of the Llama family lie in pairs that are turned together; a folder has the
+//! - Rows of queries and keys of the Llama family are in pairs that are rotated together; a folder has the
 //!   first halves of all pairs before the second halves ([`Architecture::paired`]).
 //! - Gemma's norms have the 1 added that a folder leaves to the program ([`Architecture::norms_plus_one`]).
 //! - The matrices of all experts of a layer are one tensor.
 
-/// How a key becomes a field of config.json.
+/// The way in which a key becomes a field of config.json.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// An integer that must be there.
+    /// A required integer.
     Needed,
-    /// An integer that may be missing.
+    /// An optional integer.
     Integer,
-    /// A number that may be missing.
+    /// An optional number.
     Number,
 }
 
-/// A key without the architecture before it, and the field of config.json that it is.
+/// A key without the prefix of the architecture, the field of config.json that it becomes, and how.
 pub(super) type Field = (&'static str, &'static str, Kind);
 
-/// What models of one `general.architecture` have in common.
+/// The common properties of the models of one `general.architecture`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Architecture {
     pub(super) name: &'static str,
     /// The `model_type` of the same model as a folder.
     pub(super) model_type: &'static str,
-    /// The same of one with experts, where a folder gives that another name.
+    /// The `model_type` of a model with experts, if a folder gives that another name.
     pub(super) with_experts: Option<&'static str>,
     pub(super) fields: &'static [&'static [Field]],
-    /// What follows the number of a layer in names, without `.weight` or `.bias`: in a folder, and here.
+    /// The rest of a name after the number of a layer, without `.weight` or `.bias`: in a folder, and in the
+    /// file.
     pub(super) in_layers: &'static [(&'static str, &'static str)],
-    /// Names outside of layers, in a folder and here.
+    /// The names outside of layers, in a folder and in the file.
     pub(super) outside: &'static [(&'static str, &'static str)],
     pub(crate) paired: bool,
     pub(crate) norms_plus_one: bool,
-    /// The layers of the one size of this architecture whose attention is scaled by the share of a head in
-    /// the hidden numbers.
+    /// The number of layers of the one model size of this architecture whose attention is scaled by the
+    /// hidden size divided by the number of heads.
     pub(super) scaled_by_share: Option<i64>,
 }
 
@@ -59,7 +60,7 @@ const SIZES: &[Field] = &[
 
 const WINDOW: &[Field] = &[("attention.sliding_window", "sliding_window", Integer)];
 
-/// How fast layers with a window turn.
+/// The theta of layers with a window.
 const LOCAL_ROPE: &[Field] = &[("rope.freq_base_swa", "rope_local_base_freq", Number)];
 
 const CAPS: &[Field] = &[
@@ -100,7 +101,7 @@ const IN_LAYERS: &[(&str, &str)] = &[
     ("mlp.gate_proj", "ffn_gate"),
     ("mlp.up_proj", "ffn_up"),
     ("mlp.down_proj", "ffn_down"),
-    // Of experts: what stands between `experts.N.` and the name is the number of one of them.
+    // The names of experts: the number after `experts.` is that of one of them.
     ("mlp.gate", "ffn_gate_inp"),
     ("mlp.experts.gate_proj", "ffn_gate_exps"),
     ("mlp.experts.up_proj", "ffn_up_exps"),
@@ -111,7 +112,7 @@ const IN_LAYERS: &[(&str, &str)] = &[
     ("block_sparse_moe.experts.w2", "ffn_down_exps"),
 ];
 
-/// Of layers with norms behind attention and network, too.
+/// The names in layers that also have norms after attention and network.
 const NORMED_AFTER: &[(&str, &str)] = &[
     ("input_layernorm", "attn_norm"),
     ("self_attn.q_proj", "attn_q"),
@@ -245,7 +246,7 @@ const ARCHITECTURES: [Architecture; 10] = [
 /// All names, for a message.
 pub(super) const NAMES: &str = "gemma2, gemma3, gpt2, llama, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3";
 
-/// Keys that change what is computed, and that no architecture above reads: a file with one of them would be
+/// Keys that change the computation, and that no architecture above reads: a file with one of them would be
 /// computed wrongly.
 pub(super) const REFUSED: [&str; 6] = [
     "attention.scale",
@@ -256,23 +257,23 @@ pub(super) const REFUSED: [&str; 6] = [
     "residual_scale",
 ];
 
-/// Where a tensor of a folder is kept.
+/// The place of a folder's tensor in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its name in the file.
+    /// The name of the tensor in the file.
     pub(super) name: String,
-    /// Which of the experts in it, if it has those of all.
+    /// The number of the expert, if the tensor holds all experts.
     pub(super) expert: Option<usize>,
 }
 
 impl Architecture {
-    /// The architecture of this name.
+    /// Returns the architecture with this name.
     pub(super) fn of(name: &str) -> Option<&'static Architecture> {
         static ALL: [Architecture; 10] = ARCHITECTURES;
         ALL.iter().find(|architecture| architecture.name == name)
     }
 
-    /// Where the tensor is that a folder calls so.
+    /// Returns the place of the tensor with this name in a folder.
     pub(super) fn place(&self, name: &str) -> Option<Place> {
         let (name, end) = name.rsplit_once('.')?;
         let named = |table: &[(&str, &'static str)], name: &str| {
@@ -296,7 +297,7 @@ impl Architecture {
         })
     }
 
-    /// The number of heads whose rows lie in pairs in the tensor of this name in the file.
+    /// Returns the number of heads whose rows are in pairs in the tensor with this name in the file.
     pub(super) fn paired_heads(&self, own: &str, [queries, keys]: [i64; 2]) -> Option<i64> {
         let part = own.split('.').nth(2)?;
         match part {
@@ -307,7 +308,7 @@ impl Architecture {
     }
 }
 
-/// `experts.7.up` as `experts.up` and 7.
+/// Splits `experts.7.up` into `experts.up` and 7.
 fn without_expert(name: &str) -> (String, Option<usize>) {
     let parts: Vec<&str> = name.split('.').collect();
     let number = parts.iter().position(|part| *part == "experts");

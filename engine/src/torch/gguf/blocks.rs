@@ -1,23 +1,23 @@
-//! The formats in which llama.cpp keeps the weights of a tensor, and the number that each weight of a block
-//! stands for.
+//! The formats in which llama.cpp stores the weights of a tensor, and the number that each weight of a block
+//! represents.
 //!
 //! ```text
-//!   Q4_0, Q5_0, Q8_0           weight = d · (q − offset)                     32 weights, one scale in half precision
-//!   Q4_1, Q5_1                 weight = d · q + m                            32 weights, a scale and a minimum
-//!   Q2_K, Q4_K, Q5_K           weight = (d · scale) · q − (dmin · minimum)   256 weights, scales of 16 or 32 of them in few bits
-//!   Q3_K, Q6_K                 weight = (d · scale) · q                      256 weights, scales of 16 of them
-//!   IQ4_NL, IQ4_XS             weight = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
+//!   Q4_0, Q5_0, Q8_0   w = d · (q − offset)                     32 weights, one scale in half precision
+//!   Q4_1, Q5_1         w = d · q + m                            32 weights, a scale and a minimum
+//!   Q2_K, Q4_K, Q5_K   w = (d · scale) · q − (dmin · minimum)   256 weights, scales of 16 or 32 in few bits
+//!   Q3_K, Q6_K         w = (d · scale) · q                      256 weights, scales of 16
+//!   IQ4_NL, IQ4_XS     w = (d · scale) · table[q]               32 or 256 weights, a table of 16 numbers
 //! ```
 //!
-//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::layers::blocks` read the
-//! same numbers in registers and are held against it, and `engine/tests/engine/gguf.rs` holds it against
+//! [`BlockFormat::widen`] is the slow and obvious reading. The products of `torch::loops::blocks` read the
+//! same numbers in registers and are tested against it, and `engine/tests/engine/gguf.rs` tests it against
 //! numbers that the package `gguf` of llama.cpp's authors computed. All products of a scale with a number of
-//! few bits are exact in `f32`; where something is added or subtracted, or a third factor comes in, there is
-//! one rounding.
+//! few bits are exact in `f32`; where something is added or subtracted, or a third factor is involved, there
+//! is one rounding.
 
 use std::fmt;
 
-/// How the weights of a tensor are kept.
+/// The format of the weights of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BlockFormat {
     F32,
@@ -58,7 +58,7 @@ const FORMATS: [FormatRow; 15] = [
     (BlockFormat::Iq4Xs, "IQ4_XS", 23, 256, 136),
 ];
 
-/// Formats that llama.cpp knows and this engine does not read, by their numbers.
+/// Formats that llama.cpp supports and this engine does not read, by their numbers.
 const OTHERS: [(u32, &str); 19] = [
     (9, "Q8_1"),
     (15, "Q8_K"),
@@ -81,7 +81,7 @@ const OTHERS: [(u32, &str); 19] = [
     (41, "Q1_0"),
 ];
 
-/// The numbers that the indices of IQ4_NL and IQ4_XS stand for.
+/// The numbers that the indices of IQ4_NL and IQ4_XS represent.
 pub(crate) const IQ4_VALUES: [i8; 16] = [
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
 ];
@@ -93,7 +93,7 @@ impl fmt::Display for BlockFormat {
 }
 
 impl BlockFormat {
-    /// All of them.
+    /// Returns all formats.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = BlockFormat> {
         FORMATS.into_iter().map(|row| row.0)
@@ -103,10 +103,10 @@ impl BlockFormat {
         FORMATS[self as usize]
     }
 
-    /// The format of this number.
+    /// Returns the format with this number.
     ///
     /// # Errors
-    /// It is not read: its name, and what is read.
+    /// The format is not supported; the message has its name, and the supported formats.
     pub(crate) fn of_number(number: u32) -> Result<Self, String> {
         if let Some(row) = FORMATS.iter().find(|row| row.2 == number) {
             return Ok(row.0);
@@ -122,20 +122,20 @@ impl BlockFormat {
         ))
     }
 
-    /// Weights of a block.
+    /// Returns the number of weights of a block.
     pub(crate) const fn weights(self) -> usize {
         self.row().3
     }
 
-    /// Bytes of a block.
+    /// Returns the number of bytes of a block.
     pub(crate) const fn bytes(self) -> usize {
         self.row().4
     }
 
-    /// The bytes of a tensor of this shape, of which each row is whole blocks.
+    /// Returns the bytes of a tensor of this shape, each of whose rows consists of whole blocks.
     ///
     /// # Errors
-    /// A row is not, or there are too many.
+    /// A row is not made of whole blocks, or the tensor is too large.
     pub(crate) fn bytes_of(self, shape: &[i64]) -> Result<u64, String> {
         let row = shape.last().copied().unwrap_or(1) as u64;
         let each = self.weights() as u64;
@@ -151,7 +151,7 @@ impl BlockFormat {
         bytes.ok_or_else(|| format!("the shape {shape:?} has too many weights"))
     }
 
-    /// The weights that whole blocks stand for, appended to `out`.
+    /// Appends the weights of whole blocks to `out`.
     pub(crate) fn widen(self, blocks: &[u8], out: &mut Vec<f32>) {
         out.reserve(blocks.len() / self.bytes() * self.weights());
         for block in blocks.chunks_exact(self.bytes()) {
@@ -179,31 +179,30 @@ impl BlockFormat {
     }
 }
 
-/// A number in half precision at this byte.
+/// Reads the number in half precision at byte `at`.
 fn half(bytes: &[u8], at: usize) -> f32 {
     half_to_single(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// A number in half precision as one in single precision, exactly.
+/// Converts a number in half precision to single precision, exactly.
 pub(crate) fn half_to_single(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let size = u32::from(bits & 0x7fff);
     match size >> 10 {
-        // What is infinite or no number stays so.
+        // Infinities and NaNs stay as they are.
         0x1f => f32::from_bits(sign | 0x7f80_0000 | (size & 0x3ff) << 13),
-        // The exponent is biased by 112 less; the product is exact, also where the number is too small to
-        // have one.
+        // The exponent bias differs by 112; the product is exact, even for subnormal numbers.
         _ => f32::from_bits(sign | (f32::from_bits(size << 13) * f32::from_bits(0x7780_0000)).to_bits()),
     }
 }
 
-/// The lower four bits of all bytes, and then the upper four.
+/// Returns the lower four bits of all bytes, and then the upper four.
 fn nibbles(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
     let low = bytes.iter().map(|byte| byte & 15);
     low.chain(bytes.iter().map(|byte| byte >> 4))
 }
 
-/// `d · (q − offset)`.
+/// Computes `d · (q − offset)`.
 fn scaled(format: BlockFormat, block: &[u8], out: &mut Vec<f32>) {
     let d = half(block, 0);
     match format {
@@ -215,7 +214,7 @@ fn scaled(format: BlockFormat, block: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// `d · q + m`.
+/// Computes `d · q + m`.
 fn shifted(format: BlockFormat, block: &[u8], out: &mut Vec<f32>) {
     let (d, m) = (half(block, 0), half(block, 2));
     match format {
@@ -224,7 +223,7 @@ fn shifted(format: BlockFormat, block: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// Numbers of five bits: four of each in nibbles, and the fifth of all in four bytes.
+/// Returns numbers of five bits: four bits of each in nibbles, and the fifth bits of all in four bytes.
 fn fives<'a>(low: &'a [u8], high: &'a [u8]) -> impl Iterator<Item = u8> + 'a {
     let bit = |number: usize| high[number / 8] >> (number % 8) & 1;
     nibbles(low)
@@ -232,8 +231,8 @@ fn fives<'a>(low: &'a [u8], high: &'a [u8]) -> impl Iterator<Item = u8> + 'a {
         .map(move |(number, low)| low | bit(number) << 4)
 }
 
-/// The scale and the minimum number `group` of the eight that Q4_K and Q5_K keep in twelve bytes, six bits
-/// each.
+/// Returns the scale and the minimum number `group` of the eight that Q4_K and Q5_K store in twelve bytes,
+/// six bits each.
 fn scale_and_minimum(packed: &[u8], group: usize) -> (u8, u8) {
     match group {
         0..4 => (packed[group] & 63, packed[group + 4] & 63),
@@ -272,7 +271,7 @@ fn q2(block: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// The scale number `group` of the sixteen that Q3_K keeps in twelve bytes, six bits each.
+/// Returns the scale number `group` of the sixteen that Q3_K stores in twelve bytes, six bits each.
 fn scale_of_q3(packed: &[u8], group: usize) -> i8 {
     let low = packed[group % 8] >> (4 * (group / 8)) & 15;
     let high = packed[8 + group % 4] >> (2 * (group / 4)) & 3;
@@ -302,7 +301,7 @@ fn q6(block: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// The scale number `group` of the eight of IQ4_XS, of six bits each.
+/// Returns the scale number `group` of the eight of IQ4_XS, of six bits each.
 fn scale_of_iq4(block: &[u8], group: usize) -> i8 {
     let high = u16::from_le_bytes([block[2], block[3]]) >> (2 * group) & 3;
     let low = block[4 + group / 2] >> (4 * (group % 2)) & 15;
@@ -335,8 +334,8 @@ mod tests {
         );
     }
 
-    /// What the package `gguf` reads in random blocks of every format, bit by bit: see
-    /// `tests/fixtures/make_gguf.py`.
+    /// Compares with the numbers that the package `gguf` reads in random blocks of every format, bit by bit:
+    /// see `tests/fixtures/make_gguf.py`.
     #[test]
     fn numbers_are_those_that_llama_cpp_reads() {
         let mut rest = &include_bytes!("../../../tests/fixtures/gguf/blocks.bin")[..];
@@ -362,7 +361,7 @@ mod tests {
             formats.push(format);
             rest = after;
         }
-        // All but plain numbers of four bytes.
+        // All formats except plain numbers of four bytes.
         assert_eq!(formats.len() + 1, FORMATS.len());
     }
 

@@ -1,4 +1,4 @@
-//! The config.json of a GGUF file, made of its keys and of which tensors it has.
+//! Makes a config.json from the keys and the tensors of a GGUF file.
 
 use super::architecture::{Kind, REFUSED};
 use super::file::Gguf;
@@ -9,7 +9,7 @@ type Result<T> = std::result::Result<T, LoadError>;
 
 const ROPES: &str = "none, linear, yarn, longrope";
 
-/// The text of config.json.
+/// Returns the text of config.json.
 pub(super) fn config(file: &Gguf) -> Result<String> {
     refuse_unknown(file)?;
     let mut config = fields(file)?;
@@ -35,7 +35,7 @@ fn refuse_unknown(file: &Gguf) -> Result<()> {
     }
 }
 
-/// What is the same number under another name.
+/// Returns the fields that are the same numbers under other names.
 fn fields(file: &Gguf) -> Result<Map<String, Value>> {
     let architecture = file.architecture;
     let mut config = Map::new();
@@ -64,7 +64,7 @@ fn fields(file: &Gguf) -> Result<Map<String, Value>> {
     Ok(config)
 }
 
-/// How many numbers of a head are turned, of which keys and values must have as many.
+/// Returns how many numbers of a head are rotated. Keys and values must have the same size.
 fn heads(file: &Gguf, config: &mut Map<String, Value>) -> Result<i64> {
     let integer = |key: &str| file.read(file.metadata.integer_of_layers(&file.key(key)));
     let count = integer("attention.head_count")?.unwrap_or(1).max(1);
@@ -82,7 +82,7 @@ fn heads(file: &Gguf, config: &mut Map<String, Value>) -> Result<i64> {
     Ok(turned)
 }
 
-/// Which layers look back over a window only: every so-manieth does not, or a list says it.
+/// Adds the layers that attend only to a window: all except every n-th, or those of a list.
 fn windows(file: &Gguf, config: &mut Map<String, Value>) -> Result<()> {
     if !config.contains_key("sliding_window") {
         return Ok(());
@@ -101,15 +101,15 @@ fn windows(file: &Gguf, config: &mut Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-/// A model with experts is of another family, or says so in fields that a folder has and a GGUF file takes
-/// for granted.
+/// Adds the fields of experts: a model with experts belongs to another family, or has fields that a folder
+/// needs and a GGUF file omits.
 fn experts(file: &Gguf, config: &mut Map<String, Value>) {
     let count = config.get("num_experts").and_then(Value::as_i64).unwrap_or(0);
     match file.architecture.with_experts {
         Some(family) if count > 0 => drop(config.insert("model_type".to_owned(), json!(family))),
         Some(_) => {
             config.remove("num_experts");
-            // Where the Llama family looks back over a window only, a folder calls it Mistral.
+            // A folder calls models of the Llama family with a window Mistral.
             if config.contains_key("sliding_window") {
                 config.insert("model_type".to_owned(), json!("mistral"));
             }
@@ -168,8 +168,8 @@ fn ropes(file: &Gguf, config: &mut Map<String, Value>, turned: i64) -> Result<()
     Ok(())
 }
 
-/// What products of queries and keys are divided by the root of, in architectures that say so in a folder and
-/// not here.
+/// Adds the number by whose root products of queries and keys are divided, in architectures that need it in a
+/// folder and do not store it in GGUF.
 fn scale(file: &Gguf, config: &mut Map<String, Value>) {
     let Some(layers) = file.architecture.scaled_by_share else {
         return;
@@ -184,7 +184,7 @@ fn scale(file: &Gguf, config: &mut Map<String, Value>) {
     config.insert("query_pre_attn_scalar".to_owned(), json!(scalar));
 }
 
-/// Biases are there where a tensor of theirs is.
+/// Adds the fields of biases, which exist if there is a tensor of them.
 fn biases(file: &Gguf, config: &mut Map<String, Value>) {
     for (tensor, field) in [
         ("blk.0.attn_q.bias", "attention_bias"),

@@ -1,17 +1,17 @@
-//! The container: a header with key-values and a table of tensors, and the data behind it.
+//! The GGUF container: a header with key-value pairs and a table of tensors, followed by the data.
 //!
 //! ```text
-//!   "GGUF" │ u32 version │ u64 tensors │ u64 keys │ keys: text, u32 type, value … │ tensors: text, u32 n, u64[n], u32 type, u64 offset …
+//!   "GGUF" │ u32 version │ u64 tensors │ u64 keys
+//!   keys: text, u32 type, value … │ tensors: text, u32 n, u64[n], u32 type, u64 offset …
 //!   padding to `general.alignment` (32) │ data
 //! ```
 //!
-//! All numbers are little-endian. Nothing that a header claims is trusted before it is compared with the
-//! file: counts and lengths with the bytes that are left of it, tensors with the data behind it and with each
-//! other.
+//! All numbers are little-endian. No claim of a header is trusted before it is compared with the file: counts
+//! and lengths with the remaining bytes, tensors with the data and with each other.
 //!
-//! The crates that read this format come with what runs the models (`candle-core` with 90 crates, `ggus` with
-//! an arena that maps the file, which a file that is cut while it is mapped ends with a signal). What is
-//! needed here is these 300 lines.
+//! The crates that read this format include the code to run models (`candle-core` with 90 crates) or an arena
+//! that maps the file (`ggus`), where a file that is truncated while it is mapped ends the process with a
+//! signal. These 300 lines are all that is needed here.
 
 use super::blocks::BlockFormat;
 use super::metadata::{Metadata, Value};
@@ -20,41 +20,41 @@ use std::io::Read;
 
 /// The first bytes of a file.
 const MAGIC: [u8; 4] = *b"GGUF";
-/// The versions that are read; the first one counted in 32 bits, and nobody writes it any more.
+/// The supported versions. The first version counted in 32 bits and is no longer written.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
-/// The most bytes of a header. That of a model with 262,144 tokens has 12 MB.
+/// The most bytes of a header. A model with 262,144 tokens has a header of 12 MB.
 const MOST_HEADER: u64 = 512 << 20;
 /// The most dimensions of a tensor.
 const MOST_DIMENSIONS: u32 = 4;
-/// The most items of a list; the largest vocabularies have 2^18.
+/// The most items of a list; the largest vocabularies have 2^18 tokens.
 const MOST_ITEMS: u64 = 1 << 23;
 /// The most bytes of the name of a key or a tensor.
 const MOST_NAME: u64 = 1 << 16;
-/// What the data is aligned to where no key says it.
+/// The alignment of the data if no key gives it.
 const ALIGNMENT: u64 = 32;
 
 /// A tensor of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// Its dimensions with the longest stride first, as everybody but GGUF writes them.
+    /// Its dimensions with the longest stride first, as in all formats but GGUF.
     pub(crate) shape: Vec<i64>,
     pub(crate) format: BlockFormat,
-    /// Where its bytes begin in the file.
+    /// The offset of its bytes in the file.
     pub(crate) start: u64,
     pub(crate) length: u64,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Container {
     pub(crate) metadata: Metadata,
     pub(crate) tensors: HashMap<String, Entry>,
 }
 
-/// Reads the header of a file of so many bytes.
+/// Reads the header of a file of `size` bytes.
 ///
 /// # Errors
-/// A sentence that says what is wrong, and where.
+/// A sentence that names the problem and its place.
 pub(crate) fn read(from: impl Read, size: u64) -> Result<Container, String> {
     let mut reader = HeaderReader { from, at: 0, size };
     if reader.array::<4>()? != MAGIC {
@@ -83,7 +83,7 @@ pub(crate) fn read(from: impl Read, size: u64) -> Result<Container, String> {
     Ok(Container { metadata, tensors })
 }
 
-/// A tensor as the table has it, with its offset in the data.
+/// A tensor as it is in the table, with its offset in the data.
 struct Named {
     name: String,
     shape: Vec<i64>,
@@ -91,7 +91,7 @@ struct Named {
     offset: u64,
 }
 
-/// Holds the tensors against the file and against each other.
+/// Checks the tensors against the file and against each other.
 fn placed(named: Vec<Named>, data: u64, size: u64, alignment: u64) -> Result<HashMap<String, Entry>, String> {
     let mut places = Vec::with_capacity(named.len());
     let mut tensors = HashMap::with_capacity(named.len());
@@ -139,12 +139,13 @@ fn placed(named: Vec<Named>, data: u64, size: u64, alignment: u64) -> Result<Has
     Ok(tensors)
 }
 
-/// The number that was written down before it became one of single precision: 1e-5, and not 9.99999974738e-6.
+/// Returns the decimal number that was rounded to this one of single precision: 1e-5, and not
+/// 9.99999974738e-6.
 fn decimal(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }
 
-/// The header, byte by byte.
+/// A reader of the header, byte by byte.
 struct HeaderReader<R> {
     from: R,
     at: u64,
@@ -178,7 +179,7 @@ impl<R: Read> HeaderReader<R> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// So many things of at least `each` bytes, which must be left of the file.
+    /// Checks that `count` items of at least `each` bytes fit into the rest of the file.
     fn count(&self, count: u64, each: u64, what: &str) -> Result<usize, String> {
         let left = self.size.saturating_sub(self.at).min(MOST_HEADER) / each;
         match usize::try_from(count) {
@@ -203,7 +204,7 @@ impl<R: Read> HeaderReader<R> {
     }
 
     fn metadata(&mut self, keys: u64) -> Result<Metadata, String> {
-        // A key, its type and one byte.
+        // Each has a key, its type and at least one byte.
         let keys = self.count(keys, 13, "keys")?;
         let mut metadata = HashMap::new();
         for _ in 0..keys {
@@ -274,7 +275,7 @@ impl<R: Read> HeaderReader<R> {
     }
 
     fn tensors(&mut self, tensors: u64) -> Result<Vec<Named>, String> {
-        // A name, the number of dimensions, one of them, the type and the offset.
+        // Each has a name, the number of dimensions, at least one dimension, the type and the offset.
         let tensors = self.count(tensors, 32, "tensors")?;
         (0..tensors).map(|_| self.tensor()).collect()
     }

@@ -1,5 +1,4 @@
-//! A model in GGUF files, opened: its keys and its tensors, by the names that a Hugging Face folder has for
-//! them.
+//! An open model in GGUF files: its keys, and its tensors by their names in a Hugging Face folder.
 
 use super::architecture::{Architecture, NAMES};
 use super::blocks::BlockFormat;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, LoadError>;
 
-/// The most files that a model is split into.
+/// The largest number of files that a model is split into.
 const MOST_PARTS: i64 = 1 << 10;
 
 /// A file of a model.
@@ -29,7 +28,7 @@ struct ModelPart {
 pub(crate) struct Gguf {
     parts: Vec<ModelPart>,
     pub(super) metadata: Metadata,
-    /// With the number of the part that has it.
+    /// The tensors, each with the number of the part that has it.
     tensors: HashMap<String, (usize, Entry)>,
     pub(crate) architecture: &'static Architecture,
 }
@@ -38,15 +37,15 @@ pub(crate) struct Gguf {
 pub(crate) struct Rows {
     pub(crate) format: BlockFormat,
     pub(crate) bytes: Vec<u8>,
-    /// Whether each number is one more than that of a folder.
+    /// `true` if each number is one more than in a folder.
     pub(crate) is_one_more: bool,
 }
 
 impl Gguf {
-    /// Opens a file, and the others that it is split into.
+    /// Opens a file, and the others that the model is split into.
     ///
     /// # Errors
-    /// It cannot be read, is broken, or is of an architecture that the engine does not have.
+    /// The file cannot be read, is broken, or has an architecture that the engine does not support.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let (part, container) = opened(path)?;
         let metadata = container.metadata;
@@ -71,7 +70,7 @@ impl Gguf {
         Ok(model)
     }
 
-    /// Opens the other parts of a model that is split.
+    /// Opens the other parts of a split model.
     fn open_others(&mut self, first: &Path) -> Result<()> {
         let count = self.read(self.metadata.integer("split.count"))?.unwrap_or(0);
         if count <= 1 {
@@ -103,24 +102,24 @@ impl Gguf {
         Ok(())
     }
 
-    /// The path of its first file.
+    /// Returns the path of the first file.
     pub(crate) fn path(&self) -> &Path {
         &self.parts[0].path
     }
 
-    /// Where the tensor is that a Hugging Face folder calls so.
+    /// Finds the tensor with this name in a Hugging Face folder.
     fn found(&self, name: &str) -> Option<(usize, &Entry, Option<usize>, String)> {
         let place = self.architecture.place(name)?;
         let (part, entry) = self.tensors.get(&place.name)?;
         Some((*part, entry, place.expert, place.name))
     }
 
-    /// The format of the tensor that a Hugging Face folder calls so.
+    /// Returns the format of the tensor with this name in a Hugging Face folder.
     pub(crate) fn format(&self, name: &str) -> Option<BlockFormat> {
         self.found(name).map(|(_, entry, ..)| entry.format)
     }
 
-    /// The bytes that a weight takes in the mean of all tensors.
+    /// Returns the mean number of bytes of a weight, over all tensors.
     pub(crate) fn bytes_of_weight(&self) -> f64 {
         let sums = self
             .tensors
@@ -132,11 +131,11 @@ impl Gguf {
         sums.0 / sums.1.max(1.0)
     }
 
-    /// The tensor that a Hugging Face folder calls so, which must have this shape there. Matrices are stored
-    /// as `[out, in]` whatever the folder has.
+    /// Reads the tensor with this name in a Hugging Face folder, which must have this shape there. Matrices
+    /// are stored as `[out, in]` whatever the folder has.
     ///
     /// # Errors
-    /// It is missing, of another shape, or cannot be read.
+    /// The tensor is missing, has another shape, or cannot be read.
     pub(crate) fn rows(&self, name: &str, shape: &[i64]) -> Result<Rows> {
         let Some((part, entry, expert, own)) = self.found(name) else {
             return Err(LoadError::MissingTensor {
@@ -184,7 +183,7 @@ impl Gguf {
         Ok(self.architecture.paired_heads(own, [queries, keys]))
     }
 
-    /// The numbers of a tensor of this name in the file, of which there must be so many.
+    /// Reads the numbers of the tensor with this name in the file, of which there must be `count`.
     pub(super) fn numbers(&self, own: &str, count: usize) -> Result<Vec<f32>> {
         let Some((part, entry)) = self.tensors.get(own) else {
             return Err(self.malformed(format!("the tensor {own} is missing")));
@@ -214,17 +213,17 @@ impl Gguf {
         Ok(bytes)
     }
 
-    /// The shape of a tensor by its name in the file.
+    /// Returns the shape of a tensor by its name in the file.
     pub(super) fn shape(&self, own: &str) -> Option<&[i64]> {
         self.tensors.get(own).map(|(_, entry)| entry.shape.as_slice())
     }
 
-    /// A key of the architecture.
+    /// Returns a key with the prefix of the architecture.
     pub(super) fn key(&self, name: &str) -> String {
         format!("{}.{name}", self.architecture.name)
     }
 
-    /// What was read of the metadata, with the file in its error.
+    /// Adds the file to an error of reading the metadata.
     pub(super) fn read<T>(&self, found: std::result::Result<T, String>) -> Result<T> {
         found.map_err(|problem| self.malformed(problem))
     }
@@ -250,7 +249,7 @@ fn malformed(path: &Path, problem: impl Into<String>) -> LoadError {
     }
 }
 
-/// A file and its header.
+/// Opens a file and reads its header.
 fn opened(path: &Path) -> Result<(ModelPart, container::Container)> {
     let unreadable = |source| LoadError::Unreadable {
         file: path.to_owned(),
@@ -267,15 +266,15 @@ fn opened(path: &Path) -> Result<(ModelPart, container::Container)> {
     Ok((part, container))
 }
 
-/// The path of another part beside the first one.
+/// Returns the path of another part beside the first one.
 fn part_path(first: &Path, number: i64, count: i64) -> Option<PathBuf> {
     let name = first.file_name()?.to_str()?;
     let stem = name.strip_suffix(&format!("-00001-of-{count:05}.gguf"))?;
     Some(first.with_file_name(format!("{stem}-{number:05}-of-{count:05}.gguf")))
 }
 
-/// Rows that lie in pairs within each head, in the order of a folder: the first ones of all pairs, then the
-/// second ones.
+/// Reorders rows that are in pairs within each head to the order of a folder: the first ones of all pairs,
+/// then the second ones.
 fn unpaired(bytes: &[u8], rows: i64, heads: i64) -> Option<Vec<u8>> {
     let (rows, heads) = (usize::try_from(rows).ok()?, usize::try_from(heads).ok()?);
     if heads == 0 || !rows.is_multiple_of(2 * heads) || !bytes.len().is_multiple_of(rows) {

@@ -1,4 +1,4 @@
-//! The key-values of a GGUF file, and reading them as what they should be.
+//! The key-value pairs of a GGUF file, and typed access to them.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ pub(crate) enum Value {
     Float(f64),
     Bool(bool),
     Text(String),
-    /// Integers or booleans, of which each is a number.
+    /// Integers or booleans, each as a number.
     Integers(Vec<i64>),
     Floats(Vec<f32>),
     Texts(Vec<String>),
 }
 
 impl Value {
-    /// What it is, for a message.
+    /// Returns the kind of the value, for a message.
     fn kind(&self) -> &'static str {
         match self {
             Value::Unsigned(_) | Value::Signed(_) => "an integer",
@@ -34,8 +34,8 @@ impl Value {
     }
 }
 
-/// The key-values of a file. A getter returns `None` for a key that is missing, and a sentence about one that
-/// is of another type.
+/// The key-value pairs of a file. A getter returns `None` for a key that is missing, and an error message for
+/// one of another type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Metadata(pub(super) HashMap<String, Value>);
 
@@ -61,8 +61,8 @@ impl Metadata {
         })
     }
 
-    /// An integer that some writers repeat for every layer; a list is one number if all of its numbers are
-    /// equal.
+    /// Returns an integer that some writers repeat for every layer; a list counts as one number if all of its
+    /// numbers are equal.
     pub(crate) fn integer_of_layers(&self, key: &str) -> FoundValue<i64> {
         match self.0.get(key) {
             Some(Value::Integers(numbers)) => match numbers.split_first() {

@@ -1,17 +1,17 @@
-//! How a tokenizer cuts a text into words before it merges bytes, by the name that a GGUF file has for it: a
-//! table.
+//! A table of how tokenizers cut a text into words before they merge bytes, by the name that a GGUF file has
+//! for it.
 //!
-//! A file says the name alone. What stands behind a name is in the tokenizer.json of the models that it was
-//! made for; the patterns here are those.
+//! A file has only the name. The patterns here are from the tokenizer.json of the models for which each name
+//! was made.
 
-/// How the words of a text are found.
+/// The way in which the words of a text are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cutting {
-    /// Patterns that cut one after the other; what each one matches, and what lies between, are pieces.
+    /// Patterns that cut one after the other; the matches of each one, and the text between them, are pieces.
     pub(super) patterns: &'static [&'static str],
-    /// Whether a word that is a token is not merged from its bytes.
+    /// `true` if a word that is a token is not merged from its bytes.
     pub(super) whole_words: bool,
-    /// Whether the text is brought to the normal form C before.
+    /// `true` if the text is first brought to the normal form C.
     pub(super) composed: bool,
 }
 
@@ -20,7 +20,7 @@ const CL100K: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// Of DeepSeek V3: numbers, then words of Chinese and Japanese, then the rest.
+/// The patterns of DeepSeek V3: numbers, then words of Chinese and Japanese, then the rest.
 const DEEPSEEK_V3: [&str; 3] = [
     r"\p{N}{1,3}",
     "[一-龥\u{3040}-ゟ゠-ヿ]+",
@@ -40,7 +40,7 @@ const WHOLE_TEXT: Cutting = Cutting {
     ..cut(&[CL100K])
 };
 
-/// Names with what stands behind them.
+/// The names with their patterns.
 const NAMES: [(&[&str], Cutting); 10] = [
     (
         &["gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion"],
@@ -92,7 +92,7 @@ const NAMES: [(&[&str], Cutting); 10] = [
 /// All names, for a message.
 pub(super) const KNOWN_NAMES: &str = "gpt-2, smollm, llama-bpe, dbrx, qwen2, stablelm2, gpt-4o, llama4, tekken, deepseek-v3 and others of these kinds";
 
-/// How the tokenizer of this name cuts.
+/// Returns how the tokenizer with this name cuts.
 pub(super) fn of(name: &str) -> Option<Cutting> {
     let found = NAMES.iter().find(|(names, _)| names.contains(&name));
     found.map(|(_, cutting)| *cutting)

@@ -1,5 +1,5 @@
-//! The small texts of a folder: the special tokens and the chat template, and the sampling that the makers of
-//! a model recommend.
+//! The small texts of a folder: the special tokens, the chat template, and the sampling that the makers of a
+//! model recommend.
 
 use super::file::Gguf;
 use crate::error::LoadError;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 type Result<T> = std::result::Result<T, LoadError>;
 
-/// Tokens that end a turn, which files name by their texts alone where a model has several ends.
+/// The texts of tokens that end a turn. If a model has several ends, files name them only by these texts.
 const ENDS: [&str; 8] = [
     "<|eot_id|>",
     "<|eom_id|>",
@@ -19,10 +19,10 @@ const ENDS: [&str; 8] = [
     "<|return|>",
 ];
 
-/// `token_type` of a control token.
+/// The `token_type` of a control token.
 pub(super) const CONTROL: i64 = 3;
 
-/// The tokens that end a text.
+/// Returns the tokens that end a text.
 pub(super) fn ends(file: &Gguf) -> Result<Vec<i64>> {
     let tokens = tokens(file)?;
     let mut ends = Vec::new();
@@ -44,19 +44,19 @@ pub(super) fn ends(file: &Gguf) -> Result<Vec<i64>> {
     Ok(ends)
 }
 
-/// The texts of all tokens.
+/// Returns the texts of all tokens.
 pub(super) fn tokens(file: &Gguf) -> Result<&[String]> {
     const KEY: &str = "tokenizer.ggml.tokens";
     let tokens = file.read(file.metadata.texts(KEY))?;
     tokens.ok_or_else(|| file.malformed(format!("the key {KEY} is missing: it has no tokenizer")))
 }
 
-/// A special token, which must be one of these.
+/// Returns a special token, which must be in the vocabulary.
 pub(super) fn special(file: &Gguf, key: &str, tokens: &[String]) -> Result<Option<i64>> {
     let key = format!("tokenizer.ggml.{key}");
     let token = file.read(file.metadata.integer(&key))?;
     match token {
-        // What some writers put where there is no such token.
+        // Some writers use these values if there is no such token.
         Some(-1 | 0xffff_ffff) | None => Ok(None),
         Some(token) if usize::try_from(token).is_ok_and(|token| token < tokens.len()) => Ok(Some(token)),
         Some(token) => {
@@ -66,7 +66,7 @@ pub(super) fn special(file: &Gguf, key: &str, tokens: &[String]) -> Result<Optio
     }
 }
 
-/// tokenizer_config.json.
+/// Returns the text of tokenizer_config.json.
 pub(super) fn tokenizer_config(file: &Gguf) -> Result<String> {
     let tokens = tokens(file)?;
     let mut config = Map::new();
@@ -86,7 +86,7 @@ pub(super) fn tokenizer_config(file: &Gguf) -> Result<String> {
     Ok(Value::Object(config).to_string())
 }
 
-/// generation_config.json.
+/// Returns the text of generation_config.json.
 pub(super) fn generation_config(file: &Gguf) -> Result<String> {
     let mut config = Map::new();
     config.insert("eos_token_id".to_owned(), json!(ends(file)?));

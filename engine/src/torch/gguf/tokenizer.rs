@@ -1,12 +1,12 @@
-//! The tokenizer.json of a GGUF file, in the form that the crate `tokenizers` reads.
+//! Makes the tokenizer.json of a GGUF file, in the form that the crate `tokenizers` reads.
 //!
-//! - `gpt2`: bytes are merged by a list of merges; how a text is cut before is behind a name
+//! - `gpt2`: bytes are merged by a list of merges; the way in which a text is cut before is given by a name
 //!   ([`pretokenizers`](super::pretokenizers)).
 //! - `llama`: SentencePiece. A file has a score for each token, and no merges: two pieces are merged if their
-//!   text is a token, the one with the highest score first. As merges that is every way to cut a token in two
-//!   tokens, by the scores of the whole, which is how `transformers` converts such a model.
+//!   text is a token, the one with the highest score first. As merges, these are all ways to split a token
+//!   into two tokens, ordered by the scores of the whole, which is how `transformers` converts such a model.
 //!
-//! Both keep added tokens (control tokens and those of the user) apart from what is merged.
+//! Both keep added tokens (control tokens and those of the user) separate from the merges.
 
 use super::file::Gguf;
 use super::pretokenizers;
@@ -18,15 +18,15 @@ use std::collections::HashMap;
 type Result<T> = std::result::Result<T, LoadError>;
 
 const MODELS: &str = "gpt2, llama";
-/// `token_type` of the unknown token, of one that the user added, and of a byte.
+/// The `token_type` of the unknown token, and of a token that the user added.
 const UNKNOWN_TOKEN: i64 = 2;
 const ADDED: i64 = 4;
-/// What SentencePiece writes for a space.
+/// The sign that SentencePiece writes for a space.
 const SPACE: &str = "▁";
-/// The longest token that is cut in all ways, in characters. Those of models have at most 96.
+/// The longest token that is split in all ways, in characters. Real models have at most 96.
 const LONGEST_TOKEN: usize = 1 << 10;
 
-/// The text of tokenizer.json.
+/// Returns the text of tokenizer.json.
 pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
     const KEY: &str = "tokenizer.ggml.model";
     let parts = match file.read(file.metadata.text(KEY))?.unwrap_or_default() {
@@ -48,27 +48,27 @@ pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
     Ok(tokenizer.to_string())
 }
 
-/// What differs between the two kinds.
+/// The parts in which the two kinds differ.
 struct TokenizerParts {
     normalizer: Value,
     pre_tokenizer: Value,
     decoder: Value,
     model: Value,
-    /// Whether a text begins with the first token where no key says it.
+    /// `true` if a text begins with the first token by default.
     is_opened: bool,
     added_as: AddedAs,
 }
 
-/// How the tokens are written that a user added.
+/// The form in which the tokens that a user added are written.
 #[derive(Clone, Copy, PartialEq)]
 enum AddedAs {
-    /// As they stand in a text.
+    /// As they appear in a text.
     Text,
     /// As pieces: with the sign for a space, which a text has only after it is normalised.
     Pieces,
 }
 
-/// A tokenizer that merges bytes.
+/// Returns the parts of a tokenizer that merges bytes.
 fn bytes(file: &Gguf) -> Result<TokenizerParts> {
     const KEY: &str = "tokenizer.ggml.pre";
     let usual = if file.architecture.name == "gpt2" {
@@ -108,7 +108,7 @@ fn bytes(file: &Gguf) -> Result<TokenizerParts> {
     })
 }
 
-/// A tokenizer that merges pieces by their scores.
+/// Returns the parts of a tokenizer that merges pieces by their scores.
 fn pieces(file: &Gguf) -> Result<TokenizerParts> {
     let tokens = text::tokens(file)?;
     let prefixed = file
@@ -144,7 +144,7 @@ fn pieces(file: &Gguf) -> Result<TokenizerParts> {
     })
 }
 
-/// The tokens by their texts.
+/// Returns the numbers of the tokens by their texts.
 fn vocabulary(file: &Gguf) -> Result<Map<String, Value>> {
     let mut vocabulary = Map::new();
     for (number, token) in text::tokens(file)?.iter().enumerate() {
@@ -155,7 +155,7 @@ fn vocabulary(file: &Gguf) -> Result<Map<String, Value>> {
     Ok(vocabulary)
 }
 
-/// All ways to cut a token in two tokens, by the scores of the whole.
+/// Returns all ways to split a token into two tokens, ordered by the scores of the whole.
 fn merges(file: &Gguf, tokens: &[String]) -> Result<Vec<Value>> {
     const KEY: &str = "tokenizer.ggml.scores";
     let scores = file.read(file.metadata.floats(KEY))?;
@@ -183,7 +183,7 @@ fn merges(file: &Gguf, tokens: &[String]) -> Result<Vec<Value>> {
     Ok(merges.into_iter().map(pair).collect())
 }
 
-/// Control tokens and those that the user added.
+/// Returns the control tokens and those that the user added.
 fn added(file: &Gguf, added_as: AddedAs) -> Result<Vec<Value>> {
     let tokens = text::tokens(file)?;
     let kinds = file
@@ -200,7 +200,7 @@ fn added(file: &Gguf, added_as: AddedAs) -> Result<Vec<Value>> {
     Ok(tokens.iter().zip(kinds).enumerate().filter_map(token).collect())
 }
 
-/// What puts the first token before a text, if something does.
+/// Returns the step that puts the first token before a text, if there is one.
 fn opening(file: &Gguf, usually: bool) -> Result<Value> {
     let tokens = text::tokens(file)?;
     let is_opened = file

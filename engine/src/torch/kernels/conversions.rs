@@ -1,4 +1,4 @@
-//! Feeds, asks and errors as the kernels know them, and as the engine does.
+//! Conversions of feeds, asks and errors between the engine and the kernels.
 
 use crate::model::Feed;
 use crate::model::flight::Ask;
@@ -6,7 +6,7 @@ use lexiform_kernels::launcher::LaunchError;
 use lexiform_kernels::{asks, inputs};
 use tch::TchError;
 
-/// What a launcher refused, as an error of a pass.
+/// Converts the error of a launcher to an error of a pass.
 pub(super) fn failed(error: LaunchError) -> TchError {
     TchError::Io(std::io::Error::other(error))
 }

@@ -1,4 +1,4 @@
-//! Tokens drawn by the kernels of `draw.cu`, which add and choose as the library does: the token and every
+//! Tokens drawn by the kernels of `draw.cu`, which add and choose like the library: the token and every
 //! number are those that the library finds in the same row, to the last bit.
 
 use super::conversions::failed;
@@ -17,7 +17,7 @@ use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Who draws by the kernels of a launcher.
+/// Draws by the kernels of a launcher.
 pub(super) struct Drawer(SharedLauncher);
 
 impl Drawer {
@@ -43,19 +43,19 @@ impl passes::Drawer for Drawer {
     }
 }
 
-/// Draws that the kernels make.
+/// Draws that the kernels have started.
 pub(super) struct Started {
     launcher: SharedLauncher,
-    /// Which piece of memory of the host they come to, until somebody has read it.
+    /// The piece of host memory to which they are copied, until it is read.
     parcel: Option<Parcel>,
     scales: Vec<f64>,
-    /// Where they are written, and the other memory that the kernels use.
+    /// The memory to which they are written, and the other memory that the kernels use.
     out: Tensor,
     _room: [Tensor; 2],
 }
 
 impl Started {
-    /// Where the draws are on the device, [`DRAWN_BYTES`] each, and how many there are.
+    /// Returns the address of the draws on the device, [`DRAWN_BYTES`] each, and their number.
     pub(super) fn at(&self) -> (u64, usize) {
         (self.out.data_ptr() as u64, self.scales.len())
     }
@@ -90,7 +90,7 @@ impl Drop for Started {
     }
 }
 
-/// Starts draws of at least one row, and waits for nothing.
+/// Starts draws of at least one row, without waiting.
 fn start(launcher: &SharedLauncher, logits: &Tensor, asks: &[Ask<'_>]) -> Result<Started> {
     let (width, device) = (logits.size()[1] as usize, logits.device());
     let asked: Vec<asks::Ask<'_>> = asks.iter().map(asks::Ask::from).collect();

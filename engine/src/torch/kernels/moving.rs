@@ -12,7 +12,7 @@ use tch::{Kind, TchError, Tensor};
 type Result<T> = std::result::Result<T, TchError>;
 
 /// Copies stretches of `size` slots in the caches of all layers, from the first of each pair to the second.
-/// Each run is made in its order, and none reads or writes what another writes.
+/// The copies of a run are made in order, and no run reads or writes what another writes.
 pub(super) fn copy(
     launcher: &SharedLauncher,
     caches: &[Cache],
@@ -29,7 +29,7 @@ pub(super) fn copy(
     let place = Place::start(there.data_ptr() as u64);
     let mut launcher = launcher.lock().unwrap_or_else(PoisonError::into_inner);
     launcher.write(place.address(), &sent.bytes).map_err(failed)?;
-    // What torch puts into this memory next is written behind the launch.
+    // If torch reuses this memory, it writes to it after the launch.
     let node = sent.node(&place, size * slot);
     launcher.start(&[Step::Launch(node)]).map_err(failed)
 }

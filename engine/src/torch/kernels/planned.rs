@@ -2,20 +2,21 @@
 //!
 //! ```text
 //!   feeds ─► bucket, inputs ─┬─ too large ─► nothing: the decoder runs the pass by libtorch
-//!                            ├─► plan of a size that comes again ─ first ─► its steps are started
-//!                            │                                   ─ then ──► they are captured as a graph, which is replayed
+//!                            ├─► plan of a size that recurs ─ first ─► its steps are started
+//!                            │                              ─ then ──► a graph is captured, and replayed
 //!                            └─► plan of a pass with prompts ─► its steps are started, and it is dropped
 //! ```
 //!
-//! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What
-//! passes compute on the way lies in buffers that all buckets share, since passes run one after another. So
-//! do their rows, which a flight may still read when the next pass comes, as where that is submitted behind
-//! draws of the first: so there are two sets of rows, each with a graph of every bucket, and the second takes
-//! memory when it is needed first. Where both are being read, a pass writes rows of its own, without a graph.
-//! A bucket that there is no memory for, and those that are larger, are left to libtorch.
+//! Weights, caches and everything else are tensors of the decoder's device; the kernels know their addresses.
+//! The intermediate results of passes are in buffers that all buckets share, since passes run one after
+//! another. The rows of results are shared too, but a flight may still read them when the next pass starts,
+//! for instance when that pass is submitted after draws of the first. So there are two sets of rows, each
+//! with a graph of every bucket; the second takes memory when it is first needed. If both are being read, a
+//! pass writes to new rows, without a graph. A bucket for which there is no memory, and all larger ones, are
+//! left to libtorch.
 //!
-//! A pass behind draws ([`run_after`](Passes::run_after)) finds its tokens in what these write: one kernel
-//! puts them among the inputs before the graph is started.
+//! A pass after draws ([`run_after`](Passes::run_after)) finds its tokens in the results of these: one kernel
+//! copies them to the inputs before the graph is started.
 
 use super::conversions::failed;
 use super::draws::{Drawer, Started};
@@ -39,55 +40,55 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// The passes of a model with its weights and caches, by a launcher.
+/// The passes of a model with its weights and caches, run by a launcher.
 pub(super) struct Planned {
     launcher: SharedLauncher,
     shape: Shape,
     device: Device,
-    /// Blocks of the cache.
+    /// The number of blocks of the cache.
     blocks: usize,
-    /// Weights, caches, inputs, and what passes compute on the way.
+    /// Weights, caches, inputs, and the intermediate results of passes.
     buffers: HashMap<Buffer, Tensor>,
-    /// The sets of rows that passes take turns in writing.
+    /// The sets of rows that passes write to in turn.
     rows: [PassRows; SETS],
     passes: HashMap<Bucket, Pass>,
-    /// Buckets that there was no memory for: they and those that are larger are left to libtorch.
+    /// Buckets for which there was no memory: they and all larger ones are left to libtorch.
     refused: Vec<Bucket>,
-    /// Blocks of products of our own.
+    /// The number of multiprocessors, which is the number of blocks of the project's own product kernels.
     multiprocessors: usize,
     tell: fn(&str),
-    /// Whether somebody was told that graphs are not captured.
+    /// `true` once it was reported that graphs are not captured.
     has_told: bool,
 }
 
-/// How many sets of rows there are: those of a pass are read while the next one writes.
+/// The number of sets of rows: those of a pass are read while the next one writes.
 const SETS: usize = 2;
 
 /// The pass of a bucket.
 struct Pass {
     plan: Plan,
     state: State,
-    /// For each set of rows.
+    /// The graph for each set of rows.
     graphs: [Option<Graph>; SETS],
 }
 
-/// How a pass is run of which there is no graph.
+/// How a pass without a graph is run.
 #[derive(Clone, Copy)]
 enum State {
-    /// Its steps are started, so that what the libraries set up at their first call is there before anything
-    /// is captured.
+    /// Its steps are started, so that the libraries make their set-up of the first call before anything is
+    /// captured.
     New,
     /// It is captured.
     Warm,
-    /// It cannot be captured or does not come again, and its steps are started.
+    /// Its steps are started, because it cannot be captured or does not recur.
     Started,
 }
 
-/// Memory for a bucket that takes the place of smaller pieces.
+/// New memory for a bucket, which replaces smaller pieces.
 #[derive(Default)]
 struct Grown {
     buffers: Vec<(Buffer, Tensor)>,
-    /// Those of the set of this number.
+    /// The new rows, with the number of their set.
     rows: Option<(usize, PassRows)>,
 }
 
@@ -115,7 +116,7 @@ impl PassRows {
 }
 
 impl Planned {
-    /// The passes of what a decoder has.
+    /// Creates the passes for the tensors of a decoder.
     pub(super) fn new(
         held: &Held<'_>,
         (embedding, head): (&Tensor, &Matrix),
@@ -155,8 +156,8 @@ impl Planned {
 
     fn run_fed(&mut self, feeds: &[Feed<'_>], drawn: Option<u64>) -> Result<Option<PassRows>> {
         let group = self.shape.group();
-        // One block of a kernel takes the tokens of draws, those of the largest size that passes are padded
-        // to.
+        // One block of a kernel takes the tokens of draws, at most those of the largest size that passes are
+        // padded to.
         let serves = |bucket: &Bucket| drawn.is_none() || bucket.is_padded();
         let Some(bucket) = Bucket::of(feeds, group).filter(serves) else {
             return Ok(None);
@@ -172,7 +173,7 @@ impl Planned {
             Some(set) => Some(self.rows[set].share()),
             None => self.new_rows(bucket.rows).ok(),
         };
-        // Where there is no memory for rows beside those that are read, the next pass has those again.
+        // If there is no memory for more rows beside those that are read, the next pass can use those again.
         let Some(rows) = rows else {
             return Ok(None);
         };
@@ -196,7 +197,8 @@ impl Planned {
         Ok(Some(rows))
     }
 
-    /// Whether all tokens and blocks are those of the model. Kernels read what is where they are told to.
+    /// Returns `true` if all tokens and blocks exist in the model. Kernels read any address that they are
+    /// given.
     fn is_known(&self, feeds: &[Feed<'_>]) -> bool {
         feeds.iter().all(|feed| {
             let tokens = feed
@@ -211,7 +213,7 @@ impl Planned {
         feed.table.iter().all(|&block| (block as usize) < self.blocks)
     }
 
-    /// Replays the graph of a bucket, or starts its steps where there is none yet or cannot be one.
+    /// Replays the graph of a bucket, or starts its steps if there is no graph.
     fn run_as_usual(&mut self, bucket: &Bucket, set: usize, rows: &PassRows) -> Result<()> {
         let pass = self.passes.get(bucket);
         let known = pass.map_or((State::New, None), |pass| (pass.state, pass.graphs[set]));
@@ -257,14 +259,14 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows and so
-    /// many split rows. Whether there is memory for them: if not, all is as before, and of a new bucket
-    /// somebody is told once.
+    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows and this
+    /// many split rows. Returns `false`, and changes nothing, if there is no memory for them; for a new
+    /// bucket this is reported once.
     fn reserve(&mut self, bucket: &Bucket, set: Option<usize>, split_rows: usize) -> Result<bool> {
         let set = set.filter(|&set| self.rows[set].len() < bucket.rows);
         if self.passes.contains_key(bucket) {
-            // Where there is no memory now, there may be for the next pass: for fewer splits, and rows that
-            // nobody reads any more.
+            // If there is no memory now, there may be for the next pass: it may need fewer splits, and rows
+            // that are no longer read.
             let grown = self.allocate(bucket, &[], (set, split_rows));
             return Ok(grown.map(|grown| self.replace(grown)).is_ok());
         }
@@ -292,15 +294,15 @@ impl Planned {
         Ok(true)
     }
 
-    /// What of this a bucket needs and is not there, or is too small: buffers, rows of this set, and split
-    /// rows.
+    /// Allocates what a bucket needs and what does not exist or is too small: buffers, rows of this set, and
+    /// split rows.
     fn allocate(
         &self,
         bucket: &Bucket,
         scratch: &[(Scratch, usize)],
         (set, split_rows): (Option<usize>, usize),
     ) -> Result<Grown> {
-        // Those are rows, and as many as the texts of a pass come to need.
+        // These are rows, or as large as the texts of a pass require.
         let is_apart = |part: &Scratch| matches!(part, Scratch::Hidden | Scratch::Logits | Scratch::Parts);
         let scratch = scratch.iter().filter(|(part, _)| !is_apart(part));
         let scratch = scratch.map(|&(part, bytes)| (Buffer::Scratch(part), roomy(bucket, bytes)));
@@ -357,7 +359,7 @@ impl Planned {
         }
     }
 
-    /// Drops all graphs: they have the addresses of buffers that are about to be replaced.
+    /// Drops all graphs: they contain the addresses of buffers that are about to be replaced.
     fn forget(&mut self) {
         self.lock().forget();
         for pass in self.passes.values_mut() {
@@ -413,14 +415,14 @@ impl Passes for Planned {
 }
 
 impl Drop for Planned {
-    /// Graphs have the addresses of tensors that are freed with this.
+    /// Drops all graphs: they contain the addresses of tensors that are freed with this.
     fn drop(&mut self) {
         self.lock().forget();
     }
 }
 
-/// How much is reserved of what a bucket needs so much of. Graphs are dropped where a buffer grows: those of
-/// passes that are not padded grow by steps.
+/// Returns how much is reserved for a bucket that needs `size`. Graphs are dropped when a buffer grows, so
+/// the buffers of passes that are not padded grow by steps.
 fn roomy(bucket: &Bucket, size: usize) -> usize {
     match bucket.is_padded() {
         true => size,
@@ -428,8 +430,8 @@ fn roomy(bucket: &Bucket, size: usize) -> usize {
     }
 }
 
-/// The smallest pass that reserves as much as this one, so that not every size is tried that there is no
-/// memory for.
+/// Returns the smallest pass that reserves as much as this one, so that it is not tried again for every size
+/// without memory.
 fn least_with_memory_of(bucket: &Bucket) -> Bucket {
     let least = |size: usize| size.next_power_of_two() / 2 + 1;
     match bucket.is_padded() {
@@ -442,7 +444,7 @@ fn least_with_memory_of(bucket: &Bucket) -> Bucket {
     }
 }
 
-/// Where a buffer begins. All that a plan names is there once its bucket has been reserved.
+/// Returns the address of a buffer. All buffers that a plan names exist once its bucket has been reserved.
 fn address(buffers: &HashMap<Buffer, Tensor>, rows: &PassRows, buffer: &Buffer) -> u64 {
     let tensor = match buffer {
         Buffer::Scratch(Scratch::Logits) => Some(&rows.logits),
@@ -452,7 +454,7 @@ fn address(buffers: &HashMap<Buffer, Tensor>, rows: &PassRows, buffer: &Buffer) 
     tensor.map_or(0, |tensor| tensor.data_ptr() as u64)
 }
 
-/// So many bytes. What nobody has written is not a number; counts begin at zero.
+/// Allocates a buffer. Memory that was not written reads as NaN; counts begin at zero.
 fn new_buffer(buffer: Buffer, bytes: usize, device: Device) -> Result<Tensor> {
     let fill = match buffer {
         Buffer::Scratch(Scratch::Arrived) | Buffer::Inputs => 0,
@@ -461,7 +463,7 @@ fn new_buffer(buffer: Buffer, bytes: usize, device: Device) -> Result<Tensor> {
     Tensor::f_full([bytes as i64], fill, (Kind::Uint8, device))
 }
 
-/// All weights as the kernels read them; of the one rope, a table in `f32`.
+/// Returns all weights as the kernels read them; the table of the one rope is in `f32`.
 fn weights(held: &Held<'_>, embedding: &Tensor, head: &Matrix) -> Result<HashMap<Buffer, Tensor>> {
     let ropes = &held.config.ropes;
     let turns = ropes
@@ -494,7 +496,7 @@ fn weights(held: &Held<'_>, embedding: &Tensor, head: &Matrix) -> Result<HashMap
     Ok(buffers)
 }
 
-/// A matrix, and the scales of its rows if it has such, under these names.
+/// Inserts a matrix, and the scales of its rows if it has any, under these names.
 fn insert(
     buffers: &mut HashMap<Buffer, Tensor>,
     (weights, scales): (Buffer, Buffer),
@@ -515,8 +517,8 @@ fn insert(
     Ok(())
 }
 
-/// The weights of a layer that are kept in bf16 whatever its matrices are kept in: the scales of its norms,
-/// and its experts.
+/// Returns the weights of a layer that are kept in bf16 whatever the format of its matrices: the scales of
+/// its norms, and its experts.
 fn layer_tensors(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
     let norms = [
         (LayerWeight::AttentionNorm, &layer.before_attention),

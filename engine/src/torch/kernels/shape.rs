@@ -1,9 +1,9 @@
 //! The sizes of a model for the kernels, or all reasons why they cannot compute it.
 //!
 //! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before
-//! both halves of a layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts
-//! that are such networks. Whatever else a description asks for is a reason by its name, so that an operator
-//! sees why a model runs without them.
+//! both halves of a layer, no biases, whole heads rotated by one rope, a gated network with SiLU or experts
+//! that are such networks. Every other requirement of a description is reported as a reason by its name, so
+//! that an operator sees why a model runs without the kernels.
 
 use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
 use lexiform_kernels::experts::Mixture;
@@ -11,11 +11,11 @@ use lexiform_kernels::plan::{NoPlan, Shape, Unplanned};
 use lexiform_kernels::shapes::Format;
 use tch::Kind;
 
-/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this
-/// size, with matrices in bf16 or in a format of eight bits.
+/// Returns the sizes of the model with this description, which computes in the numbers `kind` over a cache
+/// with blocks of `block_size` slots, with matrices in bf16 or in a format of eight bits.
 ///
 /// # Errors
-/// All that the kernels lack.
+/// All requirements that the kernels do not support.
 pub(super) fn shape(
     config: &Config,
     kind: Kind,
@@ -57,7 +57,7 @@ pub(super) fn shape(
     Err(NoPlan(reasons))
 }
 
-/// The experts of the layers that have some, which are alike in all of them.
+/// Returns the experts of the layers that have some, which are alike in all of them.
 fn mixture(config: &Config) -> Option<Mixture> {
     let layers = || config.layers.iter().map(|layer| &layer.mlp);
     layers().find_map(|mlp| match *mlp {
@@ -77,7 +77,7 @@ fn mixture(config: &Config) -> Option<Mixture> {
     })
 }
 
-/// What the description asks for that no kernel computes.
+/// Returns the requirements of the description that no kernel supports.
 fn lacking(config: &Config, kind: Kind) -> Vec<Unplanned> {
     let (attention, family) = (&config.attention, config.family);
     let names = &family.names;
@@ -145,7 +145,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Sizes that the kernels take, for a family whose fixture is smaller.
+    /// Returns a configuration with sizes that the kernels support, for a family whose fixture is smaller.
     fn sized(family: &str) -> Config {
         config(
             family,

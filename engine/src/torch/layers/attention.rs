@@ -1,8 +1,8 @@
 //! Attention over the paged cache.
 //!
-//! Everything that is the same for all layers is worked out once a pass, in a [`Plan`]: which cache rows are
-//! written, which each sequence reads, and who may look at whom. A layer then writes its keys and values and
-//! attends.
+//! Everything that is the same for all layers is computed once per pass, in a [`Plan`]: which cache rows are
+//! written, which of them each sequence reads, and which tokens attend to which. A layer then writes its keys
+//! and values and attends.
 //!
 //! ```text
 //!   cache of a layer   row ─► │ … │ 64 65 66 67 … 95 │ … │         rows of a sequence: block * size + offset
@@ -11,14 +11,14 @@
 //!   blocks scattered   keys are gathered row by row (a shared prefix, a crowded cache)
 //! ```
 //!
-//! The query heads that share a key head are laid along the query axis, so that attention sees as many heads
-//! as the cache has: no key is repeated, and every kernel of torch can be used.
+//! The query heads that share a key head are placed along the query axis, so that attention has as many heads
+//! as the cache: no key is repeated, and every kernel of torch can be used.
 //!
 //! Tokens of the text see a stretch of it; nodes of a tree see a stretch and some slots after it, see
 //! [`tree`](crate::model::tree).
 //!
-//! On the CPU, sequences that feed only a few tokens are left to the loops of [`look`], which need
-//! neither views nor masks. Where there are no such loops, [`together`] lets those attend at once.
+//! On the CPU, the loops of [`look`] handle sequences that feed only a few tokens, and need neither views nor
+//! masks. Where the loops cannot be used, [`together`] lets these sequences attend at once.
 
 use super::cache::Cache;
 use super::kernel::{self, ALIGNED};
@@ -37,15 +37,15 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Which cache rows a sequence reads.
+/// The cache rows that a sequence reads.
 enum Rows {
-    /// This many, from this one on.
+    /// A number of rows from the first one on: the first row and the number.
     Run(i64, i64),
-    /// These.
+    /// These rows.
     Scattered(Tensor),
 }
 
-/// What one sequence's queries see.
+/// The rows that one sequence's queries see.
 struct View {
     rows: Rows,
     /// 0 or minus infinity for every (query, row), one copy for each query head of a key head; absent if a
@@ -53,23 +53,23 @@ struct View {
     mask: Option<Tensor>,
 }
 
-/// How a sequence attends.
+/// The way in which a sequence attends.
 enum AttentionWay {
     /// By the loops: its blocks, and the slots that its tokens see.
     Loops { table: Vec<u32>, sight: Sight },
-    /// By torch: what is seen in layers that look back all the way, and in the others.
+    /// By torch: the views for layers without a window and for layers with one.
     Torch { whole: View, windowed: Option<View> },
 }
 
 /// One sequence's part of the pass.
 struct SequencePart {
-    /// Its fed tokens among all fed tokens.
+    /// The index of its first fed token among all fed tokens.
     first: i64,
     count: i64,
     way: AttentionWay,
 }
 
-/// A pass, before any layer.
+/// The parts of a pass that are the same for all layers.
 pub(crate) struct Plan {
     pub(crate) tokens: Tensor,
     pub(crate) positions: Tensor,
@@ -82,27 +82,27 @@ pub(crate) struct Plan {
     /// The fed tokens whose logits are wanted; `None` if all are.
     pub(crate) wanted: Option<Tensor>,
     groups: Vec<Group>,
-    /// Sequences that attend alone.
+    /// The sequences that attend alone.
     parts: Vec<SequencePart>,
-    /// Where the result of each fed token is among those of all groups and then all parts; absent if in
-    /// order.
+    /// The index of each fed token's result among those of all groups and then all parts; absent if they are
+    /// in order.
     picks: Option<Tensor>,
     heads: Heads,
     scoring: Scoring,
 }
 
-/// The cache row of a slot.
+/// Returns the cache row of a slot.
 fn row(feed: &Feed<'_>, slot: usize, block_size: usize) -> i64 {
     i64::from(feed.table[slot / block_size]) * block_size as i64 + (slot % block_size) as i64
 }
 
-/// Sequences that feed at most so many tokens attend by the loops, where those can be used and torch is
-/// faster with more: a token and its drafts, and the end of a prompt whose beginning is known.
+/// The most tokens that a sequence may feed to attend by the loops, where these can be used and torch is
+/// faster with more tokens: a token and its drafts, and the end of a prompt whose beginning is known.
 pub(crate) const FEW_QUERIES: usize = 64;
-/// Where they cannot, sequences that feed at most so many tokens attend together.
+/// The most tokens that a sequence may feed to attend together with others, where the loops cannot be used.
 const FEW_TOGETHER: usize = 16;
 
-/// Pieces of looking for each thread of a crew, where there are fewer tokens.
+/// The pieces of attention work for each thread of a crew, if there are fewer tokens.
 const LOOKS: usize = 2;
 
 impl Plan {
@@ -175,7 +175,7 @@ impl Plan {
     }
 
     /// Writes a layer's keys and values (`[tokens, key heads * size]`) and lets the queries
-    /// (`[tokens, query heads, size]`) look at what they may; the result is `[tokens, query heads * size]`.
+    /// (`[tokens, query heads, size]`) attend to what they may see; returns `[tokens, query heads * size]`.
     pub(crate) fn attend(
         &self,
         cache: &mut Cache,
@@ -205,7 +205,7 @@ impl Plan {
         }
     }
 
-    /// The same for rows `[queries | keys | values]` on the CPU, by the loops as far as they serve.
+    /// Does the same for rows `[queries | keys | values]` on the CPU, by the loops as far as possible.
     pub(crate) fn attend_fused(
         &self,
         crew: &Crew,
@@ -241,8 +241,8 @@ impl Plan {
         Ok(out)
     }
 
-    /// Lets the tokens that attend by the loops look at the cache, shared between threads by tokens and,
-    /// where those are few, by key heads.
+    /// Computes attention for the tokens that attend by the loops, shared between threads by tokens and, if
+    /// there are few tokens, by key heads.
     fn look(&self, crew: &Crew, cache: &Cache, rows: &[f32], windowed: bool, out: &mut [f32]) {
         let Heads { queries, keys, size } = self.heads;
         let (width, keys) = ((queries * size) as usize, keys as usize);
@@ -274,7 +274,7 @@ impl Plan {
         });
     }
 
-    /// What the tokens of a part look at, if they attend by the loops.
+    /// Returns the queries of a part and what they see, if they attend by the loops.
     fn looking<'a>(
         &self,
         part: &'a SequencePart,
@@ -354,7 +354,7 @@ impl Plan {
         }
     }
 
-    /// The rows of one sequence as `[1, key heads, rows, size]`.
+    /// Returns the rows of one sequence as `[1, key heads, rows, size]`.
     fn read(&self, cache: &Tensor, rows: &Rows) -> Result<Tensor> {
         let read = match rows {
             Rows::Run(first, count) => cache.f_narrow(0, *first, *count)?,
@@ -375,7 +375,7 @@ impl SequencePart {
     }
 }
 
-/// For each of so many fed tokens the row of its result, unless that is simply its own number.
+/// Returns the row of the result of each of `tokens` fed tokens, unless these are their own numbers.
 fn picks(groups: &[together::Draft], parts: &[SequencePart], tokens: usize) -> Option<Vec<i64>> {
     let grouped = groups.iter().flat_map(|group| group.owners.iter().copied());
     let alone = parts.iter().flat_map(|part| part.first..part.first + part.count);
@@ -408,7 +408,7 @@ impl AttentionWay {
 impl View {
     fn new(feed: &Feed<'_>, sight: &Sight, window: usize, layout: Layout) -> Result<Self> {
         let end = feed.start + feed.tokens.len();
-        // No token looks further back than the first.
+        // No token sees further back than the first.
         let from = sight.seen(0, window).text.start;
         let mask = match feed.tokens.len() {
             1 => None,
@@ -433,7 +433,7 @@ fn rows(feed: &Feed<'_>, slots: Range<usize>, layout: Layout) -> Result<Rows> {
     ))
 }
 
-/// 0 where one of the `count` fed tokens sees one of these slots, minus infinity elsewhere.
+/// Returns a mask: 0 where one of the `count` fed tokens sees one of these slots, minus infinity elsewhere.
 fn mask(sight: &Sight, count: usize, slots: Range<usize>, window: usize, layout: Layout) -> Result<Tensor> {
     let (place, heads) = (layout.place, layout.heads);
     let (from, width) = (slots.start, slots.len());

@@ -1,12 +1,12 @@
-//! The memory of keys and values, and how they are moved in it.
+//! The memory of keys and values, and moves within it.
 //!
-//! A cache is per layer: a row of all key heads for every slot of every block, and one of values. Moving rows
-//! gathers all of them before it writes any, so it does not matter whether a row is both left and taken.
+//! Each layer has a cache: a row of all key heads for every slot of every block, and one of values. A move
+//! gathers all rows before it writes any, so a row may be both read and written.
 //!
-//! On a processor a cache takes memory when it is used. It may be as large as a quarter of the memory of the
-//! machine, and a few clients use little of it; `torch.zeros` would write it all at the start. The pages of
-//! the system read as zeros until they are written, which attention relies on: it multiplies what masked
-//! slots hold by zero, and anything but a number would spoil the sum.
+//! On a CPU a cache takes memory only when it is used. It may be as large as a quarter of the memory of the
+//! machine, while a few clients use little of it; `torch.zeros` would write it all at the start. The system's
+//! pages read as zeros until they are written. Attention relies on that: it multiplies the content of masked
+//! slots by zero, and a NaN would spoil the sum.
 
 use super::layout::Place;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, TchError>;
 pub(crate) struct Cache {
     pub(crate) keys: Tensor,
     pub(crate) values: Tensor,
-    /// What both lie in, on a processor. It goes after them, as the order of fields says.
+    /// The memory of both, on a CPU. It is dropped after them, by the order of the fields.
     _pages: Vec<Pages>,
 }
 
@@ -31,19 +31,19 @@ struct Pages {
     bytes: usize,
 }
 
-// SAFETY: the pages belong to this value alone, and freeing them is all it does; any thread may do that.
+// SAFETY: only this value owns the pages, and freeing them is all it does; any thread may do that.
 unsafe impl Send for Pages {}
 
 impl Pages {
     fn new(bytes: usize) -> Result<Self> {
-        // The system has no mapping without bytes.
+        // The system cannot map zero bytes.
         let bytes = bytes.max(1);
         let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at a place that the system chooses overlaps nothing.
         let start = unsafe { mmap_anonymous(null_mut(), bytes, access, private) }.map_err(Error::from)?;
         // A huge page has the rows of thousands of tokens, and each layer would take one for its first token.
-        // Where the system has none, nothing is to be said to it. SAFETY: the range is the mapping above,
-        // whose contents this leaves as they are.
+        // If the system has no huge pages, the advice is not needed. SAFETY: the range is the mapping above,
+        // whose contents this does not change.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxNoHugepage) };
         Ok(Pages { start, bytes })
     }
@@ -58,7 +58,7 @@ impl Drop for Pages {
 }
 
 impl Cache {
-    /// So many slots of so many numbers each.
+    /// Creates a cache of `slots` slots of `width` numbers each.
     pub(crate) fn new(slots: i64, width: i64, place: Place) -> Result<Self> {
         if place.device != Device::Cpu {
             let zeros = || Tensor::f_zeros([slots, width], (place.kind, place.device));
@@ -73,8 +73,8 @@ impl Cache {
         let rows = |pages: &Pages| {
             let start = pages.start.cast::<u8>().cast_const();
             // SAFETY: the pages have this many numbers, all zero, and a cache keeps them as long as its
-            // tensors. What reads a tensor of a cache is done with it before the cache is dropped: views of
-            // it live no longer than a pass.
+            // tensors. Every reader of a cache's tensor is done before the cache is dropped: views of it live
+            // no longer than a pass.
             unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }
         };
         Ok(Cache {
@@ -84,7 +84,7 @@ impl Cache {
         })
     }
 
-    /// Copies stretches of `size` rows: number `from[i]` to number `to[i]`.
+    /// Copies stretches of `size` rows, from number `from[i]` to number `to[i]`.
     fn copy(&mut self, size: i64, from: &Tensor, to: &Tensor) -> Result<()> {
         for rows in [&mut self.keys, &mut self.values] {
             let width = rows.size()[1];
@@ -95,7 +95,7 @@ impl Cache {
     }
 }
 
-/// Copies stretches of `size` rows in the caches of all layers; from the first of each pair to the second.
+/// Copies stretches of `size` rows in the caches of all layers, from the first of each pair to the second.
 pub(crate) fn copy(caches: &mut [Cache], size: usize, pairs: &[(usize, usize)], place: Place) -> Result<()> {
     if pairs.is_empty() {
         return Ok(());
@@ -118,7 +118,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use tch::Kind;
 
-    /// How many pages of this memory the system has provided; `None` where it does not tell.
+    /// Returns how many pages of this memory the system has provided; `None` if it does not report that.
     fn provided(pages: &Pages) -> Option<usize> {
         const PAGE: usize = 4_096;
         let mut entries = vec![0; pages.bytes.div_ceil(PAGE) * 8];
@@ -129,7 +129,7 @@ mod tests {
         Some(entries.chunks(8).filter(|entry| entry[7] & 0xc0 != 0).count())
     }
 
-    /// Guards against a service that holds gigabytes before anybody has asked it anything.
+    /// Guards against a service that holds gigabytes before the first request.
     #[test]
     fn memory_is_taken_where_it_is_written() {
         let place = Place {

@@ -1,21 +1,22 @@
-//! Which of torch's attention kernels is used.
+//! The choice of torch's attention kernel.
 //!
-//! Left to itself torch 2.11 takes cuDNN's on a Hopper card, which builds a plan of some three milliseconds
-//! for every shape that it has not seen, in every layer. A text that grows has a new shape with every token:
-//! 16 layers and one sequence took 70 ms a token, nearly all of it plans. The memory-efficient kernel takes
-//! any shape as it comes, and is therefore named here instead of chosen by torch.
+//! By default, torch 2.11 takes cuDNN's kernel on a Hopper GPU, which builds a plan of some three
+//! milliseconds for every new shape, in every layer. A text that grows has a new shape with every token: 16
+//! layers and one sequence took 70 ms a token, nearly all of it plans. The memory-efficient kernel takes any
+//! shape without a plan, and is therefore chosen explicitly here.
 
 use super::layout::Scoring;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Rows of a mask begin at multiples of so many numbers, as the kernel reads them 16 bytes at a time, and
-/// more for smaller types.
+/// The alignment of the rows of a mask, in numbers: the kernel reads them 16 bytes at a time, and more for
+/// smaller types.
 pub(crate) const ALIGNED: i64 = 16;
 
-/// Attention of `[sequences, heads, queries, size]` over `[sequences, heads, rows, size]`. The mask, 0 or
-/// minus infinity, is `[sequences or 1, 1, queries, rows]`, with rows that begin at multiples of [`ALIGNED`].
+/// Computes attention of `[sequences, heads, queries, size]` over `[sequences, heads, rows, size]`. The mask,
+/// 0 or minus infinity, is `[sequences or 1, 1, queries, rows]`, with rows that begin at multiples of
+/// [`ALIGNED`].
 pub(crate) fn attention(
     queries: &Tensor,
     keys: &Tensor,
@@ -48,7 +49,7 @@ pub(crate) fn attention(
     Ok(attended)
 }
 
-/// The same where scores are capped, which no kernel of torch does.
+/// Computes the same with capped scores, which no kernel of torch supports.
 fn capped(
     queries: &Tensor,
     keys: &Tensor,

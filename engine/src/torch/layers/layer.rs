@@ -1,6 +1,6 @@
-//! One layer, by torch, and with loops of our own between the products.
+//! One layer, by torch, or with the engine's own loops between the products.
 //!
-//! Which steps there are is data: a step that a family does not have is absent, and costs nothing.
+//! The steps are data: a step that a family does not have is absent, and costs nothing.
 
 use super::attention::Plan;
 use super::cache::Cache;
@@ -25,27 +25,27 @@ pub(crate) struct Layer {
     pub(crate) mlp: Mlp,
     pub(crate) after_mlp: Option<Norm>,
     pub(crate) windowed: bool,
-    /// Which of the model's ropes turns queries and keys.
+    /// The index of the model's rope that rotates queries and keys.
     pub(crate) rope: Option<usize>,
 }
 
 /// The norms of queries and keys.
 pub(crate) struct QkScales {
-    /// One row a head, those of queries first.
+    /// One row per head, those of queries first.
     pub(crate) scales: Tensor,
     pub(crate) over: QkNorm,
     pub(crate) eps: f64,
 }
 
 /// Cosines and sines, with the sines of the first half negated: of all positions, `[positions, width]`, or of
-/// those that are fed, `[tokens, 1, width]`.
+/// the fed ones, `[tokens, 1, width]`.
 pub(crate) struct Turns {
     pub(crate) cosines: Tensor,
     pub(crate) sines: Tensor,
 }
 
 impl Turns {
-    /// The same numbers for another who reads them.
+    /// Returns a copy that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         Turns {
             cosines: self.cosines.shallow_clone(),
@@ -53,7 +53,7 @@ impl Turns {
         }
     }
 
-    /// Those of these positions.
+    /// Returns the cosines and sines of these positions.
     pub(crate) fn at(&self, positions: &Tensor) -> Result<Turns> {
         let at = |of: &Tensor| of.f_index_select(0, positions)?.f_unsqueeze(1);
         Ok(Turns {
@@ -62,7 +62,7 @@ impl Turns {
         })
     }
 
-    /// Halves swapped and sines signed: x·cos + swap(x)·sin turns every pair.
+    /// Rotates every pair as x·cos + swap(x)·sin, where `swap` swaps the halves and the sines are signed.
     fn turn(&self, heads: &Tensor) -> Result<Tensor> {
         let (size, width) = (heads.size()[2], self.cosines.size()[2]);
         let turn = |x: &Tensor| {
@@ -85,7 +85,7 @@ impl QkScales {
         }
     }
 
-    /// Norms `[tokens, query and key heads, size]`.
+    /// Normalises `[tokens, query and key heads, size]`.
     fn apply(&self, qk: &Tensor, heads: Heads) -> Result<Tensor> {
         let plain = |x: &Tensor, size: i64| x.f_rms_norm(size, None::<&Tensor>, self.eps);
         let normed = match self.over {
@@ -104,7 +104,7 @@ impl QkScales {
 }
 
 impl Layer {
-    /// The same numbers for another decoder.
+    /// Returns a copy for another decoder that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         let norm = |norm: &Option<Norm>| norm.as_ref().map(Norm::share);
         Layer {
@@ -120,7 +120,7 @@ impl Layer {
         }
     }
 
-    /// Adds what this layer finds to `x`; `turns` are those of the fed positions, one for each rope.
+    /// Adds this layer's output to `x`; `turns` are those of the fed positions, one for each rope.
     pub(crate) fn by_torch(
         &self,
         x: &mut Tensor,
@@ -136,7 +136,7 @@ impl Layer {
                 let normed = norm.apply(x)?;
                 self.mlp.add_to(x, &normed, after)
             }
-            // It is read to its end before anything is added to it.
+            // It is read completely before anything is added to it.
             None => {
                 let whole = x.shallow_clone();
                 self.mlp.add_to(x, &whole, after)
@@ -172,8 +172,8 @@ impl Layer {
         plan.attend(cache, &queries, &keys, &values, self.windowed)
     }
 
-    /// The same with the loops of [`fused`] and their crew; `turns` are those of all positions, and `scratch`
-    /// is as large as `x`.
+    /// Does the same with the loops of [`fused`] and their crew; `turns` are those of all positions, and
+    /// `scratch` is as large as `x`.
     pub(crate) fn by_loops(
         &self,
         crew: &Crew,
@@ -215,7 +215,7 @@ impl Layer {
     }
 }
 
-/// What a product reads: `x`, normed into `scratch` if it has a norm.
+/// Returns the input of a product: `x`, normalised into `scratch` if there is a norm.
 fn read<'a>(x: &'a Tensor, norm: Option<&Norm>, scratch: &'a mut Tensor) -> &'a Tensor {
     match norm {
         Some(norm) => {
@@ -226,7 +226,7 @@ fn read<'a>(x: &'a Tensor, norm: Option<&Norm>, scratch: &'a mut Tensor) -> &'a 
     }
 }
 
-/// `x += y`, with a norm before the sum if there is one.
+/// Computes `x += y`, with a norm before the sum if there is one.
 fn add(x: &mut Tensor, y: &Tensor, norm: Option<&Norm>, scratch: &mut Tensor) {
     fused::add(floats_mut(x), floats(read(y, norm, scratch)));
 }

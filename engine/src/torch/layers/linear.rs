@@ -1,4 +1,4 @@
-//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own
+//! Matrices and norms, the parts of a layer: by torch or, in f32 on the CPU, by the engine's own loops
 //! ([`fused`], [`product`](crate::torch::loops::product)).
 
 use crate::torch::crew::Crew;
@@ -10,20 +10,20 @@ use tch::{TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// A matrix, `[out, in]`, and perhaps a bias.
+/// A matrix, `[out, in]`, with an optional bias.
 pub(crate) struct Linear {
     pub(crate) by: Multiplier,
     pub(crate) bias: Option<Tensor>,
 }
 
-/// Who multiplies, and with what.
+/// The maker of a product, with its matrix.
 pub(crate) enum Multiplier {
     Torch(Matrix),
     Crew(Arc<Crew>, Matrix),
 }
 
 impl Linear {
-    /// The same numbers for another who reads them.
+    /// Returns a copy that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         Linear {
             by: match &self.by {
@@ -34,7 +34,7 @@ impl Linear {
         }
     }
 
-    /// The matrix, where torch multiplies with it.
+    /// Returns the matrix, if torch multiplies with it.
     pub(crate) fn matrix(&self) -> Option<&Matrix> {
         match &self.by {
             Multiplier::Torch(matrix) => Some(matrix),
@@ -46,8 +46,8 @@ impl Linear {
         let mut found = match &self.by {
             Multiplier::Torch(Matrix::Stored(weight)) => return x.f_linear(weight, self.bias.as_ref()),
             Multiplier::Torch(Matrix::Rounded(rounded)) => rounded.apply(x)?,
-            // Torch has no product for blocks. What it multiplies with is widened when it is loaded, so that
-            // this is for parts of several kinds alone.
+            // Torch has no product for blocks. The matrices that it multiplies with are widened when they are
+            // loaded, so this applies only to parts of several kinds.
             Multiplier::Torch(matrix) => return x.f_linear(&matrix.widened(x.kind())?, self.bias.as_ref()),
             Multiplier::Crew(crew, matrix) => product(crew, x, matrix)?,
         };
@@ -57,7 +57,7 @@ impl Linear {
         }
     }
 
-    /// `sum += after(apply(x))`, in one operation where there is neither norm nor bias.
+    /// Computes `sum += after(apply(x))`, in one operation if there is neither norm nor bias.
     pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
         let _ = match (&self.by, &self.bias, after) {
             (Multiplier::Torch(Matrix::Stored(weight)), None, None) => sum.f_addmm_(x, &weight.f_tr()?)?,
@@ -68,8 +68,8 @@ impl Linear {
     }
 }
 
-/// A norm over all numbers of a row: by the root of the mean of squares or, where there is a bias, by mean
-/// and variance.
+/// A norm over all numbers of a row: by the root of the mean of squares or, if there is a bias, by mean and
+/// variance.
 pub(crate) struct Norm {
     pub(crate) scale: Tensor,
     pub(crate) bias: Option<Tensor>,
@@ -77,7 +77,7 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
-    /// The same numbers for another who reads them.
+    /// Returns a copy that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         Norm {
             scale: self.scale.shallow_clone(),
@@ -94,7 +94,7 @@ impl Norm {
         }
     }
 
-    /// The same by a loop, into `out`.
+    /// Computes the norm by a loop, into `out`.
     pub(crate) fn by_loop(&self, x: &Tensor, out: &mut Tensor) {
         let (scale, eps) = (floats(&self.scale), self.eps as f32);
         match &self.bias {

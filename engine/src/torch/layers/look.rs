@@ -1,5 +1,5 @@
-//! Attention of few tokens over the paged cache, on the CPU in f32: keys and values are read where they lie,
-//! and no block is copied, contiguous or not.
+//! Attention of few tokens over the paged cache, on the CPU in f32: keys and values are read in place, and no
+//! block is copied, contiguous or not.
 
 use super::layout::Scoring;
 use crate::model::tree::Sight;
@@ -21,24 +21,24 @@ pub(crate) fn store(rows: &[f32], heads: Heads, slots: &[i64], keys: &mut [f32],
     }
 }
 
-/// The queries of one sequence, and what they may look at.
+/// The queries of one sequence, and the cache that they may see.
 pub(crate) struct Looking<'a> {
     pub(crate) heads: Heads,
     /// The rows `[queries | keys | values]` of the sequence's fed tokens.
     pub(crate) rows: &'a [f32],
     pub(crate) sight: &'a Sight,
     pub(crate) scoring: Scoring,
-    /// How far back a token may look.
+    /// The number of positions that a token may see back to.
     pub(crate) window: usize,
     pub(crate) table: &'a [u32],
     pub(crate) block_size: usize,
-    /// Of all slots of the cache, a row of all key heads each.
+    /// A row of all key heads for each slot of the cache.
     pub(crate) keys: &'a [f32],
     pub(crate) values: &'a [f32],
 }
 
-/// Attention of one of a sequence's fed tokens over the cache, by some key heads and the query heads that
-/// look at them; `out` is the row of those query heads.
+/// Computes attention of one of a sequence's fed tokens over the cache, for some key heads and the query
+/// heads that share them; `out` is the row of those query heads.
 pub(crate) fn look(looking: &Looking<'_>, (token, key_heads): (usize, Range<usize>), out: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -51,14 +51,14 @@ pub(crate) fn look(looking: &Looking<'_>, (token, key_heads): (usize, Range<usiz
             return unsafe { by_avx2(looking, (token, key_heads), out) };
         }
     }
-    // SAFETY: every processor has these.
+    // SAFETY: every processor has these instructions.
     unsafe { by::<Plain, false>(looking, (token, key_heads), out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn by_avx512(looking: &Looking<'_>, (token, key_heads): (usize, Range<usize>), out: &mut [f32]) {
-    // SAFETY: whoever calls this has seen that the processor has these instructions.
+    // SAFETY: the caller has checked that the processor has these instructions.
     unsafe { by::<Lanes16, true>(looking, (token, key_heads), out) }
 }
 
@@ -105,14 +105,14 @@ unsafe fn by<L: Lanes, const FMA: bool>(
     }
 }
 
-/// Where a slot of the sequence begins among rows of `width` numbers.
+/// Returns where a slot of the sequence begins among rows of `width` numbers.
 #[inline(always)]
 fn place(looking: &Looking<'_>, slot: usize, width: usize) -> usize {
     let block = looking.table[slot / looking.block_size] as usize * looking.block_size;
     (block + slot % looking.block_size) * width
 }
 
-/// The products of query heads with the keys that are seen; a row of them for each query head.
+/// Computes the products of query heads with the keys that are seen; a row of them for each query head.
 ///
 /// # Safety
 /// As for [`by`].
@@ -143,7 +143,7 @@ unsafe fn score<L: Lanes>(looking: &Looking<'_>, query: &[f32], places: &[usize]
 unsafe fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
     let whole = a.len() / L::COUNT * L::COUNT;
     let b = &b[..a.len()];
-    // SAFETY: what is loaded lies within both, and the caller keeps the contract.
+    // SAFETY: all loads are within both slices, and the caller keeps the contract.
     let sum = unsafe {
         let mut sum = L::zero();
         for at in (0..whole).step_by(L::COUNT) {
@@ -155,10 +155,10 @@ unsafe fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
     sum + rest.sum::<f32>()
 }
 
-/// Numbers of a sum that are added up side by side.
+/// The number of partial sums that are added in parallel.
 const SIDES: usize = 16;
 
-/// Scores to weights that sum to one.
+/// Turns scores into weights that sum to one.
 #[inline(always)]
 fn soften<const FMA: bool>(scores: &mut [f32]) {
     let mut most = [f32::NEG_INFINITY; SIDES];
@@ -188,7 +188,7 @@ fn soften<const FMA: bool>(scores: &mut [f32]) {
     }
 }
 
-/// The values of a head at these places, weighted.
+/// Adds up the values of a head at these places, weighted.
 ///
 /// # Safety
 /// As for [`by`].
@@ -219,8 +219,8 @@ unsafe fn mix<L: Lanes>(values: &[f32], places: &[usize], weights: &[f32], out: 
     }
 }
 
-/// The first `N` vectors of the values at these places, weighted. Places with even numbers and with odd ones
-/// have sums of their own, so that one product need not wait for the one before it.
+/// Adds up the first `N` vectors of the values at these places, weighted. Places with even and with odd
+/// numbers have separate sums, so that a product does not have to wait for the previous one.
 ///
 /// # Safety
 /// As for [`by`].
@@ -234,7 +234,7 @@ unsafe fn mix_some<L: Lanes, const N: usize>(
     let out = &mut out[..N * L::COUNT];
     let (pairs, last) = places.as_chunks::<2>();
     let (weight_pairs, last_weight) = weights.as_chunks::<2>();
-    // SAFETY: what is loaded and stored lies within the slices, and the caller keeps the contract.
+    // SAFETY: all loads and stores are within the slices, and the caller keeps the contract.
     unsafe {
         let (mut even, mut odd) = ([L::zero(); N], [L::zero(); N]);
         for (places, weights) in pairs.iter().zip(weight_pairs) {
@@ -256,7 +256,7 @@ unsafe fn mix_some<L: Lanes, const N: usize>(
 #[inline(always)]
 unsafe fn add_weighted<L: Lanes, const N: usize>(value: &[f32], weight: f32, sums: &mut [L::Vector; N]) {
     let value = &value[..N * L::COUNT];
-    // SAFETY: what is loaded lies within the slice, and the caller keeps the contract.
+    // SAFETY: all loads are within the slice, and the caller keeps the contract.
     unsafe {
         let weight = L::splat(weight);
         for (at, sum) in sums.iter_mut().enumerate() {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::model::Feed;
 
-    /// Numbers from -1 to 1, the same in every run.
+    /// Returns numbers from -1 to 1, the same in every run.
     fn numbers(count: usize, seed: u64) -> Vec<f32> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = |_| {
@@ -282,7 +282,7 @@ mod tests {
         (0..count).map(next).collect()
     }
 
-    /// The slow way, in doubles.
+    /// Computes the same in the slow way, in doubles.
     fn oracle(looking: &Looking<'_>, token: usize, head: usize) -> Vec<f64> {
         let Heads { queries, keys, size } = looking.heads;
         let (queries, keys, size) = (queries as usize, keys as usize, size as usize);
@@ -329,7 +329,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_lanes_looks_at_what_is_seen() {
-        // Scattered blocks, a text before the feed, a tree behind it, and NaN where nobody may look.
+        // Scattered blocks, a text before the feed, a tree after it, and NaN in the slots that no token may
+        // see.
         let (table, block_size) = ([3, 0, 5, 1, 6, 2, 7], 8);
         let feed = Feed {
             tokens: &[0; 6],
@@ -368,7 +369,7 @@ mod tests {
                 for key_head in 0..keys as usize {
                     let (group, size) = ((queries / keys) as usize, size as usize);
                     let mut out = vec![0.0; group * size];
-                    // SAFETY: the processor was asked for the instructions.
+                    // SAFETY: the test has checked that the processor has the instructions.
                     unsafe { way(&looking, (token, key_head..key_head + 1), &mut out) };
                     let heads = key_head * group..(key_head + 1) * group;
                     let expected = heads.flat_map(|head| oracle(&looking, token, head));

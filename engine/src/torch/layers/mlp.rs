@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, TchError>;
 
 /// A network of one hidden layer.
 pub(crate) struct Dense {
-    /// Gates and ups one below the other, or what is not gated.
+    /// Gates and ups one below the other, or a matrix without gates.
     pub(crate) up: Linear,
     pub(crate) down: Linear,
     /// The width of the hidden layer.
@@ -26,15 +26,15 @@ pub(crate) struct Dense {
     pub(crate) activation: Activation,
 }
 
-/// Networks of which a token uses a few.
+/// Networks of which each token uses a few.
 pub(crate) struct Experts {
     pub(crate) router: Linear,
     pub(crate) networks: Vec<Dense>,
-    /// `[experts, 2 · width, in]` and `[experts, out, width]`, of which the matrices of the networks are
-    /// parts, where they lie so.
+    /// `[experts, 2 · width, in]` and `[experts, out, width]`, if the matrices of the networks are parts of
+    /// these tensors.
     pub(crate) stacked: Option<[Tensor; 2]>,
     pub(crate) chosen: i64,
-    /// Whether the shares of the chosen ones are made to sum to one.
+    /// `true` if the shares of the chosen ones are normalised to sum to one.
     pub(crate) normalised: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Mlp {
 }
 
 impl Mlp {
-    /// The same numbers for another who reads them.
+    /// Returns a copy that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         match self {
             Mlp::Dense(dense) => Mlp::Dense(dense.share()),
@@ -61,7 +61,7 @@ impl Mlp {
         }
     }
 
-    /// `sum += after(apply(x))`.
+    /// Computes `sum += after(apply(x))`.
     pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
         let out = match self {
             Mlp::Dense(dense) => return dense.down.add_to(sum, &dense.inner(&dense.up.apply(x)?)?, after),
@@ -74,7 +74,7 @@ impl Mlp {
         Ok(())
     }
 
-    /// The same without the sum, with loops of our own where there are some.
+    /// Computes the output without the sum, by the engine's own loops where they exist.
     pub(crate) fn by_loops(&self, x: &Tensor) -> Result<Tensor> {
         match self {
             Mlp::Dense(dense) => dense.down.apply(&dense.inner_by_loops(&dense.up.apply(x)?)?),
@@ -106,7 +106,7 @@ impl Dense {
         }
     }
 
-    /// What `down` reads.
+    /// Returns the input of `down`.
     fn inner(&self, up: &Tensor) -> Result<Tensor> {
         if !self.gated {
             return activate(&mut up.shallow_clone(), self.activation);
@@ -135,16 +135,16 @@ impl Dense {
         Ok(gated)
     }
 
-    /// [`inner`](Self::inner) row by row: torch computes the numbers at the end of a tensor, which fill no
-    /// vector, by other instructions, so that where a number stands would show in its last digits.
+    /// Computes [`inner`](Self::inner) row by row: torch computes the numbers at the end of a tensor, which
+    /// do not fill a vector, by other instructions, so the place of a number would show in its last digits.
     fn inner_of_each_row(&self, up: &Tensor) -> Result<Tensor> {
         let rows = (0..up.size()[0]).map(|row| self.inner(&up.f_narrow(0, row, 1)?));
         Tensor::f_cat(&rows.collect::<Result<Vec<_>>>()?, 0)
     }
 }
 
-/// Which experts the tokens go to, so many each, and the share of each of them, `[uses, 1]`; by what the
-/// router says of all of them.
+/// A function that returns, from the router's scores of all experts, the chosen experts of each token and the
+/// share of each use, `[uses, 1]`.
 type Route = fn(&Experts, &Tensor) -> Result<(Vec<i64>, Tensor)>;
 
 fn route_by_torch(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor)> {
@@ -153,19 +153,19 @@ fn route_by_torch(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tenso
     if experts.normalised {
         shares = shares.f_div(&shares.f_sum_dim_intlist(-1, true, None)?)?;
     }
-    // The host must know who goes where, as each expert is a product of its own.
+    // The host must know which tokens go to which expert, as each expert is a separate product.
     let chosen: Vec<i64> = Vec::try_from(chosen.f_view([-1])?.f_to_device(Device::Cpu)?)?;
     Ok((chosen, shares.f_view([-1, 1])?))
 }
 
-/// The same token by token, so that it does not depend on how many they are.
+/// Routes token by token, so that the result does not depend on the number of tokens.
 fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor)> {
     let (mut all_chosen, mut all_shares) = (Vec::new(), Vec::new());
     for scores in floats(scores).chunks_exact(experts.networks.len()) {
         let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let weights: Vec<f32> = scores.iter().map(|score| (score - most).exp()).collect();
         let mut chosen: Vec<usize> = (0..weights.len()).collect();
-        // Of equal ones that of the least number.
+        // Of equal scores, the lowest expert number wins.
         chosen.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
         chosen.truncate(experts.chosen as usize);
         let whole: f32 = match experts.normalised {
@@ -178,11 +178,11 @@ fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor
     Ok((all_chosen, Tensor::f_from_slice(&all_shares)?.f_view([-1, 1])?))
 }
 
-/// What a network of one expert computes between its two products.
+/// A function that an expert's network computes between its two products.
 type Inner = fn(&Dense, &Tensor) -> Result<Tensor>;
 
-/// Has these matrices lie behind one another in one tensor, of which they become parts; `None`, and nothing
-/// is done, where torch does not multiply with all of them, or they are kept in fewer bits.
+/// Moves these matrices into one tensor, of which they become parts. Returns `None`, and does nothing, if
+/// torch does not multiply with all of them, or if they are kept in fewer bits.
 fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Tensor>> {
     let mut matrices: Vec<&mut Linear> = matrices.collect();
     let weights = matrices.iter().map(|linear| match linear.matrix()? {
@@ -200,8 +200,9 @@ fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Te
 }
 
 impl Experts {
-    /// Has the matrices of all networks lie behind one another, as kernels read them that do not know
-    /// beforehand which experts are used. Takes as much memory again as one layer's, for a moment.
+    /// Moves the matrices of all networks into one tensor each for ups and downs, as kernels need them that
+    /// do not know in advance which experts are used. For a moment this takes as much additional memory as
+    /// those of one layer.
     pub(crate) fn stacking(mut self) -> Result<Self> {
         let ups = stack(self.networks.iter_mut().map(|network| &mut network.up))?;
         let downs = stack(self.networks.iter_mut().map(|network| &mut network.down))?;

@@ -1,20 +1,20 @@
 //! Attention of many sequences at once.
 //!
-//! Sequences that feed a few tokens each are what decoding is made of. One after the other, every layer would
-//! start some ten small operations for each of them, and a graphics card would wait for orders most of the
-//! time: 64 sequences on 16 layers are ten thousand. So those of similar length attend together, padded to
-//! the longest of them:
+//! Decoding consists of sequences that feed a few tokens each. One after the other, every layer would start
+//! some ten small operations for each of them, and a GPU would be idle most of the time: 64 sequences on 16
+//! layers are ten thousand operations. So sequences of similar length attend together, padded to the longest
+//! of them:
 //!
 //! ```text
-//!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped afterwards
-//!   keys      [sequences, blocks * size]   a short table repeats its first block; nobody looks there
+//!   queries   [sequences, fed tokens, …]   a short feed repeats its first token; those rows are dropped
+//!   keys      [sequences, blocks * size]   a short table repeats its first block; no query sees it
 //! ```
 //!
-//! The keys are gathered, which costs a copy. Lengths of one group differ by a factor of two at most, so
+//! The keys are gathered, which costs a copy. Lengths of one group differ at most by a factor of two, so
 //! padding at most doubles the work.
 //!
-//! Who may look at whom follows from positions. Where a sequence feeds a tree, two numbers are not enough:
-//! its nodes look at the text, and beyond it at a few slots that are named one by one.
+//! Which tokens see which follows from positions. If a sequence feeds a tree, two numbers are not enough: its
+//! nodes see the text, and in addition a few slots that are listed one by one.
 
 use super::cache::Cache;
 use super::kernel::{self, ALIGNED};
@@ -30,7 +30,7 @@ type Result<T> = std::result::Result<T, TchError>;
 /// A sequence of a pass.
 pub(crate) struct Member<'a> {
     pub(crate) feed: &'a Feed<'a>,
-    /// Its first fed token among all fed tokens.
+    /// The index of its first fed token among all fed tokens.
     pub(crate) first: usize,
     pub(crate) sight: Sight,
 }
@@ -44,19 +44,19 @@ impl Member<'_> {
         self.feed.start + self.count()
     }
 
-    /// The fed token that stands at this place among `count` of a group: a short feed repeats its first.
+    /// Returns the fed token at this place among `count` of a group: a short feed repeats its first token.
     fn fed(&self, number: usize) -> usize {
         if number < self.count() { number } else { 0 }
     }
 }
 
-/// The queries of a group, `count` for each sequence: the member, and which of its fed tokens it is.
+/// Returns the queries of a group, `count` for each sequence: the member, and the number of its fed token.
 fn queries<'m, 'a>(members: &'m [Member<'a>], count: usize) -> impl Iterator<Item = (&'m Member<'a>, usize)> {
     let each = move |member: &'m Member<'a>| (0..count).map(move |number| (member, member.fed(number)));
     members.iter().flat_map(each)
 }
 
-/// One number for each query of a group.
+/// Returns one number for each query of a group.
 fn padded(members: &[Member<'_>], count: usize, value: impl Fn(&Member<'_>, usize) -> usize) -> Vec<i64> {
     queries(members, count)
         .map(|(member, number)| value(member, number) as i64)
@@ -67,15 +67,15 @@ fn padded(members: &[Member<'_>], count: usize, value: impl Fn(&Member<'_>, usiz
 pub(crate) struct Draft {
     sequences: i64,
     count: i64,
-    /// Which fed tokens the queries are, padded; absent if they are all fed tokens in order.
+    /// The fed tokens of the queries, padded; absent if these are all fed tokens in order.
     queries: Option<Span>,
     /// The position of each query.
     positions: Span,
-    /// The last slot of the text that each query sees; absent if those are the positions.
+    /// The last slot of the text that each query sees; absent if it is the position.
     limits: Option<Span>,
     whole: Blocks,
     windowed: Option<Blocks>,
-    /// For every row of the result that is not padding, the fed token it belongs to.
+    /// The fed token of each row of the result; `None` for padding.
     pub(crate) owners: Vec<Option<usize>>,
 }
 
@@ -84,15 +84,16 @@ struct Blocks {
     each: i64,
     tables: Span,
     begins: Span,
-    /// For each query the columns that it sees beyond the text, so many; absent if there are no trees.
+    /// The columns that each query sees beyond the text, with their number per query; absent if there are no
+    /// trees.
     branches: Option<(i64, Span)>,
 }
 
-/// Groups sequences by length: those that need up to so many blocks, up to twice as many, and so on.
+/// Groups sequences by length: by the number of blocks that they need, rounded up to a power of two.
 pub(crate) fn groups<'a>(members: Vec<Member<'a>>, block_size: usize) -> Vec<Vec<Member<'a>>> {
     let mut groups: Vec<(usize, Vec<Member<'a>>)> = Vec::new();
     for member in members {
-        // Below some blocks a longer table costs less than another group.
+        // Below some blocks, a longer table costs less than another group.
         let blocks = member.end().div_ceil(block_size).next_power_of_two().max(8);
         match groups.iter_mut().find(|(size, _)| *size == blocks) {
             Some((_, group)) => group.push(member),
@@ -103,7 +104,7 @@ pub(crate) fn groups<'a>(members: Vec<Member<'a>>, block_size: usize) -> Vec<Vec
 }
 
 impl Draft {
-    /// `tokens` are fed in the whole pass.
+    /// Creates the numbers of a group; `tokens` are fed in the whole pass.
     pub(crate) fn new(members: &[Member<'_>], tokens: usize, layout: &Layout, upload: &mut Upload) -> Self {
         let count = members.iter().map(Member::count).max().unwrap_or(0);
         let owner = |member: &Member<'_>, number| (number < member.count()).then_some(member.first + number);
@@ -149,7 +150,7 @@ impl Draft {
         })
     }
 
-    /// Which cache rows are read, and who may look at whom: worked out on the device, from blocks and
+    /// Computes which cache rows are read, and which are seen by each query, on the device from blocks and
     /// positions.
     fn seen(
         &self,
@@ -220,8 +221,8 @@ impl Blocks {
     }
 }
 
-/// For each query of a group the columns of the nodes that it sees, as many as the deepest has: the others
-/// name their own column again, which they see anyway.
+/// Returns the columns of the nodes that each query of a group sees, as many as the deepest one has: the
+/// others repeat their own column, which they see anyway.
 fn branches(
     members: &[Member<'_>],
     count: usize,
@@ -252,7 +253,7 @@ struct VisibleRows {
     mask: Tensor,
 }
 
-/// Sequences that attend together.
+/// Sequences that attend together, on the device.
 pub(crate) struct Group {
     sequences: i64,
     count: i64,
@@ -264,8 +265,8 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Attends for the queries (`[tokens, query heads, size]`) of these sequences among those of all; a row
-    /// of all heads for each, padding included.
+    /// Attends for the queries of these sequences among those of all (`[tokens, query heads, size]`). Returns
+    /// a row of all heads for each, padding included.
     pub(crate) fn attend(&self, cache: &Cache, queries: &Tensor, windowed: bool) -> Result<Tensor> {
         let Heads {
             queries: all,

@@ -1,21 +1,20 @@
 //! The small numbers of a pass, sent to the device in one piece.
 //!
-//! A copy to a graphics card costs some ten microseconds however short it is, because the host waits for it.
-//! A pass needs tokens, positions, cache rows and tables; they travel together and are told apart on the
-//! device.
+//! A copy to a GPU costs some ten microseconds however short it is, because the host waits for it. A pass
+//! needs tokens, positions, cache rows and tables; they are sent together and separated on the device.
 
 use std::ops::Range;
 use tch::{Device, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Numbers on their way.
+/// Numbers to send.
 #[derive(Default)]
 pub(crate) struct Upload {
     values: Vec<i64>,
 }
 
-/// Where some of them are.
+/// The place of some of the numbers.
 pub(crate) struct Span(Range<usize>);
 
 impl Upload {

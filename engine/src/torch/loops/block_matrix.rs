@@ -1,4 +1,4 @@
-//! A matrix in blocks of few bits, as a file has them.
+//! A matrix in blocks of few bits, as a file stores it.
 
 use crate::torch::gguf::blocks::BlockFormat;
 use tch::{Kind, TchError, Tensor};
@@ -9,13 +9,13 @@ type Result<T> = std::result::Result<T, TchError>;
 #[derive(Debug)]
 pub(crate) struct Blocks {
     pub(crate) format: BlockFormat,
-    /// `[rows, bytes of a row]` in `u8`.
+    /// The blocks, `[rows, bytes of a row]` in `u8`.
     pub(crate) bytes: Tensor,
     pub(crate) columns: usize,
 }
 
 impl Blocks {
-    /// The rows of a tensor as they are stored.
+    /// Creates a matrix from the rows of a tensor as they are stored.
     pub(crate) fn new(format: BlockFormat, bytes: &[u8], shape: [i64; 2]) -> Result<Self> {
         let bytes = Tensor::f_from_slice(bytes)?.f_view([shape[0], -1])?;
         Ok(Blocks {
@@ -25,7 +25,7 @@ impl Blocks {
         })
     }
 
-    /// The same bytes for another who reads them.
+    /// Returns a copy that shares the bytes.
     pub(crate) fn share(&self) -> Self {
         Blocks {
             format: self.format,
@@ -34,7 +34,7 @@ impl Blocks {
         }
     }
 
-    /// These rows, `[n, columns]` in `f32`.
+    /// Returns these rows, `[n, columns]` in `f32`.
     pub(crate) fn rows(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Result<Tensor> {
         let each = self.bytes.size()[1] as usize;
         let count = numbers.len() as i64;
@@ -46,14 +46,14 @@ impl Blocks {
         Tensor::f_from_slice(&wide)?.f_view([count, self.columns as i64])
     }
 
-    /// So many rows from this one on in numbers of this kind.
+    /// Returns `rows` rows from `first` on, in numbers of this kind.
     pub(crate) fn widened(&self, first: i64, rows: i64, kind: Kind) -> Result<Tensor> {
         self.rows(first as usize..(first + rows) as usize)?
             .f_to_kind(kind)
     }
 }
 
-/// The bytes of a contiguous tensor in memory.
+/// Returns the bytes of a contiguous tensor in memory.
 fn bytes_of(tensor: &Tensor, count: usize) -> &[u8] {
     assert!(tensor.kind() == Kind::Uint8 && tensor.is_contiguous() && tensor.numel() == count);
     // SAFETY: the tensor is contiguous, of this many bytes, in memory, and lives as long as the slice.

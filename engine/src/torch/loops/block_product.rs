@@ -1,12 +1,12 @@
 //! Products of rows with a matrix in blocks, on the CPU.
 //!
 //! ```text
-//!   up to 16 rows  a block of each of C columns ─► weights in registers ─► sums of some rows    no number is written
+//!   up to 16 rows  a block of each of C columns ─► weights in registers ─► sums of some rows
 //!   more           some columns ─► numbers in f32 in the cache of a core ─► the loops of `tiles`
 //! ```
 //!
-//! Both add in the same order, lane by lane from the first weight of a row to the last, so that a row has the
-//! same product in any company.
+//! Both add in the same order, lane by lane from the first weight of a row to the last, so a row has the same
+//! product whatever other rows there are.
 
 use super::blocks::{Block, GROUP, Iq4Nl, Iq4Xs, Q2K, Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
 use super::lanes::{Lanes, Plain, added};
@@ -18,18 +18,18 @@ use super::tiles::{has_avx2, has_avx512};
 use crate::torch::gguf::blocks::BlockFormat;
 use std::ops::Range;
 
-/// The most columns that are widened at once; fewer where they are long, so that their numbers stay in the
-/// cache of a core.
+/// The most columns that are widened at once; fewer if they are long, so that their numbers stay in the cache
+/// of a core.
 const MOST_WIDE: usize = 64;
 
-/// These columns of all rows.
+/// Computes these columns for all rows.
 ///
 /// # Safety
-/// The pointers lead to as many rows and blocks as the shape says, and nobody else reads or writes these
+/// The pointers lead to as many rows and blocks as the shape says, and nothing else reads or writes these
 /// columns of the result.
 ///
 /// # Panics
-/// The numbers of this format stand for themselves: they are in no blocks.
+/// Panics if the format is one of plain numbers, which have no blocks.
 pub(super) unsafe fn columns(format: BlockFormat, all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
     // SAFETY: the caller keeps the contract.
     unsafe {
@@ -89,9 +89,9 @@ unsafe fn by_avx2<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usiz
     unsafe { by::<B, Lanes8, 2, 4>(all, shape, columns) }
 }
 
-/// These columns, by tiles of all rows where they are few: `ONE` columns of one row, two columns of more, and
-/// of eight rows at a time up to `MOST`. Where there are more, or fewer registers, the numbers that weights
-/// stand for are better written down once.
+/// Computes these columns, by tiles of all rows if there are few: `ONE` columns of one row, two columns of
+/// more rows, and of eight rows at a time up to `MOST`. With more rows, or fewer registers, it is faster to
+/// write the widened weights to memory once.
 ///
 /// # Safety
 /// As above.
@@ -114,7 +114,7 @@ unsafe fn by<B: Block, L: Lanes, const ONE: usize, const MOST: usize>(
     }
 }
 
-/// All rows, in groups of `R`, with these columns, `C` at a time.
+/// Computes these columns, `C` at a time, for all rows, in groups of `R`.
 ///
 /// # Safety
 /// As above.
@@ -141,8 +141,8 @@ unsafe fn tiles<B: Block, L: Lanes, const R: usize, const C: usize>(
     }
 }
 
-/// The numbers of rows as tiles read them, group by group: a vector of each of `R` rows, then the next vector
-/// of each. Rows that are missing in the last group are zeros.
+/// Returns the numbers of rows in the order in which tiles read them, group by group: a vector of each of `R`
+/// rows, then the next vector of each. Rows that are missing in the last group are zeros.
 ///
 /// # Safety
 /// As above.
@@ -160,7 +160,7 @@ unsafe fn packed<L: Lanes, const R: usize>(x: *const f32, shape: Shape) -> Vec<f
     packed
 }
 
-/// `R` rows from `first` on, packed, with `C` columns from `column` on.
+/// Computes `C` columns from `column` on for the `R` packed rows from `first` on.
 ///
 /// # Safety
 /// As above.
@@ -209,7 +209,7 @@ unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
     }
 }
 
-/// Asks memory for the block that is read some time after this one.
+/// Prefetches the block that is read some time after this one.
 #[inline(always)]
 fn ask_ahead<B: Block>(block: *const u8) {
     for line in (0..B::BYTES).step_by(LINE) {
@@ -217,7 +217,7 @@ fn ask_ahead<B: Block>(block: *const u8) {
     }
 }
 
-/// Any number of rows, with columns that are widened before.
+/// Computes these columns for any number of rows; the columns are widened first.
 ///
 /// # Safety
 /// As above.
@@ -241,10 +241,10 @@ unsafe fn many<B: Block, L: Lanes>(all: Pointers<u8>, shape: Shape, columns: Ran
     }
 }
 
-/// The numbers of a column.
+/// Writes the numbers of a column to `to`.
 ///
 /// # Safety
-/// As above; there are as many in `to` as the column has.
+/// As above; `to` has as many numbers as the column.
 #[inline(always)]
 unsafe fn widen<B: Block, L: Lanes>(w: *const u8, column: usize, to: &mut [f32]) {
     let blocks = to.len() / B::WEIGHTS;
@@ -272,7 +272,7 @@ mod tests {
 
     type ByLanes = unsafe fn(Pointers<u8>, Shape, Range<usize>);
 
-    /// What processors of each kind take.
+    /// Returns the functions for each kind of processor.
     fn ways<B: Block>() -> Vec<ByLanes> {
         unsafe fn plain<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
             // SAFETY: the caller keeps the contract.
@@ -299,7 +299,8 @@ mod tests {
             let by = |by: ByLanes| {
                 let mut out = vec![f32::NAN; rows * columns];
                 let pointers = Pointers::new(x.as_ptr(), w.as_ptr(), None, out.as_mut_ptr());
-                // SAFETY: the vectors are as large as the shape says, and the processor was asked.
+                // SAFETY: the vectors are as large as the shape says, and the test has checked that the
+                // processor has the instructions.
                 unsafe { by(pointers, shape, 0..columns) };
                 out
             };
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Products are tested whole with the instructions of this processor alone.
+    /// Products are only tested as a whole with the instructions of this processor.
     #[test]
     fn every_kind_of_lanes_gives_the_same_to_a_few_digits() {
         check::<Q4_0>();

@@ -1,32 +1,32 @@
-//! Weights of blocks in registers: what a product reads of each format of [`BlockFormat`], with no copy of
-//! the matrix in other numbers.
+//! Weights of blocks in registers: the reads of a product from each format of [`BlockFormat`], without a copy
+//! of the matrix in other numbers.
 //!
 //! A block is read in groups of 32 weights. Scales and minimums are read once for all of them, and each
-//! vector of weights is a few instructions: bytes are widened to integers, four bits become one of sixteen
-//! numbers by a table in a register, and the fifth bit, where there is one, comes from a mask. The numbers
-//! are those of [`BlockFormat::widen`], bit by bit.
+//! vector of weights takes a few instructions: bytes are widened to integers, four bits select one of sixteen
+//! numbers from a table in a register, and the fifth bit, if there is one, comes from a mask. The numbers are
+//! those of [`BlockFormat::widen`], bit by bit.
 
 use super::lanes::Lanes;
 use crate::torch::gguf::blocks::{BlockFormat, IQ4_VALUES};
 
-/// Weights of a group.
+/// The number of weights of a group.
 pub(super) const GROUP: usize = 32;
 
-/// A scale for each group of a block, and what is added to each of its weights.
+/// The scale of a group, and the number that is added to each of its weights.
 #[derive(Clone, Copy)]
 pub(super) struct Line {
     scale: f32,
     least: f32,
 }
 
-/// The same with the fifth bits of 32 weights.
+/// A [`Line`] with the fifth bits of 32 weights.
 #[derive(Clone, Copy)]
 pub(super) struct Fives {
     line: Line,
     word: u32,
 }
 
-/// Scales of `N` groups or halves of groups, and what is added.
+/// The scales of `N` groups or halves of groups, and the numbers that are added.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<const N: usize> {
     scales: [f32; N],
@@ -36,17 +36,17 @@ pub(super) struct Lines<const N: usize> {
 /// A format of blocks, as products read it.
 ///
 /// # Safety
-/// Of all functions: a block of the format is at the pointer, and the processor has the instructions of `L`.
+/// For all functions: a block of the format is at the pointer, and the processor has the instructions of `L`.
 pub(super) trait Block {
     const FORMAT: BlockFormat;
     const WEIGHTS: usize = Self::FORMAT.weights();
     const BYTES: usize = Self::FORMAT.bytes();
-    /// What is read once for a block.
+    /// The values that are read once for a block.
     type Scales: Copy;
 
     unsafe fn scales<L: Lanes>(block: *const u8) -> Self::Scales;
 
-    /// The weights of the group of this number from `at` on, a multiple of the lanes.
+    /// Returns the weights of group `number` from `at` on, a multiple of the lanes.
     unsafe fn weights<L: Lanes>(
         block: *const u8,
         number: usize,
@@ -63,7 +63,8 @@ unsafe fn half<L: Lanes>(block: *const u8, at: usize) -> f32 {
     unsafe { L::half(block.add(at).cast::<u16>().read_unaligned()) }
 }
 
-/// Bytes whose lower and upper four bits are the first and the second half of a group.
+/// Returns integers whose lowest four bits are those of weights. The lower and the upper four bits of the
+/// bytes are the first and the second half of a group.
 ///
 /// # Safety
 /// There are sixteen bytes, and the processor has the instructions of `L`.
@@ -78,7 +79,7 @@ unsafe fn nibbles<L: Lanes>(bytes: *const u8, at: usize) -> L::Ints {
     }
 }
 
-/// Weights of four bits.
+/// Returns weights of four bits.
 ///
 /// # Safety
 /// As [`nibbles`].
@@ -88,7 +89,7 @@ unsafe fn four<L: Lanes>(bytes: *const u8, at: usize) -> L::Vector {
     unsafe { L::floats(L::masked(nibbles::<L>(bytes, at), 15)) }
 }
 
-/// The five bits of weights: four of `nibbles`, and the fifth of the word.
+/// Returns weights of five bits: four of `nibbles`, and the fifth of the word.
 ///
 /// # Safety
 /// As [`nibbles`].
@@ -98,7 +99,7 @@ unsafe fn fives<L: Lanes>(bytes: *const u8, word: u32, at: usize) -> L::Vector {
     unsafe { L::floats(L::with_fifth(L::masked(nibbles::<L>(bytes, at), 15), word >> at)) }
 }
 
-/// `scale · numbers + least`.
+/// Computes `scale · numbers + least`.
 ///
 /// # Safety
 /// The processor has the instructions of `L`.
@@ -118,7 +119,7 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-/// The scale and the minimum that a block begins with.
+/// Reads the scale and the minimum at the start of a block.
 ///
 /// # Safety
 /// As [`half`].
@@ -133,17 +134,17 @@ unsafe fn line<L: Lanes>(block: *const u8) -> Line {
     }
 }
 
-/// Twelve bytes that hold numbers of six bits, as words.
+/// Reads twelve bytes, which hold numbers of six bits, as words.
 ///
 /// # Safety
-/// There are as many.
+/// There are twelve bytes.
 #[inline(always)]
 unsafe fn words(bytes: *const u8) -> [u32; 3] {
     // SAFETY: the caller keeps the contract.
     unsafe { bytes.cast::<[u32; 3]>().read_unaligned() }.map(u32::from_le)
 }
 
-/// The scales and minimums of Q4_K and Q5_K, unpacked four at a time.
+/// Reads the scales and minimums of Q4_K and Q5_K, unpacked four at a time.
 ///
 /// # Safety
 /// As for [`Block`].
@@ -190,7 +191,7 @@ pub(super) struct Q6K;
 pub(super) struct Iq4Nl;
 pub(super) struct Iq4Xs;
 
-// SAFETY of all: the caller keeps the contract of the trait; offsets are those of the format, see
+// SAFETY of all: the caller keeps the contract of the trait; the offsets are those of the format, see
 // `gguf::blocks`.
 
 impl Block for Q4_0 {
@@ -455,12 +456,13 @@ impl Block for Iq4Xs {
 pub(super) mod tests {
     use super::*;
 
-    /// Formats that are read in registers.
+    /// Returns the formats that are read in registers.
     pub(in super::super) fn formats() -> impl Iterator<Item = BlockFormat> {
         BlockFormat::all().filter(|format| format.weights() >= GROUP)
     }
 
-    /// Blocks of any bits, but for their scales, which are numbers of a usual size; the same in every run.
+    /// Returns blocks of arbitrary bits, except for their scales, which have usual sizes; the same in every
+    /// run.
     pub(in super::super) fn blocks(format: BlockFormat, count: usize, seed: u64) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = || {
@@ -493,7 +495,7 @@ pub(super) mod tests {
             .zip(wide.chunks_exact_mut(B::WEIGHTS));
         for (block, wide) in blocks {
             for (number, wide) in wide.chunks_exact_mut(GROUP).enumerate() {
-                // SAFETY: the block is one of this format, and the caller has seen that the processor has the
+                // SAFETY: the block has this format, and the caller has checked that the processor has the
                 // instructions.
                 unsafe {
                     let scales = B::scales::<L>(block.as_ptr());

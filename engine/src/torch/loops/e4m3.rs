@@ -8,35 +8,35 @@ pub(crate) const LARGEST_NUMBER: f32 = 448.0;
 /// The smallest number whose fraction has three bits; those below are multiples of 2⁻⁹.
 const LEAST_NORMAL: f32 = 1.0 / 64.0;
 
-/// The nearest number to one that is at most 448 in size, of two the even one.
+/// Rounds a number to the nearest one that is at most 448 in size, with ties to even.
 pub(crate) fn round(number: f32) -> u8 {
     let size = number.abs().min(LARGEST_NUMBER);
     let bits = if size < LEAST_NORMAL {
         (size * 512.0).round_ties_even() as u32
     } else {
-        // Three bits of the fraction stay; the exponent counts from 2⁻⁷ instead of 2⁻¹²⁷.
+        // Three bits of the fraction remain; the exponent counts from 2⁻⁷ instead of 2⁻¹²⁷.
         let bits = size.to_bits();
         ((bits + 0x7_ffff + (bits >> 20 & 1)) >> 20) - (120 << 3)
     };
     bits as u8 | if number.is_sign_negative() { 0x80 } else { 0 }
 }
 
-/// The number of these bits, of which [`round`] makes no NaN.
+/// Returns the number with these bits, which are never a NaN if they come from [`round`].
 #[inline(always)]
 pub(crate) fn widen(bits: u8) -> f32 {
-    // The exponent of a subnormal number is that of subnormal numbers in `f32`, 2¹²⁰ times smaller.
+    // A subnormal number becomes a subnormal number in `f32`, 2¹²⁰ times smaller.
     let bits = u32::from(bits);
     f32::from_bits((bits & 0x80) << 24 | (bits & 0x7f) << 20) * TWO_TO_120
 }
 
-/// The ratio of the exponents of `f32` to those of eight bits.
+/// The factor between the exponents of `f32` and those of eight bits.
 pub(crate) const TWO_TO_120: f32 = f32::from_bits((127 + 120) << 23);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// By the definition.
+    /// Returns the number by the definition.
     fn defined(bits: u8) -> f64 {
         let (exponent, fraction) = (i32::from(bits >> 3 & 15), f64::from(bits & 7));
         let size = match exponent {
@@ -60,7 +60,7 @@ mod tests {
         assert!(widen(0x80).is_sign_negative() && widen(0x80) == 0.0);
     }
 
-    /// Between two numbers the nearer one, and of both the one whose last bit is 0.
+    /// Between two numbers, the nearer one is found, or in the middle the one whose last bit is 0.
     #[test]
     fn the_nearest_number_is_found() {
         for low in 0..0x7e_u8 {

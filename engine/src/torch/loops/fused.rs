@@ -2,26 +2,26 @@
 //!
 //! A decoder layer of a small model spends more time in starting torch's operations than in computing them.
 //! Here each step is one loop over plain numbers. Products are in [`product`](super::product), attention in
-//! [`look`](super::look); that of long prompts stays with torch.
+//! [`look`](super::look); the attention of long prompts stays with torch.
 //!
 //! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run
-//! in lanes of eight, so the compiler turns them into vector instructions.
+//! in eight lanes, so the compiler turns them into vector instructions.
 
 use crate::torch::config::Heads;
 use tch::{Device, Kind, Tensor};
 
 const LANES: usize = 8;
 
-/// The numbers of a tensor.
+/// Returns the numbers of a tensor.
 pub(crate) fn floats(tensor: &Tensor) -> &[f32] {
     check(tensor);
-    // SAFETY: the tensor is a contiguous f32 tensor in memory, which it keeps alive and which nobody writes
-    // meanwhile: all tensors of a pass belong to the one thread that runs it, and those written are borrowed
-    // mutably below.
+    // SAFETY: the tensor is a contiguous f32 tensor in memory, which it keeps alive and to which nothing
+    // writes meanwhile: all tensors of a pass belong to the one thread that runs it, and those written are
+    // borrowed mutably below.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f32>(), tensor.numel()) }
 }
 
-/// The numbers of a tensor, to be changed.
+/// Returns the numbers of a tensor, for changing them.
 pub(crate) fn floats_mut(tensor: &mut Tensor) -> &mut [f32] {
     check(tensor);
     // SAFETY: as above; the callers hold no other view of the same storage while they write.
@@ -36,7 +36,7 @@ fn check(tensor: &Tensor) {
     );
 }
 
-/// Defines a function twice and picks the faster version that the processor can run.
+/// Defines a function twice, and calls the faster version that the processor supports.
 macro_rules! vectorised {
     ($(#[$doc:meta])* $name:ident => $body:ident($($argument:ident: $kind:ty),* $(,)?)) => {
         $(#[$doc])*
@@ -57,7 +57,7 @@ macro_rules! vectorised {
     };
 }
 
-/// `a * b + c`, in one instruction where there is one.
+/// Computes `a * b + c`, in one instruction if there is one.
 #[inline(always)]
 pub(crate) fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
@@ -81,7 +81,7 @@ fn dot<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// `e^x` to about one unit in the last place, without branches; for `x` at most 88.
+/// Computes `e^x` to about one unit in the last place, without branches; for `x` at most 88.
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     // Adding and subtracting 1.5 · 2^23 rounds to an integer.
@@ -104,12 +104,12 @@ pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     ] {
         sum = fma::<FMA>(sum, rest, coefficient);
     }
-    // The integer is in the lowest bits of what was rounded; a conversion would be made lane by lane.
+    // The integer is in the lowest bits of `rounded`; a conversion would be done lane by lane.
     f32::from_bits((rounded.to_bits() << 23).wrapping_add(127 << 23)) * sum
 }
 
 vectorised! {
-    /// Root mean square norm of every row, into `out`.
+    /// Writes the root mean square norm of every row to `out`.
     norm => norm_body(x: &[f32], scale: &[f32], eps: f32, out: &mut [f32])
 }
 
@@ -124,7 +124,7 @@ fn norm_body<const FMA: bool>(x: &[f32], scale: &[f32], eps: f32, out: &mut [f32
 }
 
 vectorised! {
-    /// Norm of every row by its mean and variance, into `out`; of scales and biases.
+    /// Writes the norm of every row by its mean and variance to `out`; `weights` are scales and biases.
     layer_norm => layer_norm_body(x: &[f32], weights: (&[f32], &[f32]), eps: f32, out: &mut [f32])
 }
 
@@ -143,7 +143,7 @@ fn layer_norm_body<const FMA: bool>(x: &[f32], (scale, bias): (&[f32], &[f32]), 
 }
 
 vectorised! {
-    /// `x += y`.
+    /// Computes `x += y`.
     add => add_body(x: &mut [f32], y: &[f32])
 }
 
@@ -155,7 +155,7 @@ fn add_body<const FMA: bool>(x: &mut [f32], y: &[f32]) {
 }
 
 vectorised! {
-    /// `silu(gate) · up` for rows that hold the `width` gates and then the `width` ups.
+    /// Computes `silu(gate) · up` for rows that hold the `width` gates and then the `width` ups.
     gated => gated_body(both: &[f32], width: usize, out: &mut [f32])
 }
 
@@ -175,7 +175,7 @@ fn one_silu<const FMA: bool>(x: f32) -> f32 {
 }
 
 vectorised! {
-    /// `x · sigmoid(x)` in place.
+    /// Computes `x · sigmoid(x)` in place.
     silu => silu_body(x: &mut [f32])
 }
 
@@ -187,7 +187,7 @@ fn silu_body<const FMA: bool>(x: &mut [f32]) {
 }
 
 vectorised! {
-    /// The same with the approximation of gelu by tanh instead of silu.
+    /// Computes `gelu(gate) · up` like [`gated`], with the approximation of gelu by tanh.
     gated_by_gelu => gated_by_gelu_body(both: &[f32], width: usize, out: &mut [f32])
 }
 
@@ -210,7 +210,7 @@ fn one_gelu<const FMA: bool>(x: f32) -> f32 {
 }
 
 vectorised! {
-    /// The approximation of gelu by tanh, in place.
+    /// Computes the approximation of gelu by tanh, in place.
     gelu => gelu_body(x: &mut [f32])
 }
 
@@ -222,7 +222,7 @@ fn gelu_body<const FMA: bool>(x: &mut [f32]) {
 }
 
 vectorised! {
-    /// Scores `x` become `cap · tanh(x / cap)`.
+    /// Limits scores `x` to `cap · tanh(x / cap)`, in place.
     limit => limit_body(scores: &mut [f32], cap: f32)
 }
 
@@ -234,25 +234,26 @@ pub(crate) fn limit_body<const FMA: bool>(scores: &mut [f32], cap: f32) {
     }
 }
 
-/// What turns queries and keys of one layer.
+/// The parameters for rotating queries and keys of one layer.
 pub(crate) struct Turning<'a> {
     pub(crate) heads: Heads,
-    /// How many dimensions of a head are turned, the first ones; 0 if none.
+    /// The number of leading dimensions of a head that are rotated; 0 if none.
     pub(crate) width: usize,
-    /// `[positions, width]`: cosines, and sines whose first half is negated.
+    /// The cosines, `[positions, width]`. The sines have the same shape, with the first half negated.
     pub(crate) cosines: &'a [f32],
     pub(crate) sines: &'a [f32],
     /// The position of every token.
     pub(crate) positions: &'a [i64],
-    /// The norm of query and key heads, where those are normed.
+    /// The norm of query and key heads, if the model has one.
     pub(crate) norm: Option<HeadNorm<'a>>,
 }
 
-/// How query and key heads are normed.
+/// The norm of query and key heads.
 pub(crate) struct HeadNorm<'a> {
-    /// One row a head.
+    /// One row per head.
     pub(crate) scales: &'a [f32],
-    /// Whether all query heads of a token are normed together, and all key heads; else each head is.
+    /// `true` if all query heads of a token are normalised together, and all key heads; otherwise each head
+    /// is.
     pub(crate) is_shared: bool,
     pub(crate) eps: f32,
 }
@@ -263,7 +264,7 @@ impl HeadNorm<'_> {
         1.0 / (dot::<FMA>(numbers, numbers) / numbers.len() as f32 + self.eps).sqrt()
     }
 
-    /// Norms the queries and keys of a token that share their norms.
+    /// Normalises the queries and keys of a token that share their norms.
     #[inline(always)]
     fn apply_shared<const FMA: bool>(&self, queries_and_keys: &mut [f32], queries: usize) {
         let (queries, keys) = queries_and_keys.split_at_mut(queries);
@@ -278,7 +279,8 @@ impl HeadNorm<'_> {
 }
 
 vectorised! {
-    /// Norms (where the model does) and turns the query and key heads of rows `[queries | keys | values]`.
+    /// Normalises (if the model does) and rotates the query and key heads of rows
+    /// `[queries | keys | values]`.
     turn => turn_body(rows: &mut [f32], turning: &Turning<'_>)
 }
 

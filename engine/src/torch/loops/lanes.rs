@@ -1,15 +1,14 @@
-//! Vectors of `f32` by the instructions of each kind of processor, for loops that compilers do not make
-//! vectors of.
+//! Vectors of `f32` by the instructions of each kind of processor, for loops that compilers do not vectorise.
 //!
-//! A loop is written once for [`Lanes`], and called from a function that enables the instructions, after
-//! the processor was asked for them.
+//! A loop is written once for [`Lanes`], and called from a function that enables the instructions, after a
+//! check that the processor has them.
 
 use super::e4m3::{self, TWO_TO_120};
 use crate::torch::gguf::blocks::half_to_single;
 
 /// A number of a matrix.
 pub(crate) trait Weight: Copy + Send + Sync {
-    /// The same number in `f32`.
+    /// Returns the number in `f32`.
     fn wide(self) -> f32;
 
     /// # Safety
@@ -48,7 +47,7 @@ impl Weight for Bf16 {
     }
 }
 
-/// A whole number of a matrix whose rows have scales.
+/// An integer of a matrix whose rows have scales.
 impl Weight for i8 {
     #[inline(always)]
     fn wide(self) -> f32 {
@@ -108,11 +107,11 @@ impl Weight for F16 {
 /// Vectors of [`COUNT`](Lanes::COUNT) numbers.
 ///
 /// # Safety
-/// All functions need a processor that has the instructions; those that load read as many numbers from the
-/// pointer, and [`store`](Lanes::store) writes as many.
+/// All functions need a processor that has the instructions; the loads read as many numbers from the pointer,
+/// and [`store`](Lanes::store) writes as many.
 pub(crate) trait Lanes {
     type Vector: Copy;
-    /// As many integers of 32 bits.
+    /// The same number of integers of 32 bits.
     type Ints: Copy;
     const COUNT: usize;
 
@@ -122,35 +121,35 @@ pub(crate) trait Lanes {
     unsafe fn load_i8(from: *const i8) -> Self::Vector;
     unsafe fn load_e4m3(from: *const E4m3) -> Self::Vector;
     unsafe fn load_f16(from: *const F16) -> Self::Vector;
-    /// Bytes as integers.
+    /// Loads bytes as integers.
     unsafe fn load_u8(from: *const u8) -> Self::Ints;
-    /// The integers with a fifth bit: of each that of its place in a word, the lowest one first.
+    /// Adds a fifth bit to each integer: the bit at its place in a word, the lowest one first.
     unsafe fn with_fifth(of: Self::Ints, word: u32) -> Self::Ints;
     unsafe fn shifted_right(of: Self::Ints, by: u32) -> Self::Ints;
     unsafe fn shifted_left(of: Self::Ints, by: u32) -> Self::Ints;
     unsafe fn masked(of: Self::Ints, mask: i32) -> Self::Ints;
     unsafe fn either(one: Self::Ints, other: Self::Ints) -> Self::Ints;
     unsafe fn less(of: Self::Ints, by: i32) -> Self::Ints;
-    /// The same numbers in `f32`.
+    /// Converts the integers to `f32`.
     unsafe fn floats(of: Self::Ints) -> Self::Vector;
-    /// The numbers of a table at the lowest four bits of each integer.
+    /// Returns the numbers of a table, indexed by the lowest four bits of each integer.
     unsafe fn at(of: Self::Ints, table: &[f32; 16]) -> Self::Vector;
-    /// A number in half precision.
+    /// Returns the number with these bits in half precision.
     unsafe fn half(bits: u16) -> f32;
     unsafe fn product(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a · b + c`, rounded once where the processor can.
+    /// Computes `a · b + c`, rounded once if the processor supports that.
     unsafe fn add_product(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// One number, as many times as there are lanes.
+    /// Returns a vector with one number in all lanes.
     unsafe fn splat(number: f32) -> Self::Vector;
     unsafe fn store(of: Self::Vector, to: *mut f32);
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes.
     unsafe fn sum(of: Self::Vector) -> f32;
 }
 
-/// The sum of the lanes of each vector.
+/// Returns the sum of the lanes of each vector.
 ///
-/// By way of memory: horizontal additions take the first sixteen registers alone, and a compiler that sees
-/// them at the end of a loop keeps its sums there, or on the stack, while it runs.
+/// The vectors go through memory: horizontal additions use only the first sixteen registers, and a compiler
+/// that sees them at the end of a loop keeps its sums there, or on the stack, while it runs.
 ///
 /// # Safety
 /// The processor has the instructions of `L`.
@@ -161,7 +160,7 @@ pub(super) unsafe fn added<L: Lanes, const R: usize, const C: usize>(
     const { assert!(L::COUNT <= MOST_LANES) }
     let mut lanes = [[[0.0; MOST_LANES]; C]; R];
     let mut added = [[0.0; C]; R];
-    // SAFETY: there is room for the most lanes. No closures: they would not have the instructions.
+    // SAFETY: there is room for the most lanes. No closures are used: they would not have the instructions.
     unsafe {
         for row in 0..R {
             for column in 0..C {
@@ -181,7 +180,7 @@ pub(super) unsafe fn added<L: Lanes, const R: usize, const C: usize>(
 /// The most lanes that a vector has.
 const MOST_LANES: usize = 16;
 
-/// What every processor has.
+/// The instructions that every processor has.
 pub(crate) struct Plain;
 
 impl Lanes for Plain {
@@ -312,7 +311,7 @@ pub(crate) mod avx2 {
 
     pub(crate) struct Lanes8;
 
-    // SAFETY of all: the caller has seen that the processor has AVX2 and FMA, and the pointers are the
+    // SAFETY of all: the caller has checked that the processor has AVX2 and FMA, and the pointers are the
     // caller's.
     impl Lanes for Lanes8 {
         type Vector = __m256;
@@ -408,7 +407,7 @@ pub(crate) mod avx2 {
             unsafe {
                 let low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr()), of);
                 let high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr().add(8)), of);
-                // The fourth bit becomes the sign, which chooses.
+                // The fourth bit becomes the sign, which selects.
                 _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(of, 28)))
             }
         }
@@ -456,7 +455,8 @@ pub(crate) mod avx512 {
 
     pub(crate) struct Lanes16;
 
-    // SAFETY of all: the caller has seen that the processor has AVX-512F, and the pointers are the caller's.
+    // SAFETY of all: the caller has checked that the processor has AVX-512F, and the pointers are the
+    // caller's.
     impl Lanes for Lanes16 {
         type Vector = __m512;
         type Ints = __m512i;

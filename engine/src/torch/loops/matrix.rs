@@ -3,22 +3,22 @@
 //! ```text
 //!   stored   w[out][in], in f32, half precision or bfloat16
 //!   blocks   the same in few bits, as a GGUF file has them       ([`Blocks`])
-//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, whole numbers
-//!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
+//!   int8     w[out][in] ≈ scale[out] · number[out][in]  scale[out] = max |w[out][·]| / 127, integers
+//!   fp8      the same                                    scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
 //!
-//! A pass of few rows is as fast as its weights come from memory, so that half the bytes are up to half the
-//! time. What is computed is then another model. A weight in int8 is off by up to half a scale, which in a
-//! row of normal numbers is a hundredth of their standard deviation; one in fp8 by up to a sixteenth of
-//! itself, which is more for large weights and less for small ones. What is rounded is the matrix alone,
-//! once, when it is loaded.
+//! A pass of few rows is as fast as its weights come from memory, so half the bytes take as little as half
+//! the time. The result is then another model. A weight in int8 is off by up to half a scale, which in a row
+//! of normal numbers is a hundredth of their standard deviation; a weight in fp8 is off by up to a sixteenth
+//! of itself, which is more for large weights and less for small ones. Only the matrix is rounded, once, when
+//! it is loaded.
 //!
-//! Symmetric, with a scale for each row, is what needs no more than one multiplication for each sum. Groups
-//! of a row with scales of their own would round less, and cost a multiplication and an addition a group.
+//! Symmetric rounding with a scale for each row needs only one multiplication for each sum. Groups of a row
+//! with separate scales would round less, and cost a multiplication and an addition per group.
 //!
-//! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies
-//! with rows that are widened before, some after others ([`Rounded::apply`]): slower than with a matrix that
-//! is stored so, and there for what kernels do not run.
+//! The engine's own loops ([`product`](super::product)) and the kernels on a GPU read eight bits. Torch
+//! multiplies with rows that are widened first, some at a time ([`Rounded::apply`]): this is slower than with
+//! a matrix that is stored in its kind, and serves for passes that the kernels do not run.
 
 use super::block_matrix::Blocks;
 use super::e4m3;
@@ -27,17 +27,17 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// The largest whole number of a row; the one that is left over, -128, would have no opposite.
+/// The largest integer of a row; the remaining one, -128, would have no opposite.
 const MOST_WHOLE: f32 = 127.0;
-/// Rows that are worth a thread.
+/// The least number of rows that occupy a thread.
 const ROWS_OF_THREAD: usize = 64;
-/// Numbers that are widened at once.
+/// The numbers that are widened at once.
 const PIECE: i64 = 12 << 20;
 
-/// What the numbers of eight bits are.
+/// The kind of the numbers of eight bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounding {
-    /// Whole numbers.
+    /// Integers.
     Int8,
     /// Floating-point numbers, e4m3.
     Fp8,
@@ -67,7 +67,7 @@ pub(crate) struct Rounded {
 }
 
 impl Matrix {
-    /// The same numbers for another who reads them.
+    /// Returns a copy that shares the numbers.
     pub(crate) fn share(&self) -> Self {
         match self {
             Matrix::Stored(weight) => Matrix::Stored(weight.shallow_clone()),
@@ -81,7 +81,7 @@ impl Matrix {
         }
     }
 
-    /// Matrices with as many columns, one below the other: as one, where they are of one format.
+    /// Stacks matrices with equally many columns, one below the other: as one, if they have one format.
     pub(crate) fn stacked(parts: Vec<Matrix>) -> Result<Matrix> {
         let mut stacked: Vec<Matrix> = Vec::new();
         for part in parts {
@@ -100,7 +100,7 @@ impl Matrix {
         }
     }
 
-    /// Another matrix below this one.
+    /// Puts another matrix below this one.
     fn below(self, other: Matrix) -> Result<Below> {
         Ok(Below::One(match (self, other) {
             (Matrix::Stored(one), Matrix::Stored(other)) if one.kind() == other.kind() => {
@@ -123,7 +123,7 @@ impl Matrix {
         }))
     }
 
-    /// All numbers, `[out, in]`, in this kind, on the device where they are.
+    /// Returns all numbers, `[out, in]`, in this kind, on the device where they are.
     pub(crate) fn widened(&self, kind: Kind) -> Result<Tensor> {
         match self {
             Matrix::Stored(weight) => weight.f_to_kind(kind),
@@ -136,10 +136,10 @@ impl Matrix {
         }
     }
 
-    /// The rows of these numbers in `f32`, `[numbers, in]`.
+    /// Returns the rows with these numbers in `f32`, `[numbers, in]`.
     ///
     /// # Panics
-    /// The matrix is rounded, or of several formats: nobody looks up rows of such a one.
+    /// Panics if the matrix is rounded, or has several formats: rows of such a matrix are never looked up.
     pub(crate) fn rows(&self, numbers: &Tensor) -> Result<Tensor> {
         match self {
             Matrix::Stored(weight) => weight.f_index_select(0, numbers),
@@ -152,20 +152,20 @@ impl Matrix {
     }
 }
 
-/// What became of a matrix below another one.
+/// The result of putting a matrix below another one.
 enum Below {
     One(Matrix),
     Two(Matrix, Matrix),
 }
 
 impl Rounded {
-    /// A stored matrix in eight bits: to the nearest numbers, of two the even one. A row with a number that
-    /// is not finite becomes one of NaN, as its products would be without this.
+    /// Rounds a stored matrix to eight bits: to the nearest numbers, with ties to even. A row with a number
+    /// that is not finite becomes one of NaN, like its products without rounding.
     pub(crate) fn new(rounding: Rounding, weight: &Tensor) -> Result<Self> {
         let weight = weight.f_to_kind(Kind::Float)?.f_contiguous()?;
         let [rows, columns] = [weight.size()[0], weight.size()[1]];
         let width = (columns as usize).max(1);
-        // A matrix is rounded before anybody computes: all cores are free.
+        // A matrix is rounded before any pass runs: all cores are free.
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let each = (rows as usize).div_ceil(threads).max(ROWS_OF_THREAD);
         let parts = std::thread::scope(|scope| {
@@ -193,7 +193,7 @@ impl Rounded {
         })
     }
 
-    /// The same on a device.
+    /// Moves the matrix to a device.
     pub(crate) fn on(self, device: Device) -> Result<Self> {
         Ok(Rounded {
             rounding: self.rounding,
@@ -202,8 +202,9 @@ impl Rounded {
         })
     }
 
-    /// `x · wᵀ` by torch, with rows of the matrix that are widened to the numbers of `x`, some after others:
-    /// as many bytes more of memory at once as 24 million take, and of `f32` as many again.
+    /// Computes `x · wᵀ` by torch, with rows of the matrix that are widened to the kind of `x`, some at a
+    /// time. This takes additional memory for [`PIECE`] numbers, or one row if that is longer, in `f32` and
+    /// in that kind.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let [rows, columns] = [self.numbers.size()[0], self.numbers.size()[1]];
         let each = (PIECE / columns.max(1)).max(1);
@@ -218,7 +219,7 @@ impl Rounded {
         }
     }
 
-    /// So many rows from this one on, in numbers of this kind.
+    /// Returns `rows` rows from `first` on, in numbers of this kind.
     fn widened(&self, first: i64, rows: i64, kind: Kind) -> Result<Tensor> {
         let numbers = self.numbers.f_narrow(0, first, rows)?;
         let numbers = match self.rounding {
@@ -230,7 +231,7 @@ impl Rounded {
     }
 }
 
-/// Rows of so many columns in eight bits, and the scale of each.
+/// Rounds rows of `columns` numbers to eight bits, and returns the scale of each.
 fn round_rows(rounding: Rounding, rows: &[f32], columns: usize) -> (Vec<u8>, Vec<f32>) {
     let (mut numbers, mut scales) = (Vec::with_capacity(rows.len()), Vec::new());
     for row in rows.chunks_exact(columns) {
@@ -242,7 +243,7 @@ fn round_rows(rounding: Rounding, rows: &[f32], columns: usize) -> (Vec<u8>, Vec
                 };
                 numbers.extend(row.iter().map(whole));
             }
-            // Of a row of zeros, or of what is no number, the numbers are zeros.
+            // In a row of zeros, or one with a NaN, the numbers are zeros.
             Rounding::Fp8 if scale > 0.0 => {
                 numbers.extend(row.iter().map(|weight| e4m3::round(weight / scale)));
             }
@@ -253,7 +254,8 @@ fn round_rows(rounding: Rounding, rows: &[f32], columns: usize) -> (Vec<u8>, Vec
     (numbers, scales)
 }
 
-/// What the numbers of a row are multiples of; 0 for a row of zeros, and NaN for one that is not finite.
+/// Returns the number of which the numbers of a row are multiples; 0 for a row of zeros, and NaN for one that
+/// is not finite.
 fn scale(row: &[f32], rounding: Rounding) -> f32 {
     let largest = match rounding {
         Rounding::Int8 => MOST_WHOLE,
@@ -285,7 +287,7 @@ mod tests {
         )
     }
 
-    /// What a matrix stands for.
+    /// Returns the weights that a matrix represents.
     fn weights(of: &Rounded) -> Vec<f32> {
         let rows = of.scales.size()[0];
         Vec::try_from(&of.widened(0, rows, Kind::Float).unwrap().view([-1])).unwrap()
@@ -317,7 +319,7 @@ mod tests {
             for (weight, found) in row.iter().zip(weights(&rounded)) {
                 let most = match rounding {
                     Rounding::Int8 => scale / 2.0,
-                    // Half of the last of four bits; below 2⁻⁶ numbers are multiples of 2⁻⁹.
+                    // Half of the last of four bits; below 2⁻⁶, numbers are multiples of 2⁻⁹.
                     Rounding::Fp8 => (weight.abs() / 16.0).max(scale / 1024.0),
                 };
                 assert!(
@@ -360,7 +362,7 @@ mod tests {
         }
     }
 
-    /// A product in pieces is that with the whole matrix.
+    /// A product in pieces equals the one with the whole matrix.
     #[test]
     fn torch_multiplies_with_widened_rows() {
         let columns = PIECE / 5;

@@ -1,4 +1,5 @@
-//! Products of rows with a matrix on the CPU, by loops of our own: each weight is read once for several rows.
+//! Products of rows with a matrix on the CPU, by the engine's own loops: each weight is read once for several
+//! rows.
 //!
 //! ```text
 //!                 out[row][column] = Σ x[row][k] · w[column][k]
@@ -8,15 +9,15 @@
 //! ```
 //!
 //! Passes have few rows: one for each text that is written, and one for each draft. There a product is as
-//! fast as its weights come from memory, and torch's general product packs them for every call, so that two
-//! rows cost twice as much as one. Here eight rows cost as much as two of torch's.
+//! fast as its weights come from memory, while torch's general product packs them for every call, so that two
+//! rows cost twice as much as one. Here eight rows cost as much as two with torch.
 //!
-//! - **Weights stay as they are kept.** Those in half precision, bfloat16, eight bits or blocks ([`Matrix`])
-//!   are read as such and widened in registers. That is exact, and half the memory to a sixth. Sums are in
-//!   `f32`; one of a row of eight bits is multiplied with the scale of the row.
-//! - **A row has the same product in any company.** Each sum runs over `k` in the same order, whatever the
-//!   number of rows, their place and the number of threads, so that a token does not depend on what else is
-//!   in the pass. The order depends on the instructions that the processor has.
+//! - **Weights stay as they are stored.** Weights in half precision, bfloat16, eight bits or blocks
+//!   ([`Matrix`]) are read as such and widened in registers. That is exact, and takes half the memory to a
+//!   sixth of it. Sums are in `f32`; the sum of a row of eight bits is multiplied by the scale of the row.
+//! - **A row has the same product whatever else is in the pass.** Each sum runs over `k` in the same order,
+//!   whatever the number of rows, their place and the number of threads, so a token does not depend on the
+//!   rest of the pass. The order depends on the instructions that the processor has.
 
 use super::block_product;
 use super::fused::{floats, floats_mut};
@@ -29,15 +30,16 @@ use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// Multiplications that are worth a part of their own, for another thread to take: some two microseconds.
+/// The multiplications for which a separate part, that another thread can take, is worthwhile: some two
+/// microseconds.
 const WORTH: usize = 1 << 17;
-/// Parts of a product for each thread, so that one who comes late finds something to do.
+/// The parts of a product for each thread, so that a thread that comes late still finds work.
 const PARTS: usize = 2;
-/// Columns of a part are a multiple of so many.
+/// The columns of a part are a multiple of this number.
 const RUN: usize = 8;
 
-/// `x · wᵀ`, for `x` of `[rows, k]` in `f32` and `w` of `[columns, k]`, both in memory; the result is
-/// `[rows, columns]` in `f32`.
+/// Computes `x · wᵀ`, for `x` of `[rows, k]` in `f32` and `w` of `[columns, k]`, both in memory; the result
+/// is `[rows, columns]` in `f32`.
 pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
     let x = x.f_contiguous()?;
     let (rows, k) = (x.size()[0], x.size()[1]);
@@ -52,24 +54,24 @@ pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
     };
     let (x, to) = (floats(&x).as_ptr(), floats_mut(&mut out).as_mut_ptr());
     // SAFETY: the tensors are contiguous, in memory and of these types and sizes, and live until the product
-    // is done; nobody else has seen `out`.
+    // is done; nothing else refers to `out`.
     unsafe { multiply(crew, shape, &pieces, (x, to)) };
     Ok(out)
 }
 
-/// A part of a matrix whose rows are kept in one way; its rows are columns of the product.
+/// A part of a matrix whose rows have one format; its rows are columns of the product.
 struct MatrixPiece {
     numbers: Stored,
     columns: usize,
 }
 
-/// Where the numbers of a piece are, and what they are.
+/// The format of the numbers of a piece, and their address.
 #[derive(Clone, Copy)]
 enum Stored {
     F32(*const f32),
     Bf16(*const Bf16),
     F16(*const F16),
-    /// With the scales of rows.
+    /// Integers, with the scales of rows.
     Int8(*const i8, *const f32),
     E4m3(*const E4m3, *const f32),
     Blocks(BlockFormat, *const u8),
@@ -78,10 +80,10 @@ enum Stored {
 // SAFETY: threads only read the numbers.
 unsafe impl Sync for MatrixPiece {}
 
-/// The pieces of a matrix, in the order of their columns.
+/// Collects the pieces of a matrix, in the order of their columns.
 ///
 /// # Panics
-/// The matrix and `x` do not fit together, or are not in memory.
+/// Panics if the matrix and `x` do not fit together, or are not in memory.
 fn pieces_of(w: &Matrix, x: &Tensor, pieces: &mut Vec<MatrixPiece>) {
     let (tensor, numbers, k) = match w {
         Matrix::Stacked(parts) => return parts.iter().for_each(|part| pieces_of(part, x, pieces)),
@@ -133,7 +135,7 @@ struct Run {
 }
 
 /// # Safety
-/// The pointers lead to as many numbers as the shape says, and nobody else reads or writes those of the
+/// The pointers lead to as many numbers as the shape says, and nothing else reads or writes those of the
 /// result.
 unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[MatrixPiece], (x, out): (*const f32, *mut f32)) {
     let work = shape.rows * shape.k * shape.columns;
@@ -161,12 +163,12 @@ unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[MatrixPiece], (x, out): 
             first,
         } = runs[number];
         let RowEnds { x, out } = ends.both();
-        // SAFETY: the caller keeps the contract, and the columns of runs have nothing in common.
+        // SAFETY: the caller keeps the contract, and the columns of different runs are disjoint.
         unsafe { pieces[piece].run(shape, columns.clone(), (x, out.add(first))) }
     });
 }
 
-/// Where rows are read and written.
+/// The addresses at which rows are read and written.
 #[derive(Clone, Copy)]
 struct RowEnds {
     x: *const f32,
@@ -183,7 +185,7 @@ impl RowEnds {
 }
 
 impl MatrixPiece {
-    /// These columns of all rows.
+    /// Computes these columns for all rows.
     ///
     /// # Safety
     /// As for [`multiply`], for these columns.
@@ -232,7 +234,7 @@ mod tests {
         (9, 300, 4096),
     ];
 
-    /// The ways in which these weights, which bfloat16 can hold, may be kept.
+    /// Returns these weights, which bfloat16 can hold, in the ways in which they may be kept.
     fn kept(w: &[f32], k: usize) -> [Matrix; 6] {
         let w = tensor(w, k);
         let first = (w.size()[0] / 2).max(1);
@@ -253,7 +255,7 @@ mod tests {
         ]
     }
 
-    /// The weights that a matrix stands for.
+    /// Returns the weights that a matrix represents.
     fn weights(of: &Matrix) -> Vec<f64> {
         let wide =
             |numbers: &Tensor| Vec::<f64>::try_from(&numbers.to_kind(Kind::Double).view([-1])).unwrap();
@@ -305,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Guards against a text that depends on the texts beside it.
+    /// Guards against a text that depends on the other texts in its pass.
     #[test]
     fn a_row_has_the_same_product_in_any_company() {
         for (rows, k, columns) in SHAPES {
@@ -321,7 +323,7 @@ mod tests {
         }
     }
 
-    /// A matrix of each format of blocks, with rows of so many of them.
+    /// Returns a matrix of each format of blocks, with rows of `each` blocks.
     fn in_blocks(rows: usize, each: usize) -> impl Iterator<Item = Matrix> {
         formats().map(move |format| {
             let bytes = blocks(format, rows * each, 23);
@@ -330,8 +332,8 @@ mod tests {
         })
     }
 
-    /// What few rows multiply with in registers, and more rows with a copy in `f32`, is the same number, and
-    /// that of doubles.
+    /// Products of few rows in registers, and of more rows with a copy in `f32`, are the same numbers, and
+    /// agree with those in doubles.
     #[test]
     fn products_with_blocks_are_those_of_doubles_in_any_company() {
         for (columns, each) in [(1, 1), (13, 2), (40, 3)] {

@@ -9,30 +9,30 @@ use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 /// cache of a core.
 pub(super) const NEAR_BYTES: usize = 256 << 10;
 
-/// How far ahead of the weights that are read memory is asked for, in bytes.
+/// How far ahead of the weights that are read memory is prefetched, in bytes.
 ///
-/// Columns are read some at a time, and each is short: processors, which guess what is read next within a
-/// page, do not see that the columns lie one behind the other. On an EPYC of family 26 one row reads 2.5
-/// times as fast with it where blocks do not come from the cache; from 6 to 32 KiB all distances are as good.
+/// Columns are read some at a time, and each is short: processors, which predict reads within a page, do not
+/// notice that the columns are adjacent. On an EPYC of family 26 one row reads 2.5 times as fast with
+/// prefetching where blocks do not come from the cache; all distances from 6 to 32 KiB are equally good.
 pub(super) const AHEAD: usize = 8 << 10;
 
-/// Bytes that memory brings at once.
+/// The bytes that memory transfers at once.
 pub(super) const LINE: usize = 64;
 
-/// Of a product.
+/// The shape of a product.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) rows: usize,
     pub(super) k: usize,
-    /// Of the whole product: so many numbers are between one row of the result and the next.
+    /// The columns of the whole product: the distance between one row of the result and the next.
     pub(super) columns: usize,
 }
 
-/// Where the numbers of a product are.
+/// The addresses of the numbers of a product.
 pub(super) struct Pointers<W> {
     pub(super) x: *const f32,
     pub(super) w: *const W,
-    /// What the sum of each column is multiplied with, if it is not whole.
+    /// The factors of the sums of the columns, if there are any.
     pub(super) scales: Option<*const f32>,
     pub(super) out: *mut f32,
 }
@@ -52,7 +52,7 @@ impl<W> Clone for Pointers<W> {
 impl<W> Copy for Pointers<W> {}
 
 impl<W: Weight> Pointers<W> {
-    /// These columns of all rows, with the widest instructions that the processor has.
+    /// Computes these columns for all rows, with the widest instructions that the processor has.
     ///
     /// # Safety
     /// As for [`multiply`], for these columns.
@@ -72,7 +72,7 @@ impl<W: Weight> Pointers<W> {
         unsafe { self.by::<Plain, 2, 2, 4>(shape, columns) }
     }
 
-    /// These columns, by tiles of `R` rows and `C` columns, or of one row and `ONE` columns.
+    /// Computes these columns, by tiles of `R` rows and `C` columns, or of one row and `ONE` columns.
     ///
     /// # Safety
     /// As above, on a processor that has the instructions of `L`.
@@ -104,7 +104,7 @@ impl<W: Weight> Pointers<W> {
         }
     }
 
-    /// Some columns of some rows.
+    /// Computes some columns for some rows.
     ///
     /// # Safety
     /// As above.
@@ -140,7 +140,7 @@ impl<W: Weight> Pointers<W> {
         }
     }
 
-    /// `R` rows from `row` on with `C` columns from `column` on.
+    /// Computes `C` columns from `column` on for `R` rows from `row` on.
     ///
     /// # Safety
     /// As above.
@@ -150,7 +150,7 @@ impl<W: Weight> Pointers<W> {
         let whole = k / L::COUNT * L::COUNT;
         // SAFETY: all numbers read and written are those of these rows and columns.
         unsafe {
-            // The first of columns that were copied stands before the copy.
+            // With copied columns, `w` points to where the first column would be, before the copy.
             let (x, w) = (self.x.add(row * k), self.w.wrapping_add(column * k));
             let mut sums = [[L::zero(); C]; R];
             for at in (0..whole).step_by(L::COUNT) {
@@ -180,11 +180,11 @@ impl<W: Weight> Pointers<W> {
     }
 }
 
-/// Asks memory for what will be read, if the processor can be told; the address may be any.
+/// Prefetches memory, if the processor has an instruction for it; the address may be invalid.
 #[inline(always)]
 pub(super) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: nothing is read, and an address that leads nowhere is no fault.
+    // SAFETY: nothing is read, and prefetching an invalid address does not fault.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
@@ -193,13 +193,13 @@ pub(super) fn prefetch(address: *const u8) {
     let _ = address;
 }
 
-/// Whether the processor has all instructions of [`Lanes16`].
+/// Returns `true` if the processor has all instructions of [`Lanes16`].
 #[cfg(target_arch = "x86_64")]
 pub(super) fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f") && has_avx2()
 }
 
-/// Whether the processor has all instructions of [`Lanes8`].
+/// Returns `true` if the processor has all instructions of [`Lanes8`].
 #[cfg(target_arch = "x86_64")]
 pub(super) fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
@@ -229,7 +229,7 @@ pub(super) mod tests {
     use super::super::lanes::E4m3;
     use super::*;
 
-    /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
+    /// Returns numbers from -1 to 1 that bfloat16 can hold, the same in every run.
     pub(in super::super) fn numbers(count: usize, seed: u64) -> Vec<f32> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = |_| {
@@ -261,8 +261,8 @@ pub(super) mod tests {
         ways
     }
 
-    /// What every kind of lanes makes of these rows and columns of 100 numbers, beside what the first one
-    /// does.
+    /// Compares the products of these rows and columns of 100 numbers by every kind of lanes with those of
+    /// the first.
     fn by_all<W: Weight>(x: &[f32], w: &[W], scales: Option<&[f32]>) {
         let shape = Shape {
             rows: x.len() / 100,
@@ -277,7 +277,8 @@ pub(super) mod tests {
                 scales: scales.map(<[f32]>::as_ptr),
                 out: out.as_mut_ptr(),
             };
-            // SAFETY: the vectors are as large as the shape says, and the processor was asked.
+            // SAFETY: the vectors are as large as the shape says, and the test has checked that the processor
+            // has the instructions.
             unsafe { by(pointers, shape, 0..shape.columns) };
             out
         };
