@@ -3,8 +3,8 @@
 
 use crate::drafting::{nearly_wordy, sources, with_draft_model};
 use crate::rig::{drafting, engine, generate, global, grammar, letters, wordy_script};
-use lexiform_engine::{Law, 
-    Event, LawTag, LogprobsOf, Mirostat, MirostatVersion, Reporting, Request, Sampling, Speculation,
+use lexiform_engine::{
+    Event, Law, LawTag, LogprobsOf, Mirostat, MirostatVersion, Reporting, Request, Sampling, Speculation,
 };
 
 const VERSIONS: [MirostatVersion; 2] = [MirostatVersion::One, MirostatVersion::Two];
