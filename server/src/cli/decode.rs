@@ -160,7 +160,7 @@ impl Bench<'_> {
         arms.chain(peer).map(cell).collect()
     }
 
-    /// Runs each arm once. `serial` is the number of the next prompt.
+    /// Runs each arm once. `serial` is the number of the last prompt.
     fn round(&self, grid: &Grid, group: &Group, serial: &mut usize) -> Result<Vec<Run>, Failure> {
         let mut runs = Vec::new();
         for arm in &group.arms {
