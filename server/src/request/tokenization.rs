@@ -144,7 +144,7 @@ impl<'a> PromptTokenizer<'a> {
 
     /// Refuses a piece that cannot fit, before it is tokenized: the bound takes a few steps per byte and no
     /// memory, and does not look beyond the context length. A piece with fewer bytes than there is room for
-    /// tokens always fits.
+    /// tokens is not refused here.
     fn check_piece(&self, piece: &str) -> Result<(), ApiError> {
         let Some(context) = self.context else {
             return Ok(());
