@@ -3,7 +3,7 @@
 //! ```text
 //!   events ─► sample, text_buffer ─► text ─► parts ─► builder ─► writer (chat | completion | responses | rewriting) ─► JSON
 //!                                                     │                                            stream, resume ─► events of SSE
-//!                                                     └ json_progress, confidence, certificate: what is told beside
+//!                                                     └ json_progress, confidence, certificate: reports on the answer
 //! ```
 //!
 //! `decision` reads the distribution of the model itself: its answer is a distribution and has no text.

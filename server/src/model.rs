@@ -1,6 +1,6 @@
 //! The model that is served: engine, tokenizer, chat template, and the requests that run on it.
 //!
-//! `served` puts them together, `text` is the content of the model's folder beside its weights, `running` is
+//! `served` puts them together, `text` is the content of the model's folder besides its weights, `running` is
 //! one request in the engine, and `limits` bounds its time and the size of the queues. `corpus` reads the
 //! texts of the operator from which answers are drafted.
 

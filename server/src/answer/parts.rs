@@ -46,7 +46,7 @@ pub enum Cut {
 /// The format in which the answers of a request are read.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFormat {
-    /// Whether answers may begin with a thought.
+    /// How a thought may begin an answer.
     pub thought: Thought,
     /// The calls that answers may contain.
     pub calls: Option<Calls>,

@@ -19,7 +19,7 @@ use crate::wire::response::{
     self, Budget, Confidence, ParticleText, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
 };
 
-/// The reports that a request asks for beside the text.
+/// The reports that a request asks for besides the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras {
     /// `true` to report log-probabilities of the tokens.

@@ -27,7 +27,7 @@ pub const THINK: &str = "<think>";
 /// The mark that closes a thought.
 pub const END_THINK: &str = "</think>";
 
-/// Whether an answer begins with a thought.
+/// How an answer begins: with or without a thought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Thought {
     /// The answer begins without a thought.

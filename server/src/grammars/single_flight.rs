@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The first caller does the work on its own thread, also for callers that come later, and also if its own
-//! client leaves meanwhile. A cancelled call admits no more waiters: a later caller starts anew.
+//! client leaves meanwhile. A cancelled call admits no more waiters: a later caller starts again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -67,7 +67,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
     /// Returns the outcome of the work for this key: of a run in progress, or else of `work`. Returns `None`
     /// if the interest was lost while another caller worked. A panic in the work affects only its leader; the
-    /// others start anew.
+    /// others start again.
     pub fn run(&self, key: &K, interest: &Interest, work: impl FnOnce(Cancel) -> V) -> Option<V> {
         loop {
             let (call, leads) = self.enter(key, interest);

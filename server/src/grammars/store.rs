@@ -27,13 +27,13 @@ use crate::operate::metrics::{CompileOutcome, Metrics};
 use crate::wire::constraint::Constraint;
 use lexiform_engine::Owner;
 
-/// The estimated size of a grammar beside its source: states and masks that are filled as it is used.
+/// The estimated size of a grammar besides its source: states and masks that are filled as it is used.
 const BASE_BYTES: u32 = 64 * 1024;
 /// The estimated size of a compiled grammar per byte of its source.
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
 /// The memory that all compilations together may hold, in bytes: more than two of the largest allowed ones.
 const COMPILE_MEMORY: usize = 512 << 20;
-/// The size of a registered constraint beside its source.
+/// The size of a registered constraint besides its source.
 const REGISTERED_BYTES: usize = 256;
 
 /// A compiled grammar with the findings of its compilation.

@@ -1,4 +1,4 @@
-//! The contents of a model folder beside its weights: tokenizer, chat template, recommended sampling.
+//! The contents of a model folder besides its weights: tokenizer, chat template, recommended sampling.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Defaults {
     }
 }
 
-/// The contents of a model folder beside its weights.
+/// The contents of a model folder besides its weights.
 pub struct ModelText {
     /// The tokenizer.
     pub tokenizer: Arc<Tokenizer>,

@@ -8,7 +8,7 @@
 //! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says: its keys and types |
 //! | a schema, `always` | there, in short | whole, in the system message |
 //! | another constraint, `always` | in the system message | in the system message |
-//! | `never` | schemas and other constraints are not told | likewise |
+//! | `never` | schemas and other constraints are not described | likewise |
 //!
 //! The enforcement of an answer does not depend on any of this: a grammar is enforced whether the model knows
 //! it or not. But a model that knows what it is to write needs its constraint less.

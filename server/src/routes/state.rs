@@ -27,7 +27,7 @@ const LONG_PREPARES: usize = 16;
 const SLICE: Duration = Duration::from_millis(4);
 /// The time between two checks of how large grammars have grown.
 const WEIGHED_EVERY: Duration = Duration::from_secs(1);
-/// The pages that an address serves beside the API.
+/// The pages that an address serves besides the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered {
     /// `true` to serve the playground and the documentation.
@@ -52,7 +52,7 @@ pub struct Settings {
     pub audit: Arc<Audit>,
     /// The exporter of traces.
     pub traces: Arc<Traces>,
-    /// The pages that are served beside the API.
+    /// The pages that are served besides the API.
     pub offered: Offered,
     /// The limits on streams that are kept so that they can be resumed.
     pub keeping: ResumeLimits,

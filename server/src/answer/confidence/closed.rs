@@ -310,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// Tokens that hold more than one byte, beside one token for each byte.
+    /// Tokens that hold more than one byte, besides one token for each byte.
     const LONGER: [&str; 5] = ["\":", "\",\"", "\"}", "{\"", "re"];
 
     fn vocabulary() -> Arc<Vocabulary> {

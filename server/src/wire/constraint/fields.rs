@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `response_format` | every OpenAI client |
 //! | `structured_outputs` | vLLM's clients |
-//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM, who are told by a `Deprecation` header |
+//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM, which get a `Deprecation` header |
 //! | `regex`, `ebnf`, `json_schema` | SGLang's clients |
 //! | `grammar` | clients of llama.cpp, TGI and mistral.rs |
 //!
