@@ -58,7 +58,7 @@ pub struct BenchArgs {
 /// The subcommands of `lexiform bench`.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// The decode loop: tokens a second, time to the first token, share of the memory limit
+    /// The decode loop: tokens per second, time to the first token, share of the memory limit
     Decode(Box<decode::Args>),
 }
 

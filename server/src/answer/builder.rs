@@ -323,7 +323,7 @@ impl AnswerBuilder {
         Ok(parts)
     }
 
-    /// Records the times of a sample that has just ended.
+    /// Records the times of a sample when it ends.
     fn ended(&mut self, index: usize, times: Times) {
         let end = Instant::now();
         self.last_ended = end;

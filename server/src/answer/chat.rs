@@ -62,7 +62,7 @@ impl ChatWriter {
         })
     }
 
-    /// Returns the changes to the value of a sample made by the text just read.
+    /// Returns the changes to the value of a sample made by the text read last.
     fn patch(&mut self, index: usize, read: impl FnOnce(&mut JsonProgress) -> Vec<JsonEvent>) -> Vec<Value> {
         let Some(progress) = self.progress.get_mut(index) else {
             return Vec::new();

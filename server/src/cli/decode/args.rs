@@ -12,14 +12,13 @@ use crate::cli::model::ModelArgs;
 /// The programs that can be measured for comparison.
 pub(super) const PEERS: [&str; 1] = ["transformers"];
 
-/// Measure how fast the decode loop writes: tokens a second, time to the first token, share of the memory
+/// Measure how fast the decode loop writes: tokens per second, time to the first token, share of the memory
 /// limit
 ///
 /// Every combination of --answers, --prompts and --temperatures is measured with every arm. The share of the
 /// memory limit is the number of bytes that a pass reads (weights, keys and values, according to the model's
 /// configuration) over its time, divided by the memory bandwidth, which is measured in the same run on the
-/// same device with the same number of threads. A model that fits into the caches of the processor can exceed
-/// 1.
+/// same device with as many threads. A model that fits into the caches of the processor can exceed 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
