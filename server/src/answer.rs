@@ -1,12 +1,12 @@
-//! Answers: what the engine writes, read back into parts and told in the shapes of the API.
+//! Answers: reads the output of the engine back into parts and writes them in the shapes of the API.
 //!
 //! ```text
 //!   events ─► sample, text_buffer ─► text ─► parts ─► builder ─► writer (chat | completion | responses | rewriting) ─► JSON
 //!                                                     │                                            stream, resume ─► events of SSE
-//!                                                     └ json_progress, confidence, certificate: what is told beside
+//!                                                     └ json_progress, confidence, certificate: reports on the answer
 //! ```
 //!
-//! `decision` asks the model itself: its answer is a distribution, and no text.
+//! `decision` reads the distribution of the model itself: its answer is a distribution and has no text.
 
 pub mod builder;
 pub mod certificate;

@@ -1,4 +1,4 @@
-//! The command line with all its commands: those that run a model stand here, the others in `lexiform-cli`.
+//! The command line with all its commands: this module has those that run a model, `lexiform-cli` the others.
 
 use std::process::ExitCode;
 
@@ -28,20 +28,20 @@ pub enum Command {
     Generate(Box<generate::Args>),
     /// List the models on this disk, and whether they can be run
     Models(models::Args),
-    /// What needs no model.
+    /// The commands that need no model.
     #[command(flatten)]
     WithoutModel(lexiform_cli::Command<Evaluation>),
     /// Measure how fast a model writes on this machine
     Bench(BenchArgs),
-    /// Print what a shell needs to complete commands and flags
+    /// Print the script with which a shell completes commands and flags
     Completions(manual::CompletionsArgs),
     /// Print the manual page, or write a page for each command into a folder
     Man(manual::ManArgs),
-    /// Print the version with its commit, its libtorch and the devices that it can use
+    /// Print the version with its commit, its libtorch and the usable devices
     Version(version::Args),
 }
 
-/// The collections of `lexiform eval` for which a model writes.
+/// The collections of `lexiform eval` for which a model generates answers.
 #[derive(Debug, Subcommand)]
 pub enum Evaluation {
     /// Tool calls and documents, written with each kind of draft
@@ -55,10 +55,10 @@ pub struct BenchArgs {
     measured: Bench,
 }
 
-/// What `lexiform bench` measures.
+/// The subcommands of `lexiform bench`.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// The decode loop: tokens a second, time to the first token, share of the memory limit
+    /// The decode loop: tokens per second, time to the first token, share of the memory limit
     Decode(Box<decode::Args>),
 }
 
@@ -74,7 +74,7 @@ impl Commands for Evaluation {
     }
 }
 
-/// Reads the arguments, runs the subcommand, and says what failed.
+/// Parses the arguments, runs the subcommand, and reports errors.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! Grammars: the language of a whole answer, compiled once for all who ask for it.
+//! Grammars: the language of a whole answer, compiled once for all requests with the same language.
 //!
 //! ```text
 //!   language ─► lowering, tags ─► store ─┬─ cache            has anybody asked for it before?
@@ -6,9 +6,9 @@
 //!                                        └─ compile_memory   is there room to compile it?
 //! ```
 //!
-//! `frames` has the forms in which models write calls of tools. `interest` says whether a request still
-//! waits, and who is charged for it; `enforcement` and `report` say how exactly a constraint is enforced;
-//! `inspect` answers questions about a compiled grammar.
+//! `frames` has the forms in which models write calls of tools. `interest` tracks whether a request still
+//! waits, and who is charged for it; `enforcement` and `report` describe how exactly a constraint is
+//! enforced; `inspect` answers questions about a compiled grammar.
 
 pub mod cache;
 pub mod compile_memory;

@@ -7,24 +7,24 @@
 //!              └─────────────── answer ─► whole, or stream ─► client
 //! ```
 //!
-//! The rooms, from the bottom to the top; each names only those before it (`SERVER_ROOMS` in
+//! The modules, from the bottom to the top; each uses only those before it (`SERVER_ROOMS` in
 //! `tests/rules/architecture.rs`):
 //!
-//! * `wire` is the JSON of the API: what requests may hold, every problem with its path, the shapes of
+//! * `wire` is the JSON of the API: what requests may contain, every problem with its path, the shapes of
 //!   answers and errors.
-//! * `operate` is what operators choose and see: keys, TLS, CORS, accounts of requests, metrics, traces.
-//! * `grammars` writes the language of a whole answer as one grammar, compiles it once for all who ask, and
-//!   keeps it.
-//! * `model` is a model that is ready to be asked: engine, tokenizer, chat template, and the requests that
+//! * `operate` is what operators configure and see: keys, TLS, CORS, accounts of requests, metrics, traces.
+//! * `grammars` writes the language of a whole answer as one grammar, compiles it once for all requests, and
+//!   caches it.
+//! * `model` is a model that is ready for requests: engine, tokenizer, chat template, and the requests that
 //!   run on it.
-//! * `request` turns what is asked into what the engine takes: the body, the prompt in tokens, the sampling.
-//! * `answer` reads what the engine writes back into parts and puts them into the shapes of the API, whole or
-//!   as a stream.
-//! * `routes` is a file per endpoint, what they share, and the HTTP server around them.
+//! * `request` turns a request into the input of the engine: the body, the prompt in tokens, the sampling.
+//! * `answer` reads the output of the engine back into parts and writes them in the shapes of the API, whole
+//!   or as a stream.
+//! * `routes` has a file per endpoint, the code that they share, and the HTTP server around them.
 //! * `cli` is the command line; the binary is a single call of [`cli::main`]. Everything is a library, so
 //!   that the tests can start the same service in their own process.
 //!
-//! Whoever drops an answer frees its sequences: no part of the server has to remember to cancel.
+//! Dropping an answer frees its sequences: no part of the server has to remember to cancel.
 
 #![forbid(unsafe_code)]
 

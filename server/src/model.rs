@@ -1,8 +1,8 @@
 //! The model that is served: engine, tokenizer, chat template, and the requests that run on it.
 //!
-//! `served` puts them together, `text` is what the model's folder says beside its weights, `running` is one
-//! request in the engine, and `limits` says how long it may take and how much may wait. `corpus` reads the
-//! texts of the operator that answers are drafted from.
+//! `served` puts them together, `text` is the content of the model's folder besides its weights, `running` is
+//! one request in the engine, and `limits` bounds its time and the size of the queues. `corpus` reads the
+//! texts of the operator from which answers are drafted.
 
 pub mod corpus;
 pub mod limits;

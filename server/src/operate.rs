@@ -1,6 +1,6 @@
-//! What operators choose and see: keys, certificates, origins; accounts of requests, metrics, traces.
+//! Operation of the server: keys, certificates and origins; accounts of requests, metrics and traces.
 //!
-//! `random` and `digest` stand here because everything above makes identities and hashes.
+//! `random` and `digest` are here because all modules above create identities and hashes.
 
 pub mod audit;
 pub mod cors;

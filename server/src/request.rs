@@ -1,8 +1,8 @@
-//! Requests on their way in: from the bytes of a body to what the engine takes.
+//! Requests on their way in: from the bytes of a body to the input of the engine.
 //!
-//! `body` reads bytes within bounds of time and memory, `prompt` renders and compiles, `monitors` compiles
-//! what is beside the constraint, `healing` what begins with the end of a prompt, `rewriting` shows the model
-//! a text to be written anew, `tokenization` cuts texts into tokens until they fit or cannot.
+//! `body` reads bytes within limits of time and memory, `prompt` renders and compiles, `monitors` compiles
+//! the constraints beside the main one, `healing` handles answers that begin with the end of a prompt,
+//! `rewriting` shows the model a text to be rewritten, `tokenization` splits texts into tokens within bounds.
 
 pub mod body;
 pub mod healing;

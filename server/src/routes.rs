@@ -1,7 +1,7 @@
-//! The HTTP routes: what answers at which path, a file per endpoint.
+//! The HTTP routes, with a file per endpoint.
 //!
-//! `state` is what all handlers share, `handler` what they do alike; `prepare` and `respond` are the way of
-//! every route that generates; `server` listens, and wraps every request.
+//! `state` is the state that all handlers share, `handler` the code that they share; `prepare` and `respond`
+//! implement every route that generates; `server` listens, and wraps every request.
 
 pub mod chat;
 pub mod completions;
@@ -25,8 +25,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource, Route, guard};
 use crate::routes::state::Offered;
 use crate::wire::error::ApiError;
 
-/// Names the routes of an address for metrics alone, which asks nobody for a key: what monitoring reads, and
-/// the probes.
+/// Registers the routes of an address for metrics alone, which requires no key: the metrics and the probes.
 pub fn configure_metrics(config: &mut ServiceConfig) {
     config
         .service(get("/metrics").route(reading().to(operations::metrics)))
@@ -35,7 +34,8 @@ pub fn configure_metrics(config: &mut ServiceConfig) {
         .default_service(web::to(unknown));
 }
 
-/// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
+/// Registers all routes. Any other path or method is a 404 or a 405 in the same envelope as every other
+/// error.
 pub fn configure(config: &mut ServiceConfig, offered: Offered) {
     if offered.metrics {
         config.service(get("/metrics").route(reading().to(operations::metrics)));
@@ -86,7 +86,7 @@ fn get(path: &str) -> Resource {
     }))
 }
 
-/// A route that is read: by GET, and by HEAD, whose answer is the same without its body.
+/// Returns a route for reading: by GET, and by HEAD, whose answer is the same without its body.
 fn reading() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }

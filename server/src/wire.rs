@@ -1,7 +1,7 @@
-//! The JSON of the API, and nothing else: what requests may hold, and the shapes of answers.
+//! The JSON of the API, and nothing else: what requests may contain, and the shapes of answers.
 //!
 //! Requests are read field by field rather than derived, for three reasons: all problems of a request are
-//! told at once, each with the path of its field; a field that looks like a constraint and is not known is
+//! reported at once, each with the path of its field; an unknown field that looks like a constraint is
 //! refused rather than dropped; and numbers keep their exact text. This is the only module that derives
 //! `Serialize`.
 
@@ -25,11 +25,12 @@ use serde_json::{Map, Value};
 
 use crate::wire::error::ApiError;
 
-/// How many JSON values a body may hold. Each takes about a hundred bytes once it is read, and in the text no
-/// more than two.
+/// The maximum number of JSON values in a body. Each takes about a hundred bytes once it is read, and in the
+/// text no more than two.
 const VALUES: usize = 1 << 19;
 
-/// How many JSON values a text holds at most: as many as there are commas and opening brackets, and one.
+/// Returns an upper bound for the number of JSON values in a text: the number of commas and opening brackets,
+/// plus one.
 fn values(text: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (1, false, false);
     for byte in text {
@@ -44,11 +45,11 @@ fn values(text: &[u8]) -> usize {
     count
 }
 
-/// The object that a request body must be. `serde_json` bounds the depth, so that no body can exhaust the
-/// stack.
+/// Parses the object that a request body must be. `serde_json` bounds the depth, so that no body can exhaust
+/// the stack.
 ///
 /// # Errors
-/// The body is not UTF-8, not JSON, nested too deeply, or not an object.
+/// Fails if the body is not UTF-8, not JSON, nested too deeply, or not an object.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let text = std::str::from_utf8(body).map_err(|error| {
         ApiError::malformed(format!(

@@ -1,4 +1,4 @@
-//! The builder of an answer: samples grow side by side, and a writer puts their parts into the shapes of a
+//! The builder of an answer: collects the samples as they grow and passes their parts to the writer of a
 //! route.
 //!
 //! ```text
@@ -36,38 +36,38 @@ struct Growing {
     since: PendingTokens,
     thought_tokens: usize,
     ended: Option<Ended>,
-    /// Its parts so far, where they are to be checked at the end.
+    /// The parts so far, if they are to be checked at the end.
     parts: Vec<Part>,
 }
 
-/// The builder of one answer: takes the events of its samples, gives JSON or the frames of a stream.
+/// The builder of one answer: takes the events of its samples and returns JSON or the frames of a stream.
 pub struct AnswerBuilder {
     served: Arc<ServedModel>,
     writer: Box<dyn Writer>,
     reading: Arc<OutputFormat>,
     samples: Vec<Growing>,
-    /// Samples with the same prompt stand together, this many of them; the prompt counts once.
+    /// The number of samples for each prompt, which are adjacent; each prompt is counted once.
     per_prompt: usize,
     account: Option<Account>,
     certifier: Option<Certifier>,
     confidence: bool,
-    /// What it takes to weigh the values that could have stood in the answer, if that is asked for.
+    /// The state for weighing the possible values of the answer, if the request asks for it.
     value_options: Option<ValueOptions>,
-    /// What they took.
+    /// The tokens used for weighing.
     weighed: Usage,
     begun: Instant,
     /// When the last sample ended.
     last_ended: Instant,
     silent: bool,
     max_tokens: Option<usize>,
-    /// The request was answered to its end, well or not.
+    /// `true` once the request has been answered to its end, successfully or not.
     settled: bool,
-    /// The time that the server itself has spent on this answer, without the model, masks and compiles.
+    /// The time that the server itself has spent on this answer, without the model, masks and compilations.
     spent: Duration,
 }
 
 impl AnswerBuilder {
-    /// An answer of this many samples.
+    /// Creates the builder of an answer with this many samples.
     pub fn new(
         served: Arc<ServedModel>,
         writer: Box<dyn Writer>,
@@ -77,7 +77,7 @@ impl AnswerBuilder {
         extras: Extras,
     ) -> Self {
         let per_prompt = generation.n.max(1);
-        // All answers to a prompt are drawn from the same texts, which are told once.
+        // All answers to a prompt are drawn from the same texts, which are reported once.
         let extras_of = |index: usize| Extras {
             population: generation.return_particles && index.is_multiple_of(per_prompt),
             ..extras
@@ -115,12 +115,12 @@ impl AnswerBuilder {
         self.spent += time;
     }
 
-    /// Puts what this answer costs on an account.
+    /// Charges the cost of this answer to an account.
     pub fn charge(&mut self, account: Account) {
         self.account = Some(account);
     }
 
-    /// Tells of every token how it came about; with a grammar, where in it the token stands.
+    /// Reports how each token was chosen and, with a grammar, its place in the grammar.
     pub fn watch(&mut self, grammar: Option<&Grammar>, details: TokenDetails) {
         for growing in &mut self.samples {
             growing.sample.watch(grammar.cloned(), details);
@@ -134,7 +134,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Tells nothing of what was removed from the prompts of these requests, which are those of the samples.
+    /// Hides the text that was removed from the prompts of these requests, which are the requests of the
+    /// samples.
     pub fn heal(&mut self, requests: &[Request]) {
         let samples = requests
             .iter()
@@ -144,29 +145,29 @@ impl AnswerBuilder {
         }
     }
 
-    /// Keeps what it takes to weigh the values of places, if that is asked for.
+    /// Keeps the prompts and grammars needed to weigh possible values, if the request asks for it.
     pub fn keep(&mut self, requests: &[Request]) {
         if let Some(options) = &mut self.value_options {
             options.keep(requests);
         }
     }
 
-    /// Whether values are weighed when the answer has been written.
+    /// Returns `true` if values are weighed after the answer has been written.
     pub fn weighs(&self) -> bool {
         self.value_options.is_some()
     }
 
-    /// Whether the whole answer takes so long to write that no thread that serves connections may do it.
+    /// Returns `true` if writing the whole answer takes too long for a thread that serves connections.
     pub fn is_slow_to_write(&self) -> bool {
         self.writer.is_slow()
     }
 
-    /// Has every answer checked again before it ends.
+    /// Checks every answer again before it ends.
     pub fn certify(&mut self, certifier: Option<Certifier>) {
         self.certifier = certifier;
     }
 
-    /// The certificates of the parts of a sample.
+    /// Returns the certificates of the parts of a sample.
     fn certificates(&self, parts: &[Part]) -> Result<Vec<Value>, ApiError> {
         let Some(certifier) = &self.certifier else {
             return Ok(Vec::new());
@@ -182,7 +183,7 @@ impl AnswerBuilder {
         Ok(certificates)
     }
 
-    /// What is found out about a sample that has ended.
+    /// Returns the findings about a sample that has ended.
     fn findings(&self, growing: &Growing, ended: &Ended, parts: &[Part]) -> Result<Findings, ApiError> {
         if ended.finish != "stop" {
             return Ok(Findings::default());
@@ -197,7 +198,7 @@ impl AnswerBuilder {
         })
     }
 
-    /// Closes the account.
+    /// Closes the account with this verdict and records the metrics of the request.
     fn settle(&mut self, verdict: &'static str) {
         self.settled = true;
         if verdict == ANSWERED {
@@ -220,10 +221,10 @@ impl AnswerBuilder {
         }
     }
 
-    /// Waits for all samples and gives the whole answer.
+    /// Waits for all samples and returns the whole answer.
     ///
     /// # Errors
-    /// The engine failed.
+    /// Fails if the engine failed.
     pub async fn collect(self, running: Running) -> Result<Written, ApiError> {
         self.grown(running).await?.finish()
     }
@@ -231,7 +232,7 @@ impl AnswerBuilder {
     /// Waits for all samples.
     ///
     /// # Errors
-    /// The engine failed.
+    /// Fails if the engine failed.
     pub async fn grown(mut self, mut running: Running) -> Result<Grown, ApiError> {
         match self.grow(&mut running).await {
             Ok(parts) => Ok(Grown {
@@ -278,7 +279,7 @@ impl AnswerBuilder {
         Ok(json)
     }
 
-    /// What is found out about all samples.
+    /// Returns the findings about all samples.
     fn found(&self, parts: &[Vec<Part>]) -> Result<Vec<Findings>, ApiError> {
         let samples = self.samples.iter().zip(parts);
         let found = samples.map(|(growing, parts)| match &growing.ended {
@@ -288,12 +289,12 @@ impl AnswerBuilder {
         found.collect()
     }
 
-    /// Whether every sample has ended.
+    /// Returns `true` if every sample has ended.
     pub fn complete(&self) -> bool {
         self.samples.iter().all(|growing| growing.ended.is_some())
     }
 
-    /// Hands an event to its sample, ends a sample that found its stop string, and reads the text.
+    /// Passes an event to its sample, cancels a sample that reached its stop string, and reads the text.
     fn take(&mut self, index: usize, event: Event, running: &mut Running) -> Result<Vec<Part>, ApiError> {
         if std::mem::take(&mut self.silent) {
             self.served.metrics().first_token(self.begun.elapsed());
@@ -322,7 +323,7 @@ impl AnswerBuilder {
         Ok(parts)
     }
 
-    /// Notes how long a sample took that has ended just now.
+    /// Records the times of a sample when it ends.
     fn ended(&mut self, index: usize, times: Times) {
         let end = Instant::now();
         self.last_ended = end;
@@ -336,17 +337,17 @@ impl AnswerBuilder {
         }
     }
 
-    /// The first frames of a stream.
+    /// Writes the first frames of a stream.
     pub fn opening(&mut self, out: &mut String) {
         let begun = Instant::now();
         self.writer.opening(self.samples.len(), out);
         self.spent += begun.elapsed();
     }
 
-    /// The frames that an event gives rise to.
+    /// Writes the frames of an event.
     ///
     /// # Errors
-    /// The engine failed.
+    /// Fails if the engine failed.
     pub fn event(
         &mut self,
         index: usize,
@@ -381,7 +382,8 @@ impl AnswerBuilder {
             growing.parts.extend(parts.iter().cloned());
         }
         for part in parts {
-            // The end of a call shows nothing, so what is told of its tokens waits for what does.
+            // The end of a call produces no output, so the report on its tokens waits for the next part that
+            // does.
             let shows = part != Part::Closed;
             let piece = Piece {
                 index,
@@ -407,20 +409,20 @@ impl AnswerBuilder {
         Ok(())
     }
 
-    /// The last frames of a stream.
+    /// Writes the last frames of a stream.
     pub fn closing(&mut self, out: &mut String) {
         self.settle(ANSWERED);
         let usage = self.usage();
         self.writer.closing(usage, out);
     }
 
-    /// The last frames of a stream that failed.
+    /// Writes the last frames of a stream that failed.
     pub fn failed(&mut self, error: &ApiError, out: &mut String) {
         self.settle(error.code());
         self.writer.failed(error, out);
     }
 
-    /// The tokens used so far: each prompt once, what was written of all samples.
+    /// Returns the tokens used so far: each prompt once, and the tokens written by all samples.
     fn usage(&self) -> Usage {
         let mut usage = self.weighed;
         for (index, growing) in self.samples.iter().enumerate() {
@@ -445,14 +447,14 @@ impl AnswerBuilder {
 /// An answer whose samples have all ended.
 pub struct Grown {
     builder: AnswerBuilder,
-    /// The parts of each.
+    /// The parts of each sample.
     parts: Vec<Vec<Part>>,
-    /// The values of each, where these are told with what could have stood in their places.
+    /// The values of each sample, if they are reported with the values that were possible in their places.
     chosen: Vec<Chosen>,
 }
 
 impl Grown {
-    /// Finds the places at which few values could have stood, if those are asked for. It may take long.
+    /// Finds the places where the constraint left few values, if the request asks for them. This can be slow.
     pub fn find_places(&mut self) {
         let Some(options) = &self.builder.value_options else {
             return;
@@ -468,7 +470,7 @@ impl Grown {
     /// Weighs the values of those places.
     ///
     /// # Errors
-    /// The engine cannot take more, or failed.
+    /// Fails if the engine has no room for more requests, or failed.
     pub async fn weigh(&mut self) -> Result<(), ApiError> {
         for chosen in &mut self.chosen {
             let weighed = chosen
@@ -482,10 +484,10 @@ impl Grown {
         Ok(())
     }
 
-    /// The whole answer.
+    /// Returns the whole answer.
     ///
     /// # Errors
-    /// A text in it is not what it should be.
+    /// Fails if a certificate shows that a text in the answer is invalid.
     pub fn finish(mut self) -> Result<Written, ApiError> {
         let mut ended = self.builder.samples.iter().filter_map(|growing| growing.ended);
         let is_steered = ended.any(|ended| ended.budget.is_some());
@@ -495,11 +497,11 @@ impl Grown {
     }
 }
 
-/// A whole answer, and what its headers say.
+/// A whole answer with the facts that its headers report.
 pub struct Written {
-    /// The answer.
+    /// The answer as JSON.
     pub json: String,
-    /// Whether `max_tokens` narrowed the choice in any of its samples.
+    /// `true` if `max_tokens` narrowed the choice in any of its samples.
     pub is_steered: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Certificates: answers checked again, by code that shares nothing with the grammar engine where there is
-//! some.
+//! Certificates: answers checked again, where possible by code that shares nothing with the grammar engine.
 //!
-//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts
-//! by looking for the text in them. For grammars there is no second reader, and a certificate says so.
+//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, and lists of
+//! texts by looking up the text in them. For grammars there is no independent checker, and the certificate
+//! says so.
 
 mod validation_cost;
 
@@ -21,12 +21,12 @@ use crate::wire::constraint::{Constraint, Source};
 use crate::wire::response::FINGERPRINT;
 use crate::wire::tools::{Input, Mode};
 
-/// What checks the texts of one request.
+/// The checks for the texts of one request.
 pub struct Certifier {
     grammar: String,
     tokenizer: String,
     content: Option<Checker>,
-    /// Of each tool by its place.
+    /// The checker of each tool, by its index.
     tools: Vec<Option<Checker>>,
 }
 
@@ -34,31 +34,31 @@ enum Checker {
     Schema(Box<SchemaReader>),
     Regex(regex::Regex),
     List(Vec<String>),
-    /// A text of which the answer is a span.
+    /// A text of which the answer must be a span.
     Text(String, Boundary),
-    /// No second reader; the text goes through the machine byte by byte, where the decoder went token by
-    /// token.
+    /// No independent checker: the grammar engine reads the text byte by byte, where decoding read it token
+    /// by token.
     Machine(Box<Grammar>),
 }
 
-/// A schema as the independent program reads it.
+/// A schema as the independent validator reads it.
 struct SchemaReader {
     schema: Value,
     validator: jsonschema::Validator,
-    /// Takes its place where it would take too many steps.
+    /// The fallback for values whose validation would take too many steps.
     machine: Option<Grammar>,
 }
 
 /// A text that was checked.
 pub struct Checked {
-    /// Whether it obeys.
+    /// `true` if the text is valid.
     pub valid: bool,
-    /// What clients are told.
+    /// The certificate that clients receive.
     pub certificate: Value,
 }
 
 impl Certifier {
-    /// For answers of this model in this language, which was compiled to this.
+    /// Creates the certifier for answers of this model in this language, which was compiled to `compiled`.
     pub fn new(language: &Language, compiled: &Compiled, served: &ServedModel) -> Self {
         let grammar = &compiled.grammar;
         let alone = language.calls.is_none() && language.thought == Thought::None;
@@ -97,7 +97,7 @@ impl Certifier {
                 Part::Reasoning(_) | Part::Closed => {}
             }
         }
-        // An answer that only calls has no content that could be wrong.
+        // An answer that consists of calls alone has no content to check.
         let said = self
             .content
             .as_ref()
@@ -110,13 +110,13 @@ impl Certifier {
         said.into_iter().chain(inputs).collect()
     }
 
-    /// Checks one text on its own. `None` where nothing is asked of it.
+    /// Checks one text on its own. Returns `None` if it has no constraint.
     pub fn text(&self, text: &str) -> Option<Checked> {
         let checker = self.content.as_ref()?;
         self.certificate(checker, text)
     }
 
-    /// `None` where no check of it has an end within reason.
+    /// Returns `None` if no check of the text finishes within the limit of steps.
     fn certificate(&self, checker: &Checker, text: &str) -> Option<Checked> {
         let (valid, by) = match checker {
             Checker::Schema(reader) => reader.check(text)?,
@@ -139,7 +139,7 @@ impl SchemaReader {
             Ok(value) if validation_cost::is_small(&self.schema, &value) => {
                 return Some((self.validator.is_valid(&value), "jsonschema"));
             }
-            // What nests too deep for the reader is JSON all the same, and perhaps obeys.
+            // A value that nests too deep for the reader is still JSON, and may be valid.
             Err(error) if !error.to_string().starts_with("recursion limit") => {
                 return Some((false, "jsonschema"));
             }
@@ -150,7 +150,7 @@ impl SchemaReader {
     }
 }
 
-/// Whether the machine takes the text, byte by byte.
+/// Returns `true` if the grammar accepts the text, read byte by byte.
 fn accepts(grammar: &Grammar, text: &str) -> bool {
     let end = inspect::walk(grammar, text);
     end.is_ok_and(|state| grammar.is_accepting(state))

@@ -14,24 +14,24 @@ use crate::wire::response::{
 };
 use crate::wire::tools::Mode;
 
-/// What a chunk of a stream is called.
+/// The `object` field of a chunk of a stream.
 const CHUNK: &str = "chat.completion.chunk";
 
-/// Writes chats.
+/// Writes chat completions.
 pub struct ChatWriter {
     base: Base,
     reading: Arc<OutputFormat>,
     options: StreamOptions,
     logprobs: bool,
     reasoning: bool,
-    /// Of each sample: how many calls were begun, and whether the last one is of a custom tool.
+    /// For each sample: the number of calls begun, and whether the last one calls a custom tool.
     calls: Vec<(usize, bool)>,
-    /// The JSON value of each sample as it grows, if that is to be told.
+    /// The JSON value of each sample as it grows, if the request asks for it.
     progress: Vec<JsonProgress>,
 }
 
 impl ChatWriter {
-    /// For this answer; `reasoning` says whether thoughts are shown.
+    /// Creates the writer of this answer; `reasoning` says whether thoughts are shown.
     pub fn new(
         base: Base,
         reading: Arc<OutputFormat>,
@@ -62,7 +62,7 @@ impl ChatWriter {
         })
     }
 
-    /// How the value of a sample has grown by what was just read.
+    /// Returns the changes to the value of a sample made by the text read last.
     fn patch(&mut self, index: usize, read: impl FnOnce(&mut JsonProgress) -> Vec<JsonEvent>) -> Vec<Value> {
         let Some(progress) = self.progress.get_mut(index) else {
             return Vec::new();
@@ -71,7 +71,7 @@ impl ChatWriter {
         json_progress::operations(progress, found)
     }
 
-    /// What a part changes in the message, if the client is to see it.
+    /// Returns the change to the message made by a part, if it is visible to the client.
     fn delta(&mut self, index: usize, part: Part) -> Option<Delta> {
         let mut delta = Delta::default();
         match part {
@@ -205,7 +205,7 @@ fn chat_delta(index: usize, delta: Delta) -> ChatDelta {
     }
 }
 
-/// A call with its name; `place` only in streams.
+/// Converts a call with its name; `place` is set only in streams.
 fn wire_call(call: Call, place: Option<usize>) -> ToolCall {
     ToolCall {
         index: place,

@@ -5,17 +5,17 @@ use crate::answer::writer::{Base, End, Piece, Stage, Whole, Writer, sse_event, t
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{TextChoice, TextLogprobs, TokenLogprob, Usage};
 
-/// Writes completions.
+/// Writes text completions.
 pub struct TextWriter {
     base: Base,
     options: StreamOptions,
     logprobs: bool,
-    /// How many characters of each sample were sent.
+    /// The number of characters sent of each sample.
     offsets: Vec<usize>,
 }
 
 impl TextWriter {
-    /// For this answer.
+    /// Creates the writer of this answer.
     pub fn new(base: Base, options: StreamOptions, logprobs: bool) -> Self {
         Self {
             base,

@@ -1,10 +1,10 @@
-//! How sure the model was of each value that it wrote: of every string, number and word of a JSON text.
+//! The model's confidence in each value that it wrote: each string, number and word of a JSON text.
 //!
-//! A value's probability is that of the tokens that hold a byte of it, as the model itself gave it before the
-//! constraint; of a number also the byte after it, which decides that the number ends. Tokens often hold more
-//! than the value (`","` ends one and begins the next); they count whole. Beside it stands the mass that was
-//! on allowed tokens there, after temperature and filters: where it is small, the constraint decided more
-//! than the model. Where the constraint leaves few values, [`closed`] names them.
+//! The probability of a value is the product over the tokens that hold a byte of it, as the model itself gave
+//! it before the constraint; for a number, also over the byte after it, which decides that the number ends.
+//! Tokens often hold more than the value (`","` ends one and begins the next); they count whole. Beside it is
+//! the mass on allowed tokens there, after temperature and filters: where it is small, the constraint decided
+//! more than the model. Where the constraint leaves few values, [`closed`] lists them.
 
 pub mod closed;
 pub mod value_options;
@@ -15,7 +15,7 @@ use crate::answer::json_progress::{JsonEvent, JsonProgress};
 use crate::answer::parts::Part;
 use crate::wire::response::{Confidence, finite};
 
-/// A token of an answer: where its text ends, and its logarithms.
+/// A token of an answer: the end of its text, and its log-probability and log-mass.
 #[derive(Clone, Copy, Debug)]
 struct TokenStep {
     token: u32,
@@ -24,7 +24,8 @@ struct TokenStep {
     log_mass: f64,
 }
 
-/// Where a value stands in what was written: its bytes, and the end of those that decide that it ends there.
+/// The place of a value in the written text: its bytes, and the end of the bytes that decide that it ends
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     begin: usize,
@@ -40,7 +41,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Notes a token, and the bytes that it wrote.
+    /// Records a token and the bytes that it wrote.
     pub fn push(&mut self, (token, bytes): (u32, &[u8]), logprob: f32, log_mass: f32) {
         self.bytes.extend_from_slice(bytes);
         self.steps.push(TokenStep {
@@ -51,12 +52,12 @@ impl Trace {
         });
     }
 
-    /// How sure the model was of each value in the content of an answer and in the arguments of its calls.
+    /// Returns the confidence in each value of the content of an answer and of the arguments of its calls.
     pub fn confidence(&self, parts: &[Part]) -> Vec<Confidence> {
         self.located(parts).into_iter().map(|located| located.0).collect()
     }
 
-    /// The same, with the place of each value.
+    /// Returns the confidence in each value, with its place.
     fn located(&self, parts: &[Part]) -> Vec<(Confidence, Span)> {
         let (written, mut from) = (self.readable(), 0);
         let mut told = Vec::new();
@@ -78,13 +79,14 @@ impl Trace {
         told
     }
 
-    /// The answer up to the first byte that is not UTF-8: after it, what was read is not what was written.
+    /// Returns the answer up to the first byte that is not UTF-8; after it, the parts no longer match the
+    /// bytes.
     fn readable(&self) -> &str {
         let whole = self.bytes.utf8_chunks().next();
         whole.map_or("", |chunk| chunk.valid())
     }
 
-    /// The values of a text that begins at this byte, if it is JSON.
+    /// Returns the values of a text that begins at this byte, if it is JSON.
     fn values(&self, begin: usize, text: &str, call: Option<usize>) -> Vec<(Confidence, Span)> {
         if serde_json::from_str::<Value>(text).is_err() {
             return Vec::new();
@@ -133,7 +135,7 @@ enum ValueKind {
     Call,
 }
 
-/// The texts of an answer, each put together.
+/// Joins the parts of each text of an answer.
 fn joined(parts: &[Part]) -> Vec<(ValueKind, String)> {
     let mut texts: Vec<(ValueKind, String)> = Vec::new();
     for part in parts {
@@ -159,7 +161,7 @@ fn joined(parts: &[Part]) -> Vec<(ValueKind, String)> {
 mod tests {
     use super::*;
 
-    /// Tokens, each with a probability and a mass.
+    /// Builds a trace of tokens, each with a probability and a mass.
     fn trace(tokens: &[(&str, f32, f32)]) -> Trace {
         let mut trace = Trace::default();
         for (text, probability, mass) in tokens {
@@ -221,7 +223,7 @@ mod tests {
         assert!(close(told[0].probability, 0.5) && close(told[1].probability, 0.25));
     }
 
-    /// Guards against a search that begins anew at every letter: the length squared, here some minutes.
+    /// Guards against a search that restarts at every letter: quadratic in the length, some minutes here.
     #[test]
     fn long_runs_of_one_letter_are_read_once() {
         let letters = "a".repeat(300_000);

@@ -1,4 +1,4 @@
-//! Decisions: how likely the model is to give each answer of a closed list, read off its own distribution.
+//! Decisions: how likely the model is to give each answer of a closed list, read from its own distribution.
 //!
 //! ```text
 //!   question ─► prompt ─┐
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The probability is that of the whole text of an option, in the tokens that the model's tokenizer makes of
-//! it or in all that write it, so options may be of any length and number. Nothing is drawn: the same
-//! question always gets the same numbers. Where one option is the beginning of another, the probability of
-//! ending there counts too.
+//! it or in all tokenisations of it, so options may have any length and number. Nothing is sampled: the same
+//! question always gets the same numbers. Where one option is a prefix of another, the probability of ending
+//! there counts too.
 
 use std::sync::Arc;
 
@@ -29,17 +29,17 @@ use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
 use crate::wire::response::{Extension, Usage, finite};
 
-/// A question that is ready to be asked.
+/// A question that is ready to be sent to the engine.
 pub struct Questionnaire {
     question: Question,
-    /// Weighs its options.
+    /// The request that weighs the options.
     request: Request,
 }
 
-/// Prepares the questions of a request, and tells which of its fields mean nothing here.
+/// Prepares the questions of a request, and reports which of its fields have no effect here.
 ///
 /// # Errors
-/// The model is another one, a prompt does not fit, or options have too many tokens.
+/// Fails if the request names another model, a prompt does not fit, or options have too many tokens.
 pub fn prepare(
     served: &Arc<ServedModel>,
     request: DecisionsRequest,
@@ -76,7 +76,7 @@ pub fn prepare(
     Ok((asked, ignored))
 }
 
-/// The question in words.
+/// Writes the question in words.
 fn put(question: &Question) -> String {
     let mut text = match &question.kind {
         Kind::Predicate => format!("{}\n\nIs this true? Answer with one of:", question.instructions),
@@ -98,24 +98,24 @@ fn put(question: &Question) -> String {
     text
 }
 
-/// Whether no option is the beginning of another one.
+/// Returns `true` if no option is a prefix of another one.
 fn is_prefix_free(options: &[Choice]) -> bool {
     let mut texts: Vec<&str> = options.iter().map(|option| option.text.as_str()).collect();
-    // In this order a text stands right before one that goes on from it, if there is one.
+    // In this order a text comes right before a text that extends it, if there is one.
     texts.sort_unstable();
     !texts.windows(2).any(|pair| pair[1].starts_with(pair[0]))
 }
 
-/// How the options of a question are weighed.
+/// The settings for weighing the options of a question.
 struct Weighing<'a> {
     served: &'a ServedModel,
     tokenisations: Tokenisations,
-    /// The question, in errors.
+    /// The path of the question, for errors.
     path: String,
 }
 
 impl Weighing<'_> {
-    /// The request that weighs the options of a question after a prompt.
+    /// Returns the request that weighs the options of a question after a prompt.
     fn question(&self, prompt: Vec<u32>, question: &Question) -> Result<Request, ApiError> {
         let Kind::Extract(spans) = &question.kind else {
             let texts: Vec<&str> = question
@@ -138,12 +138,12 @@ impl Weighing<'_> {
         }
         let texts: Vec<&str> = (0..spans.places.len()).map(|number| spans.read(number)).collect();
         let options = self.options(&texts, Tokenisations::Canonical)?;
-        // Without the end, a span would be as likely as all that begin with it.
+        // Without the end, a span would be as likely as all spans that begin with it.
         self.request(prompt, options, (true, Some(spans.told.min(texts.len()))))
     }
 
-    /// The request that weighs options after a prompt; with their ends, or without; all, or so many of the
-    /// likeliest.
+    /// Returns the request that weighs options after a prompt, with or without their ends, and returns all of
+    /// them or this many of the likeliest.
     fn request(
         &self,
         prompt: Vec<u32>,
@@ -201,10 +201,10 @@ impl Weighing<'_> {
     }
 }
 
-/// Asks all questions and gives the whole answer, and the tokens that it took.
+/// Asks all questions and returns the whole answer with the tokens that it used.
 ///
 /// # Errors
-/// The engine cannot take a request, or failed.
+/// Fails if the engine cannot accept a request, or failed.
 pub async fn answer(
     served: &ServedModel,
     asked: Vec<Questionnaire>,
@@ -228,8 +228,8 @@ pub async fn answer(
     Ok((answer.to_string(), usage))
 }
 
-/// The answer to a question for a span: the likeliest ones, each with the probability that the model writes
-/// it and ends.
+/// Returns the answer to a question for a span: the likeliest spans, each with the probability that the model
+/// writes it and ends.
 fn extracted(question: &Question, spans: &Spans, weighed: &[Weighed]) -> Value {
     let span = |weighed: &Weighed| {
         let place = spans.characters(weighed.option);
@@ -240,7 +240,7 @@ fn extracted(question: &Question, spans: &Spans, weighed: &[Weighed]) -> Value {
     json!({"type": "extract", "name": question.name, "text": told.first().map(|best| &best["text"]), "spans": told})
 }
 
-/// The answer to a question.
+/// Returns the answer to a question.
 fn told(question: &Question, weighed: &[Weighed]) -> Value {
     let probabilities = &normalised(&logs(weighed))[..];
     let best = (0..probabilities.len()).max_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));

@@ -1,5 +1,4 @@
-//! Progress of a JSON text while it is written: which values it holds, where they stand, and when each is
-//! complete.
+//! Progress of a JSON text while it is written: the values in it, their places, and when each is complete.
 //!
 //! ```text
 //!   {"name": "Ada", "tags": ["a", "b"]}
@@ -10,34 +9,34 @@
 //!   └────────────────────────────── Opened (the root)
 //! ```
 //!
-//! It reads what a grammar has already made sure of, so it does not judge: for text that is not JSON it tells
-//! nothing useful, and does no harm. There is no recursion; what nests deeper than `PROGRESS_DEPTH` is told
-//! as one value.
+//! The reader relies on the grammar for validity and does not check: for text that is not JSON its events are
+//! meaningless, but harmless. There is no recursion; values that nest deeper than `PROGRESS_DEPTH` are
+//! reported as one value.
 
 use serde_json::{Value, json};
 
-/// How deep values are told apart.
+/// The depth down to which values are reported separately.
 const PROGRESS_DEPTH: usize = 64;
 
-/// What was found.
+/// An event of the reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonEvent {
-    /// An object or an array begins; `true` for an object.
+    /// An object or an array has begun, at this pointer; `true` for an object.
     Opened(String, bool),
     /// A value is complete: its pointer and its bytes.
     Whole(String, std::ops::Range<usize>),
 }
 
-/// An object or an array that is open.
+/// An open object or array.
 #[derive(Debug)]
 struct OpenLevel {
     object: bool,
-    /// Whether a key comes next.
+    /// `true` if a key comes next.
     wants_key: bool,
-    /// The key as it stands in a pointer, or nothing in an array.
+    /// The key as it is written in a pointer; empty in an array.
     key: String,
     items: usize,
-    /// The length of the pointer of what holds this.
+    /// The length of the pointer of the enclosing value.
     outer: usize,
 }
 
@@ -50,7 +49,8 @@ enum ProgressAt {
     },
     /// A number, `true`, `false` or `null`.
     Word(usize),
-    /// A value that is told as one: where it began, how deep we are in it, and where in a text.
+    /// A value that is reported as one: where it began, the current depth in it, and the state within a
+    /// string.
     Deep {
         begin: usize,
         depth: usize,
@@ -83,7 +83,7 @@ impl Default for JsonProgress {
 }
 
 impl JsonProgress {
-    /// Reads more.
+    /// Reads more text and returns its events.
     pub fn push(&mut self, more: &str) -> Vec<JsonEvent> {
         self.text.push_str(more);
         let mut found = Vec::new();
@@ -94,7 +94,7 @@ impl JsonProgress {
         found
     }
 
-    /// The text has ended, and with it a number at the root.
+    /// Ends the text, and with it a number at the root.
     pub fn finish(&mut self) -> Vec<JsonEvent> {
         let mut found = Vec::new();
         if let ProgressAt::Word(begin) = self.at {
@@ -103,7 +103,7 @@ impl JsonProgress {
         found
     }
 
-    /// What was read so far.
+    /// Returns the text read so far.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -187,7 +187,7 @@ impl JsonProgress {
         }
     }
 
-    /// A text ends with this byte: a key, or a value.
+    /// Handles the closing quote of a string: a key or a value.
     fn quoted(&mut self, begin: usize, found: &mut Vec<JsonEvent>) {
         let end = self.read + 1;
         let text = &self.text[begin..end];
@@ -202,7 +202,7 @@ impl JsonProgress {
         }
     }
 
-    /// The pointer of the value that begins now.
+    /// Returns the pointer of the value that begins now.
     fn pointer(&self) -> String {
         match self.levels.last() {
             None => String::new(),
@@ -236,8 +236,8 @@ impl JsonProgress {
     }
 }
 
-/// What was found as operations of JSON Patch (RFC 6902). Applied in their order to any document, those of a
-/// whole text make its value: the first one replaces the document.
+/// Converts events to operations of JSON Patch (RFC 6902). Applied in order to any document, the operations
+/// of a whole text produce its value: the first one replaces the document.
 pub fn operations(progress: &JsonProgress, found: Vec<JsonEvent>) -> Vec<Value> {
     let operation = |found| {
         let (path, value) = match found {
@@ -254,7 +254,7 @@ pub fn operations(progress: &JsonProgress, found: Vec<JsonEvent>) -> Vec<Value> 
 mod tests {
     use super::*;
 
-    /// Applies `add` as RFC 6902 says, the slow and obvious way.
+    /// Applies `add` as RFC 6902 specifies, in the slow and obvious way.
     fn apply(document: &mut Value, operation: &Value) {
         let path = operation["path"].as_str().expect("a pointer");
         let Some((holder, last)) = path.rsplit_once('/') else {

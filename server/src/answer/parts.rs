@@ -4,9 +4,9 @@
 //!   text ─► [ marks that may just begin are held back ] ─► Reasoning | Content | Opened(tool) | Input
 //! ```
 //!
-//! The grammar of the answer ([`crate::grammars::language`]) makes sure that every text has exactly one
-//! reading; this is the reader. It works on pieces of any length, so streams and whole answers are read by
-//! the same code. What the frames of calls look like is the table [`crate::grammars::frames`].
+//! The grammar of the answer ([`crate::grammars::language`]) guarantees that every text has exactly one
+//! reading. The reader works on pieces of any length, so streams and whole answers are read by the same code.
+//! The frames of calls are defined in the table [`crate::grammars::frames`].
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::grammars::frames::{self, Frame, Match};
 use crate::grammars::language::{END_THINK, Language, THINK, Thought};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// What a piece of an answer is.
+/// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// More of the thought.
     Reasoning(String),
     /// More of the content.
     Content(String),
-    /// A call of the tool with this place in the list begins.
+    /// A call begins, of the tool with this index in the list.
     Opened(usize),
     /// More of the input of the call.
     Input(String),
@@ -30,35 +30,34 @@ pub enum Part {
     Closed,
 }
 
-/// What becomes of free text for which the tokens are few. Under a constraint an answer is completed in time;
-/// free text that had to end, or that stands where a call might have stood, is shorter than the model would
-/// have it.
+/// How a shortage of tokens affected free text. Under a constraint an answer is completed in time; free text
+/// that had to end, or that replaces a call, is shorter than the model would have written it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// It is as the model ended it.
+    /// The text ended as the model chose.
     #[default]
     Nothing,
-    /// The model's likeliest token was taken away somewhere: perhaps the beginning of a call.
+    /// The likeliest token of the model was excluded somewhere; it may have been the beginning of a call.
     Diverted,
-    /// It ended because no token was left.
+    /// The text ended because no token was left.
     Ended,
 }
 
-/// How the answers of a request are read.
+/// The format in which the answers of a request are read.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFormat {
-    /// Whether answers may begin with a thought.
+    /// How a thought may begin an answer.
     pub thought: Thought,
-    /// The calls that they may hold.
+    /// The calls that answers may contain.
     pub calls: Option<Calls>,
-    /// The frames in which these are written.
+    /// The frames in which calls are written.
     pub frames: &'static [Frame],
-    /// Whether the text beside calls and tags is free.
+    /// `true` if the text outside calls and tags is free.
     pub has_free_text: bool,
 }
 
 impl OutputFormat {
-    /// How answers of this language are read.
+    /// Returns the format of answers in this language.
     pub fn of(language: &Language) -> Self {
         Self {
             thought: language.thought,
@@ -68,7 +67,7 @@ impl OutputFormat {
         }
     }
 
-    /// Whether a tool takes any text.
+    /// Returns `true` if a tool takes any text.
     fn is_free_input(&self, tool: usize) -> bool {
         let tool = self.tools().get(tool);
         tool.is_some_and(|tool| tool.input == Input::Raw(None))
@@ -78,7 +77,7 @@ impl OutputFormat {
         self.calls.as_ref().map_or(&[], |calls| &calls.tools)
     }
 
-    /// The name of a tool.
+    /// Returns the name of a tool, and whether it is a custom tool.
     pub fn tool(&self, place: usize) -> (&str, bool) {
         let tool = self.calls.as_ref().and_then(|calls| calls.tools.get(place));
         tool.map_or(("", false), |tool| (tool.name.as_str(), tool.is_custom()))
@@ -89,7 +88,7 @@ impl OutputFormat {
 enum PartAt {
     Start,
     Thought,
-    /// Behind a thought, with the line breaks that may still be passed over.
+    /// After a thought, with the number of line breaks that may still be skipped.
     Gap(usize),
     Content,
     /// Before the first call in this frame.
@@ -100,18 +99,18 @@ enum PartAt {
     Arguments(Framing, Json),
     /// Inside an input of this tool that ends with the answer.
     Rest(usize),
-    /// Behind the arguments.
+    /// After the arguments.
     Tail(Framing),
-    /// Behind a call.
+    /// After a call.
     Between(Framing),
-    /// Behind all calls.
+    /// After all calls.
     End,
 }
 
-/// The frame of a call, by its place among those of the answer.
+/// The index of a frame among the frames of the answer.
 type Framing = usize;
 
-/// Where a reader stands in a JSON text.
+/// The state of a reader within a JSON text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Json {
     depth: u32,
@@ -120,8 +119,9 @@ struct Json {
 }
 
 impl Json {
-    /// How many bytes of `text` still belong to the value, and whether it ended: at a bracket that it did not
-    /// open, or at a mark, which holds no JSON. White space is no part of the value until more of it follows.
+    /// Returns how many bytes of `text` still belong to the value, and whether it ended: at a bracket that it
+    /// did not open, or at a mark, which cannot occur in JSON. White space is part of the value only once
+    /// more of the value follows.
     fn read(&mut self, text: &str) -> (usize, bool) {
         for (at, byte) in text.bytes().enumerate() {
             match (self.quoted, byte) {
@@ -141,12 +141,12 @@ impl Json {
     }
 }
 
-/// Where a text ends without the white space behind it.
+/// Returns the length of a text without its trailing white space.
 fn json_end(text: &str) -> usize {
     text.trim_end_matches(WHITE_SPACE).len()
 }
 
-/// What may stand around a JSON value.
+/// The white space that may surround a JSON value.
 const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Reads one answer.
@@ -158,7 +158,7 @@ pub struct PartReader {
 }
 
 impl PartReader {
-    /// At the beginning of an answer.
+    /// Creates a reader at the beginning of an answer.
     pub fn new(reading: Arc<OutputFormat>) -> Self {
         Self {
             reading,
@@ -167,13 +167,13 @@ impl PartReader {
         }
     }
 
-    /// Whether the thought is being read.
+    /// Returns `true` while the thought is being read.
     pub fn thinks(&self) -> bool {
         self.at == PartAt::Thought || (self.at == PartAt::Start && self.reading.thought == Thought::Begun)
     }
 
-    /// Whether free text was cut that ends here and of which the tokens left took this. What obeys a
-    /// constraint is whole, however few the tokens were.
+    /// Returns `true` if free text ends here and was cut by the shortage of tokens. Text under a constraint
+    /// is always whole.
     pub fn is_cut(&self, cut: Cut) -> bool {
         let is_free = match self.at {
             PartAt::Start | PartAt::Thought | PartAt::Gap(_) | PartAt::Content => self.reading.has_free_text,
@@ -187,13 +187,13 @@ impl PartReader {
         };
         match cut {
             Cut::Nothing => false,
-            // Perhaps the beginning of a call was taken away.
+            // The excluded token may have been the beginning of a call.
             Cut::Diverted => is_free && self.at == PartAt::Content && self.reading.calls.is_some(),
             Cut::Ended => is_free,
         }
     }
 
-    /// Reads more text.
+    /// Reads more text and returns its parts.
     pub fn push(&mut self, text: &str) -> Vec<Part> {
         self.held.push_str(text);
         let mut parts = Vec::new();
@@ -201,7 +201,7 @@ impl PartReader {
         parts
     }
 
-    /// Ends the answer: what was held back comes out.
+    /// Ends the answer and returns the text that was held back.
     pub fn finish(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
         if self.at == PartAt::Start && self.reading.thought != Thought::Begun {
@@ -226,7 +226,7 @@ impl PartReader {
         parts
     }
 
-    /// Makes one step; `false` when more text is needed.
+    /// Makes one step; returns `false` if more text is needed.
     fn step(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.at {
             PartAt::Start => self.start(parts),
@@ -266,7 +266,7 @@ impl PartReader {
         true
     }
 
-    /// The answer proper begins: with content, or in the middle of the only call.
+    /// Begins the answer proper: content, or the middle of the only call.
     fn enter_answer(&mut self, parts: &mut Vec<Part>) {
         let Some(calls) = self
             .reading
@@ -277,7 +277,7 @@ impl PartReader {
             self.at = PartAt::Content;
             return;
         };
-        // There is nothing after the arguments of the only call, so they are read like raw input.
+        // Nothing follows the arguments of the only call, so they are read like raw input.
         debug_assert_eq!(calls.tools.len(), 1);
         parts.push(Part::Opened(0));
         self.at = PartAt::Rest(0);
@@ -317,7 +317,7 @@ impl PartReader {
         &self.reading.frames[frame]
     }
 
-    /// Passes over these pieces.
+    /// Skips these pieces.
     fn pass(&mut self, pieces: &[frames::Piece<'_>], next: PartAt) -> bool {
         let Match::Whole(length) = frames::read(pieces, &self.held) else {
             return false;
@@ -363,7 +363,8 @@ impl PartReader {
         passed
     }
 
-    /// The end of the calls, or another one; what ends them may begin like what stands between them.
+    /// Reads the end of the calls or the start of another one; the text that ends them may begin like the
+    /// separator.
     fn between(&mut self, frame: Framing) -> bool {
         let Frame { close, between, .. } = self.frame(frame);
         match frames::read(*close, &self.held) {
@@ -374,7 +375,7 @@ impl PartReader {
         }
     }
 
-    /// Takes the text before a mark, and the mark; or what cannot be the beginning of the mark.
+    /// Takes the text before a mark, and the mark; or else the text that cannot be the beginning of the mark.
     fn until(&mut self, mark: &str) -> (String, bool) {
         if let Some(at) = self.held.find(mark) {
             let rest = self.held.split_off(at + mark.len());
@@ -437,7 +438,7 @@ mod tests {
         })
     }
 
-    /// Neighbouring pieces of one kind, joined.
+    /// Joins neighbouring parts of one kind.
     fn joined(parts: Vec<Part>) -> Vec<Part> {
         let mut out: Vec<Part> = Vec::new();
         for part in parts {
@@ -477,7 +478,7 @@ mod tests {
         }
     }
 
-    /// Two calls in each frame, and what may stand before them.
+    /// Two calls in each frame, with the text that may precede them.
     #[test]
     fn no_way_of_cutting_a_frame_changes_its_calls() {
         let call = "{\"name\": \"f\", \"arguments\": {\"a\": \"]<}\"} }";

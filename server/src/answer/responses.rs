@@ -24,7 +24,7 @@ pub struct ResponsesWriter {
     repeated: Map<String, Value>,
     logprobs: bool,
     sequence: u64,
-    /// Items that are complete.
+    /// The items that are complete.
     done: Vec<Value>,
     open: Option<Item>,
     finish: &'static str,
@@ -59,7 +59,7 @@ impl ItemKind {
         }
     }
 
-    /// The events that bring its text, and the field of the last one that holds all of it.
+    /// Returns the events that carry its text, and the field of the last one that holds all of it.
     fn events(self) -> (&'static str, &'static str, &'static str) {
         match self {
             ItemKind::Reasoning => (
@@ -98,7 +98,7 @@ impl Item {
         }
     }
 
-    /// The part of its content.
+    /// Returns the content part of the item.
     fn part(&self) -> Value {
         match self.kind {
             ItemKind::Reasoning => json!({"type": "reasoning_text", "text": self.text}),
@@ -127,7 +127,7 @@ impl Item {
 }
 
 impl ResponsesWriter {
-    /// For this answer, which repeats these fields of its request.
+    /// Creates the writer of this answer, which repeats these fields of its request.
     pub fn new(base: Base, reading: Arc<OutputFormat>, repeated: Map<String, Value>, logprobs: bool) -> Self {
         Self {
             base,
@@ -142,7 +142,7 @@ impl ResponsesWriter {
         }
     }
 
-    /// The response as it is now.
+    /// Returns the response in its current state.
     fn response(&self, status: &str, output: &[Value], usage: Option<Usage>, told: Option<&Told>) -> Value {
         let cut = json!({"reason": "max_output_tokens"});
         let mut response = json!({
@@ -172,7 +172,7 @@ impl ResponsesWriter {
         event(name, &body, out);
     }
 
-    /// An event about the open item; `more` is merged into it.
+    /// Writes an event about the open item, with `more` merged into it.
     fn send_item(&mut self, name: &str, more: Value, out: &mut String) {
         let Some(item) = &self.open else { return };
         let mut body = json!({"item_id": item.id, "output_index": self.done.len()});
@@ -357,7 +357,7 @@ fn status(finish: &str) -> &'static str {
     }
 }
 
-/// The tokens used, in the words of this route.
+/// Returns the tokens used, in the format of this route.
 pub fn responses_usage(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.prompt_tokens,

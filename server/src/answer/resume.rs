@@ -1,5 +1,5 @@
-//! Streams that outlive their connection: a client that lost its own comes back and reads on after the last
-//! event that it saw.
+//! Streams that outlive their connection: a client that lost its connection can continue reading after the
+//! last event that it saw.
 //!
 //! ```text
 //!   engine ─► EventStream ─► [ events 0, 1, 2, … kept ] ─► reader ─► client
@@ -7,9 +7,9 @@
 //!                                        └── GET /v1/streams/ID, Last-Event-ID: 17 ─► reader from 18
 //! ```
 //!
-//! A task of its own drives the answer, not the connection. What is kept is bounded in bytes over all streams
-//! and in time: a stream that nobody reads for a while is forgotten, and one that still ran then ends in the
-//! engine.
+//! A separate task drives the answer, not the connection. The kept events are bounded in bytes over all
+//! streams, and in time: a stream without readers is forgotten after a while, and if it was still running,
+//! its samples are cancelled.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -26,12 +26,12 @@ use tokio::time::MissedTickBehavior;
 use crate::answer::stream::EventStream;
 use crate::wire::error::ApiError;
 
-/// How much is kept, and how long.
+/// The limits on how much is kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct ResumeLimits {
-    /// Bytes of all streams together.
+    /// The maximum number of bytes of all streams together.
     pub bytes: usize,
-    /// How long a stream is kept that nobody reads; zero keeps none.
+    /// How long a stream without readers is kept; zero keeps no stream.
     pub time: Duration,
 }
 
@@ -72,13 +72,13 @@ struct State {
     wakers: Vec<Waker>,
 }
 
-/// A panic cannot leave these values half written: they are changed in single steps.
+/// A panic cannot leave these values half written: each change is a single step.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Streams {
-    /// That keep so much.
+    /// Creates an empty set of streams with these limits.
     pub fn new(keeping: ResumeLimits) -> Self {
         Self {
             keeping,
@@ -86,11 +86,11 @@ impl Streams {
         }
     }
 
-    /// Lets an answer run on its own and gives its identity and its first reader. Must be called inside the
+    /// Lets an answer run on its own and returns its identity and its first reader. Must be called inside the
     /// runtime.
     ///
     /// # Errors
-    /// Streams are not kept here, or there is no room for more.
+    /// Fails if streams are not kept here, or if there is no room for more.
     pub fn open(
         self: Arc<Self>,
         owner: Option<&str>,
@@ -120,7 +120,7 @@ impl Streams {
         Ok((id, reader))
     }
 
-    /// A reader of a stream from this event on, for whom it belongs to.
+    /// Returns a reader of a stream from this event on, if the stream belongs to `owner`.
     pub fn reader(&self, id: &str, owner: Option<&str>, from: usize) -> Option<Reader> {
         let log = locked(&self.kept).streams.get(id).cloned();
         let log = log.filter(|log| log.owner.as_deref() == owner)?;
@@ -145,7 +145,7 @@ impl Streams {
                 _ = look.tick() => if log.forgotten(self.keeping.time) { break },
             }
         }
-        // Frees the sequences and closes the account; what is kept now is only text.
+        // Frees the sequences and closes the account; only text is kept from here on.
         drop(stream);
         log.end();
         while !log.forgotten(self.keeping.time) {
@@ -156,7 +156,7 @@ impl Streams {
         kept.bytes -= locked(&log.state).bytes;
     }
 
-    /// Keeps a piece, if there is room.
+    /// Keeps a piece if there is room, and returns `true` if it did.
     fn keep(&self, log: &Log, piece: &Bytes) -> bool {
         let mut kept = locked(&self.kept);
         if kept.bytes + piece.len() > self.keeping.bytes {
@@ -168,8 +168,7 @@ impl Streams {
 }
 
 impl Kept {
-    /// Keeps a piece, whether there is room or not: the error that ends a stream without room must be read
-    /// too.
+    /// Keeps a piece regardless of the limit: the error that ends a stream for lack of room must be readable.
     fn add(&mut self, log: &Log, piece: &[u8]) {
         let before = locked(&log.state).bytes;
         log.push(piece);
@@ -196,7 +195,7 @@ impl Log {
         state.wake();
     }
 
-    /// Whether nobody has read it for so long.
+    /// Returns `true` if no reader has read the stream for this long.
     fn forgotten(&self, time: Duration) -> bool {
         let state = locked(&self.state);
         state.readers == 0 && state.left.elapsed() >= time
@@ -216,7 +215,7 @@ impl State {
     }
 }
 
-/// The body of an answer: the events from some number on.
+/// The body of a resumed answer: the events from a given number on.
 pub struct Reader {
     log: Arc<Log>,
     next: usize,

@@ -1,4 +1,4 @@
-//! The shape of a text that the model has written in place of another one: it, and what it changes.
+//! The shape of a text that the model has written in place of another one, with the changes that it makes.
 
 use lexiform::repair::{Costs, Repair, RepairLimits};
 
@@ -6,8 +6,8 @@ use crate::answer::writer::{Base, End, Piece, Whole, Writer, told};
 use crate::wire::grammars::repair::{Rewritten, rewritten};
 use crate::wire::response::{Extension, Usage};
 
-/// The pairs of places, without what both texts begin and end with, beyond which two texts are not compared:
-/// a fraction of a second.
+/// The maximum number of pairs of places, without the common prefix and suffix, for which two texts are
+/// compared: a fraction of a second.
 const COMPARED: usize = 1 << 27;
 
 /// Writes rewritten texts.
@@ -15,13 +15,13 @@ pub struct RewriteWriter {
     base: Base,
     /// The identity of the grammar.
     id: String,
-    /// The text that was given.
+    /// The text to be replaced.
     given: String,
     costs: Costs,
 }
 
 impl RewriteWriter {
-    /// For this answer, in place of a given text.
+    /// Creates the writer of this answer, which replaces a given text.
     pub fn new(base: Base, id: &str, given: String, costs: Costs) -> Self {
         Self {
             base,
@@ -41,7 +41,7 @@ impl RewriteWriter {
     }
 }
 
-/// The route has no streams: what a text changes is known when it is whole.
+/// The route has no streams: the changes are known only when the text is complete.
 impl Writer for RewriteWriter {
     fn opening(&mut self, _: usize, _: &mut String) {}
 
@@ -57,7 +57,7 @@ impl Writer for RewriteWriter {
 
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
         let mut answer = String::new();
-        // One text is asked for.
+        // The request asks for one text.
         for sample in samples {
             let changes = self.changes(&sample.content);
             let text = Rewritten {

@@ -1,5 +1,5 @@
-//! One sample as it grows: engine events in, news for the client out. Streams send the news as they come,
-//! other answers collect them.
+//! One sample as it grows: takes engine events and returns news for the client. Streams send the news as they
+//! come, other answers collect them.
 
 mod token_watch;
 
@@ -19,61 +19,61 @@ use crate::wire::response::{
     self, Budget, Confidence, ParticleText, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
 };
 
-/// What a request wants to be told beside the text.
+/// The reports that a request asks for besides the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras {
-    /// Log-probabilities of the tokens.
+    /// `true` to report log-probabilities of the tokens.
     pub logprobs: bool,
-    /// Whose law they are of.
+    /// The distribution that the log-probabilities are taken from.
     pub mode: LogprobsMode,
-    /// What is told of each token.
+    /// The details to report about each token.
     pub details: Option<TokenDetails>,
-    /// How sure the model was of each value.
+    /// `true` to report the model's confidence in each value.
     pub confidence: bool,
-    /// How likely each value was, where there were few.
+    /// `true` to report how likely each possible value was where the constraint left few.
     pub enum_scores: bool,
-    /// The texts that an answer was drawn from.
+    /// `true` to report the texts that an answer was drawn from.
     pub population: bool,
 }
 
-/// What an event brought.
+/// The news of an event.
 #[derive(Debug, Default)]
 pub struct News {
     /// Text that is now certain.
     pub text: String,
-    /// The tokens of that text, if log-probabilities were asked for.
+    /// The tokens of that text, if the request asks for log-probabilities.
     pub logprobs: Vec<TokenLogprob>,
     /// The end, with the last event.
     pub ended: Option<Ended>,
-    /// How each token of that text came about, if that was asked for.
+    /// How each token of that text was chosen, if the request asks for it.
     pub tokens: Vec<TokenDetail>,
 }
 
 /// How a sample ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Why, in the words of the API: `stop` or `length`.
+    /// The reason, in the words of the API: `stop` or `length`.
     pub finish: &'static str,
-    /// What the tokens left did to a text that may end anywhere.
+    /// How the shortage of tokens affected a text that may end anywhere.
     pub cut: Cut,
-    /// Its law and weights.
+    /// The law and weights of the sample.
     pub sample: Sample,
-    /// How its tokens steered it, if they did.
+    /// How the token budget steered the sample, if it did.
     pub budget: Option<Budget>,
-    /// Tokens of the prompt.
+    /// The number of tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Those found in the cache.
+    /// The number of those tokens that were found in the cache.
     pub cached_tokens: usize,
-    /// Tokens written.
+    /// The number of tokens written.
     pub completion_tokens: usize,
-    /// Tokens that were drafted from the request's prediction and written, and those that were not written.
+    /// The numbers of tokens drafted from the request's prediction that were written, and that were not.
     pub predictions: (usize, usize),
-    /// How long it took.
+    /// The times that the sample took.
     pub times: Times,
 }
 
 impl Ended {
-    /// What is counted of it.
+    /// Returns the figures of the sample for the metrics.
     pub fn counted(&self) -> FinishedSample {
         FinishedSample {
             is_cut: self.finish == "length",
@@ -97,19 +97,19 @@ pub struct SampleState {
     ended: bool,
     watched: Option<TokenWatch>,
     trace: Option<Trace>,
-    /// Whether the texts are told that the sample was drawn from, and these.
+    /// `true` if the texts that the sample was drawn from are reported; `population` holds them.
     tells_population: bool,
     population: Option<Vec<ParticleText>>,
-    /// Special tokens that the client is shown by their names.
+    /// The special tokens that are shown by their names.
     marks: Vec<u32>,
-    /// What was removed from the prompt.
+    /// The bytes that were removed from the prompt.
     healed: Vec<u8>,
-    /// How much of it the tokens so far have spelled.
+    /// How many of those bytes the tokens so far have spelled.
     spelled: usize,
 }
 
 impl SampleState {
-    /// A sample without text yet.
+    /// Creates a sample without text.
     pub fn new(stops: &[String], include_stop: bool, extras: Extras) -> Self {
         Self {
             buffer: TextBuffer::new(stops.to_vec(), include_stop),
@@ -128,48 +128,48 @@ impl SampleState {
         }
     }
 
-    /// How sure the model was of each value in the parts of this sample, if that is to be told.
+    /// Returns the model's confidence in each value of the parts of this sample, if it is reported.
     pub fn confidence(&self, parts: &[Part]) -> Option<Vec<Confidence>> {
         self.trace.as_ref().map(|trace| trace.confidence(parts))
     }
 
-    /// The tokens of this sample with their probabilities, if something is to be told of them.
+    /// Returns the tokens of this sample with their probabilities, if they are recorded.
     pub(crate) fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// The texts that the sample was drawn from, if that is to be told.
+    /// Returns the texts that the sample was drawn from, if they are reported.
     pub fn population(&self) -> Option<Vec<ParticleText>> {
         self.population.clone()
     }
 
-    /// Shows these special tokens by their names, which otherwise write nothing.
+    /// Shows these special tokens by their names; they write nothing otherwise.
     pub fn show(&mut self, marks: &[u32]) {
         self.marks = marks.to_vec();
     }
 
-    /// The first tokens spell these bytes, which were removed from the prompt and are not told.
+    /// Sets the bytes removed from the prompt, which the first tokens spell and which are not reported.
     pub fn heal(&mut self, healed: &[u8]) {
         self.healed = healed.to_vec();
     }
 
-    /// Tells of every token how it came about; with a grammar, where in it the token stands; and which drafts
-    /// its pass had, if that is wanted.
+    /// Reports how each token was chosen; with a grammar, its place in the grammar; and the drafts of its
+    /// pass if the details include them.
     pub fn watch(&mut self, grammar: Option<Grammar>, details: TokenDetails) {
         self.watched = Some(TokenWatch::new(grammar, details));
     }
 
-    /// Whether a stop string was found, so that the engine need not go on.
+    /// Returns `true` if a stop string was found, so that the engine can stop.
     pub fn wants_no_more(&self) -> bool {
         self.buffer.stopped() && !self.ended
     }
 
-    /// Whether the last event was seen.
+    /// Returns `true` if the last event was seen.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Tokens written so far.
+    /// Returns the number of tokens written so far.
     pub fn tokens(&self) -> usize {
         self.tokens
     }
@@ -177,7 +177,7 @@ impl SampleState {
     /// Takes an event.
     ///
     /// # Errors
-    /// The engine failed.
+    /// Fails if the engine failed.
     pub fn on(&mut self, event: Event, vocabulary: &Vocabulary) -> Result<News, ApiError> {
         match event {
             Event::Token {
@@ -194,7 +194,7 @@ impl SampleState {
                     return Ok(News::default());
                 }
                 self.tokens += 1;
-                // What nobody asked for is not there, and is not shown.
+                // Log-probabilities that the request did not ask for are not reported.
                 if let Some(logprob) = logprob.filter(|_| self.logprobs) {
                     let unspelled = &self.healed[self.spelled..];
                     let entry = entry(
@@ -253,7 +253,7 @@ impl SampleState {
         }
     }
 
-    /// How many bytes of a token go back into the prompt.
+    /// Returns how many bytes of a token belong to the end of the prompt.
     fn hidden(&self, token: u32, told: &[u8], vocabulary: &Vocabulary) -> usize {
         let hidden = vocabulary.bytes(token).len().saturating_sub(told.len());
         hidden.min(self.healed.len() - self.spelled)
@@ -351,11 +351,12 @@ fn budget(steered: Steered) -> Budget {
     }
 }
 
-/// What a token adds to the answer: its text, or the name of a special token that marks a part of an answer.
+/// Returns the text that a token adds to the answer: its text, or the name of a special token that marks a
+/// part.
 fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocabulary) -> &'b [u8] {
     let name = vocabulary.bytes(token);
     let is_mark = || language::is_mark(name) || marks.contains(&token);
-    // A text token without bytes has spelled what a prompt ended in.
+    // A text token without bytes spelled the removed end of the prompt.
     if bytes.is_empty() && vocabulary.kind(token) != TokenKind::Text && is_mark() {
         name
     } else {
@@ -363,7 +364,7 @@ fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocab
     }
 }
 
-/// The bytes by which a token is shown: special tokens write nothing, so they are shown by their name.
+/// Returns the bytes that show a token: special tokens write nothing, so their name is shown.
 fn display_bytes(token: u32, bytes: Vec<u8>, vocabulary: &Vocabulary) -> Vec<u8> {
     if bytes.is_empty() && vocabulary.kind(token) != TokenKind::Text {
         vocabulary.bytes(token).to_vec()
@@ -372,8 +373,8 @@ fn display_bytes(token: u32, bytes: Vec<u8>, vocabulary: &Vocabulary) -> Vec<u8>
     }
 }
 
-/// Likely tokens with what they write behind the prompt; those that contradict its end, of which these bytes
-/// are left to be spelled, could not have come and are left out.
+/// Returns likely tokens with the text that each writes after the prompt. Tokens that contradict the removed
+/// end of the prompt, of which `unspelled` is left, were not possible and are left out.
 fn alternatives(top: &[(u32, f32)], unspelled: &[u8], vocabulary: &Vocabulary) -> Vec<TopLogprob> {
     let likely = top.iter().filter_map(|&(token, logprob)| {
         let bytes = vocabulary.bytes(token);

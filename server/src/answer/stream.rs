@@ -1,8 +1,9 @@
 //! The body of a streamed answer: server-sent events, one frame for each piece of news.
 //!
-//! The body owns the running samples. When the client goes away, actix drops the body, and with it the
-//! sequences in the engine. While there is nothing to tell (the request waits, the grammar compiles, the
-//! global law still tries) a comment line goes out every few seconds, so that proxies keep the connection.
+//! The body owns the running samples. When the client disconnects, actix drops the body, and with it the
+//! sequences in the engine. While there is nothing to send (the request is queued, the grammar compiles, the
+//! global law still tries) a comment line is sent every few seconds, so that proxies keep the connection
+//! open.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,9 +18,9 @@ use crate::answer::builder::AnswerBuilder;
 use crate::model::running::Running;
 use crate::wire::error::ApiError;
 
-/// How long a stream may be silent.
+/// The maximum time that a stream may be silent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Frames are gathered up to about this many bytes before they are sent.
+/// The number of bytes after which gathered frames are sent.
 const GATHERED: usize = 16 * 1024;
 
 /// A streamed answer.
@@ -38,7 +39,7 @@ enum StreamPhase {
 }
 
 impl EventStream {
-    /// A stream of this answer. Must be made inside the runtime.
+    /// Creates the stream of this answer. Must be called inside the runtime.
     pub fn new(frame: AnswerBuilder, running: Running) -> Self {
         let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -50,7 +51,7 @@ impl EventStream {
         }
     }
 
-    /// Ends with an error, whose frames it writes.
+    /// Ends the stream with an error and writes its frames.
     pub fn fail(&mut self, error: &ApiError, write: &mut dyn FnMut(&[u8])) {
         let mut out = String::new();
         self.frame.failed(error, &mut out);
@@ -58,7 +59,7 @@ impl EventStream {
         write(out.as_bytes());
     }
 
-    /// Takes events while there are some, and writes their frames.
+    /// Takes the available events and writes their frames.
     fn gather(&mut self, context: &mut Context<'_>, out: &mut String) {
         while out.len() < GATHERED && self.phase == StreamPhase::Writing {
             let taken = match self.running.poll_next(context) {

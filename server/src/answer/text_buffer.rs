@@ -7,7 +7,7 @@
 
 use lexiform::vocab::TextStream;
 
-/// Collects the bytes of one sample and lets go of text as soon as it is certain.
+/// Collects the bytes of one sample and releases text as soon as it is certain.
 #[derive(Debug, Default)]
 pub struct TextBuffer {
     characters: TextStream,
@@ -18,7 +18,7 @@ pub struct TextBuffer {
 }
 
 impl TextBuffer {
-    /// A buffer that ends at the first of these texts.
+    /// Creates a buffer that ends at the first of these texts.
     pub fn new(stops: Vec<String>, include_stop: bool) -> Self {
         Self {
             stops,
@@ -27,7 +27,7 @@ impl TextBuffer {
         }
     }
 
-    /// Whether a stop string was found; nothing more comes out then.
+    /// Returns `true` if a stop string was found; no more text is released then.
     pub fn stopped(&self) -> bool {
         self.stopped
     }
@@ -41,7 +41,7 @@ impl TextBuffer {
         self.release()
     }
 
-    /// Ends the text: what was held back comes out, an incomplete character as U+FFFD.
+    /// Ends the text and returns what was held back, with an incomplete character as U+FFFD.
     pub fn finish(&mut self) -> String {
         if self.stopped {
             return String::new();
@@ -51,7 +51,7 @@ impl TextBuffer {
         rest + &std::mem::take(&mut self.held)
     }
 
-    /// Cuts at the first stop string, or keeps back the longest end that could begin one.
+    /// Cuts at the first stop string, or holds back the longest suffix that could begin one.
     fn release(&mut self) -> String {
         let found = self
             .stops
@@ -75,7 +75,7 @@ impl TextBuffer {
     }
 }
 
-/// How many bytes at the end of `text` are a proper beginning of `stop`.
+/// Returns how many bytes at the end of `text` are a proper prefix of `stop`.
 pub fn overlap(text: &str, stop: &str) -> usize {
     let longest = text.len().min(stop.len().saturating_sub(1));
     (1..=longest)

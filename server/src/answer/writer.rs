@@ -1,5 +1,5 @@
-//! The trait [`Writer`], one for the shapes of each route, and the pieces of an answer that writers are
-//! given.
+//! The trait [`Writer`], implemented for the shapes of each route, and the pieces of an answer that writers
+//! receive.
 
 use serde_json::Value;
 
@@ -13,28 +13,29 @@ use crate::wire::response::{
     Answer, Choice, Confidence, Enforcement, Extension, ParticleText, TokenDetail, TokenLogprob, Told, Usage,
 };
 
-/// What all shapes tell of an answer.
+/// The fields that all shapes of an answer share.
 #[derive(Clone, Debug)]
 pub struct Base {
-    /// The identity of the answer; the same for all its chunks.
+    /// The identity of the answer; all its chunks have the same one.
     pub id: String,
-    /// When it was begun, in seconds.
+    /// The time at which the answer was begun, in seconds.
     pub created: u64,
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// The version of the server, and how the model's weights are kept, if that is not as they are stored.
+    /// The version of the server, and the format of the model's weights in memory if it differs from the
+    /// stored one.
     pub fingerprint: String,
     /// The format of the model's weights, if they were rounded to it.
     pub weights: Option<&'static str>,
-    /// What is enforced.
+    /// The constraint that is enforced, if there is one.
     pub enforcement: Option<Enforcement>,
-    /// The same in short, for the beginning of a stream.
+    /// A short form of `enforcement`, for the beginning of a stream.
     pub announced: Option<Enforcement>,
-    /// The fields of the request that mean nothing here.
+    /// The fields of the request that have no effect here.
     pub ignored: Vec<String>,
 }
 
-/// Which part of an answer some JSON is.
+/// The part of an answer that a piece of JSON represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The first chunk of a sample.
@@ -45,20 +46,20 @@ pub enum Stage {
     End,
 }
 
-/// What was found out about a sample when it had ended.
+/// The findings about a sample that has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// The texts in it that were checked again.
+    /// The certificates of the texts that were checked again.
     pub certificates: Vec<Value>,
-    /// How sure the model was of each value, if that was asked for.
+    /// The model's confidence in each value, if the request asks for it.
     pub fields: Option<Vec<Confidence>>,
-    /// The texts that it was drawn from, if that was asked for.
+    /// The texts that the sample was drawn from, if the request asks for them.
     pub population: Option<Vec<ParticleText>>,
 }
 
 impl Base {
-    /// Of a new answer, with an identity of this kind, under a constraint if there is one, to a request of
-    /// which these fields are ignored.
+    /// Creates the base of a new answer, with an identity that begins with this prefix, its constraint if
+    /// there is one, and the ignored fields of its request.
     pub fn new(
         prefix: &str,
         served: &ServedModel,
@@ -84,7 +85,7 @@ impl Base {
         }
     }
 
-    /// An answer of this kind, or a chunk of one, as JSON.
+    /// Encodes an answer of this kind, or a chunk of one, as JSON.
     pub fn encode<C: Choice>(
         &self,
         (object, stage): (&str, Stage),
@@ -113,63 +114,63 @@ impl Base {
 /// A call of a tool, as far as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its identity.
+    /// The identity of the call.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Whether the tool takes raw text.
+    /// `true` if the tool takes raw text.
     pub custom: bool,
-    /// What it is called with.
+    /// The input of the call.
     pub input: String,
 }
 
 /// A sample that has ended, whole.
 #[derive(Debug)]
 pub struct Whole {
-    /// Its number.
+    /// The index of the sample.
     pub index: usize,
-    /// What the model thought.
+    /// The thought of the model.
     pub reasoning: String,
-    /// What it said.
+    /// The content of the answer.
     pub content: String,
-    /// What it called.
+    /// The calls of the answer.
     pub calls: Vec<Call>,
-    /// Log-probabilities of its tokens.
+    /// The log-probabilities of its tokens.
     pub logprobs: Vec<TokenLogprob>,
-    /// How it ended.
+    /// How the sample ended.
     pub ended: Ended,
-    /// What was found out about it.
+    /// The findings about the sample.
     pub findings: Findings,
 }
 
-/// The tokens of a sample of a stream that were not told of yet.
+/// The tokens of a sample of a stream that were not reported yet.
 #[derive(Debug, Default)]
 pub struct PendingTokens {
-    /// Their log-probabilities.
+    /// The log-probabilities of the tokens.
     pub logprobs: Vec<TokenLogprob>,
-    /// How they came about, if that was asked for.
+    /// How the tokens were chosen, if the request asks for it.
     pub tokens: Vec<TokenDetail>,
 }
 
 /// The end of a sample of a stream.
 #[derive(Debug)]
 pub struct End {
-    /// The sample.
+    /// The index of the sample.
     pub index: usize,
-    /// How it ended.
+    /// How the sample ended.
     pub ended: Ended,
     /// The tokens that came with no part.
     pub since: PendingTokens,
     /// The tokens used so far.
     pub usage: Usage,
-    /// What was found out about it.
+    /// The findings about the sample.
     pub findings: Findings,
 }
 
 /// One more part of a sample of a stream.
 #[derive(Debug)]
 pub struct Piece {
-    /// The sample.
+    /// The index of the sample.
     pub index: usize,
     /// The part.
     pub part: Part,
@@ -179,30 +180,30 @@ pub struct Piece {
     pub usage: Usage,
 }
 
-/// The shapes of a route.
+/// A writer of the shapes of a route.
 pub trait Writer: Send {
-    /// The first frames of a stream of so many samples.
+    /// Writes the first frames of a stream of this many samples.
     fn opening(&mut self, samples: usize, out: &mut String);
-    /// One more part.
+    /// Writes one more part.
     fn piece(&mut self, piece: Piece, out: &mut String);
-    /// A sample has ended.
+    /// Writes the end of a sample.
     fn end(&mut self, end: End, out: &mut String);
-    /// The last frames of a stream.
+    /// Writes the last frames of a stream.
     fn closing(&mut self, usage: Usage, out: &mut String);
-    /// The frames that tell of an error in the middle of a stream.
+    /// Writes the frames that report an error in the middle of a stream.
     fn failed(&mut self, error: &ApiError, out: &mut String) {
         sse_event(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
     }
-    /// Whether the whole answer may take long to write, so that it must not be written on a thread that
+    /// Returns `true` if the whole answer may take long to write and must not be written on a thread that
     /// serves connections.
     fn is_slow(&self) -> bool {
         false
     }
-    /// The whole answer.
+    /// Writes the whole answer.
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String;
 }
 
-/// What only this server tells of a sample.
+/// Returns the fields about a sample that are specific to this server.
 pub fn told(ended: &Ended, findings: Findings) -> Told {
     Told {
         sample: ended.sample,
@@ -213,7 +214,7 @@ pub fn told(ended: &Ended, findings: Findings) -> Told {
     }
 }
 
-/// A call that begins.
+/// Returns a call that begins.
 pub fn opened(reading: &OutputFormat, tool: usize) -> Call {
     let (name, custom) = reading.tool(tool);
     Call {

@@ -1,9 +1,9 @@
-//! The program with all commands of `lexiform`, which links libtorch: see [`lexiform_server::cli`].
+//! The program with all commands of `lexiform`; it links libtorch. See [`lexiform_server::cli`].
 
 use std::process::ExitCode;
 
-// Compiling a schema and making a mask are made of small allocations beside large ones, where the system's
-// allocator is slow: with this one compiles take a quarter less time (benches/record).
+// Compiling a schema and computing a mask make many small allocations between large ones, for which the
+// system allocator is slow: with this one, compilation takes a quarter less time (benches/record).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

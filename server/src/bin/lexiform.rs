@@ -1,12 +1,12 @@
-//! The program that people type. What needs no model it does by itself; for the rest it becomes
-//! `lexiform-server`, which lies beside it.
+//! The `lexiform` program that users run. It runs the commands that need no model itself; for the others it
+//! becomes `lexiform-server`, which is installed in the same folder.
 //!
 //! ```text
 //!   lexiform check …   ─► here, in a few milliseconds
 //!   lexiform serve …   ─► exec lexiform-server serve …     (libtorch takes a third of a second to load)
 //! ```
 //!
-//! It names nothing of `lexiform_server`, or it would link libtorch as well.
+//! It uses nothing of `lexiform_server`, or it would link libtorch as well.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -16,15 +16,15 @@ use clap::Subcommand;
 use lexiform_cli::failure::{Failure, Outcome, reason};
 use lexiform_cli::program::{self, Commands};
 
-// As in `lexiform-server`, whose compiles must take as long as these.
+// The same allocator as in `lexiform-server`, so that compilation takes as long in both.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The program that has all commands.
 const SERVER: &str = "lexiform-server";
 
-/// The subcommands, as `lexiform --help` lists them. Those without arguments are run by the other program,
-/// which also says what may follow them.
+/// The subcommands, as `lexiform --help` lists them. The ones without arguments here are run by the other
+/// program, which also defines their arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a model over HTTP, speaking the OpenAI API
@@ -33,20 +33,20 @@ enum Command {
     Generate,
     /// List the models on this disk, and whether they can be run
     Models,
-    /// What needs no model.
+    /// The commands that need no model.
     #[command(flatten)]
     WithoutModel(lexiform_cli::Command<Evaluation>),
     /// Measure how fast a model writes on this machine
     Bench,
-    /// Print what a shell needs to complete commands and flags
+    /// Print the script with which a shell completes commands and flags
     Completions,
     /// Print the manual page, or write a page for each command into a folder
     Man,
-    /// Print the version with its commit, its libtorch and the devices that it can use
+    /// Print the version with its commit, its libtorch and the usable devices
     Version,
 }
 
-/// The collections of `lexiform eval` that the other program measures.
+/// The collections of `lexiform eval` that the other program runs.
 #[derive(Debug, Subcommand)]
 enum Evaluation {
     /// Tool calls and documents, written with each kind of draft
@@ -63,7 +63,7 @@ impl Commands for Evaluation {
     }
 }
 
-/// The subcommands of the other program.
+/// The subcommands that the other program runs.
 const ELSEWHERE: [&str; 7] = [
     "serve",
     "generate",
@@ -86,8 +86,8 @@ fn main() -> ExitCode {
     program::main::<Command>(&texts, Ok)
 }
 
-/// Whether the other program runs these arguments: the first words, or those that `help` is asked about, say
-/// so.
+/// Returns `true` if the other program runs these arguments, as decided by the first words, or by the words
+/// that `help` is given.
 fn is_elsewhere(args: &[String]) -> bool {
     let mut words = ArgumentWords(args.get(1..).unwrap_or_default()).filter(|word| *word != "help");
     match words.next() {
@@ -96,7 +96,7 @@ fn is_elsewhere(args: &[String]) -> bool {
     }
 }
 
-/// The arguments that are neither flags nor the value of `--color`, the only flag that may stand before a
+/// The arguments that are neither flags nor the value of `--color`, the only flag that may precede a
 /// subcommand.
 struct ArgumentWords<'a>(&'a [String]);
 
@@ -116,7 +116,7 @@ impl<'a> Iterator for ArgumentWords<'a> {
     }
 }
 
-/// Hands this process over to the other program. Returns only where that fails.
+/// Replaces this process by the other program. Returns only if that fails.
 fn become_server(args: &[OsString]) -> Failure {
     let here = match std::env::current_exe() {
         Ok(path) => path,
@@ -142,7 +142,7 @@ impl Commands for Command {
     fn run(self) -> Outcome {
         match self {
             Command::WithoutModel(command) => command.run(),
-            // Their words were handed over before anything was parsed.
+            // These commands were passed to the other program before anything was parsed.
             _ => Err(become_server(&std::env::args_os().collect::<Vec<_>>())),
         }
     }

@@ -1,5 +1,5 @@
-//! Values for flags out of a file: they take the place of the defaults, so flags and environment win over
-//! them.
+//! Values of flags from a file: they replace the defaults, so flags and environment variables take
+//! precedence.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use figment::value::{Dict, Value};
 
 use lexiform_cli::failure::{Failure, read_text};
 
-/// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one
-/// subcommand.
+/// Returns the command line with the values for one subcommand from the file that `--config` or
+/// `LEXIFORM_CONFIG` names.
 ///
 /// # Errors
-/// The file cannot be read, or names a flag that the subcommand does not have.
+/// Fails if the file cannot be read, or names a flag that the subcommand does not have.
 pub fn with_file(command: Command, subcommand: &str, args: &[String]) -> Result<Command, Failure> {
     if args.get(1).map(String::as_str) != Some(subcommand) {
         return Ok(command);

@@ -1,5 +1,4 @@
-//! `lexiform bench decode`: how fast the decode loop writes, and what part of the machine's memory speed that
-//! is.
+//! `lexiform bench decode`: the speed of the decode loop, and its share of the machine's memory bandwidth.
 //!
 //! ```text
 //!   flags ─► grid: groups of (answers, prompt, temperature), each with the same arms
@@ -7,10 +6,10 @@
 //!   runs of an arm ─► medians ─► report: JSON, table, page
 //! ```
 //!
-//! The arms of a group take turns, so that a machine that becomes slower or faster meanwhile does so for all
-//! of them, and each is compared with its baseline of the same round. No two prompts are the same, so that
-//! nothing is found in the cache, and nothing is learned from earlier answers: both would make later rounds
-//! faster than earlier ones.
+//! The arms of a group take turns, so that a change in the speed of the machine affects all of them, and each
+//! is compared with its baseline of the same round. No two prompts are the same, so that nothing is found in
+//! the cache, and nothing is learned from earlier answers: both would make later rounds faster than earlier
+//! ones.
 
 mod args;
 mod arms;
@@ -42,10 +41,11 @@ use run::Run;
 /// Runs `lexiform bench decode`.
 ///
 /// # Errors
-/// A flag makes no sense, the model cannot be loaded, a request is refused, or a report cannot be written.
+/// Fails if a flag is invalid, the model cannot be loaded, a request is refused, or a report cannot be
+/// written.
 pub fn run(args: &Args) -> Outcome {
     let grid = Grid::of(args)?;
-    // How a card runs passes is told by the log.
+    // The log reports how a card runs passes.
     let log = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(false);
@@ -57,10 +57,10 @@ pub fn run(args: &Args) -> Outcome {
         let random = chosen.files.with_random_weights(shape);
         chosen.files = random.map_err(|error| Failure::message(error.to_string()))?;
         chosen.located.name = format!("{shape} with random weights");
-        // What drafts for the demo model would guess at random here; one that was named is meant.
+        // The draft model of the demo model would guess at random here; a draft model that was named is kept.
         chosen.draft_files = chosen.draft_files.filter(|_| args.model.draft_model.is_some());
     }
-    // Before the model, which may take long to load.
+    // Before the model, which may take a long time to load.
     let peer = match args.peer {
         Some(_) => Some(Peer::start(args, &chosen, &machine)?),
         None => None,
@@ -91,7 +91,7 @@ fn unusable(error: crate::model::text::StartError) -> Failure {
     Failure::message(error.to_string())
 }
 
-/// Prints a report, and writes it to the files that were named.
+/// Prints a report, and writes it to the files given on the command line.
 fn publish(args: &Args, report: &Report) -> Outcome {
     let write = |path: &PathBuf, text: String| {
         std::fs::write(path, text).map_err(|source| Failure::Write {
@@ -110,7 +110,7 @@ fn publish(args: &Args, report: &Report) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// All that is needed to measure.
+/// The state of a benchmark.
 struct Bench<'a> {
     args: &'a Args,
     served: Arc<ServedModel>,
@@ -121,7 +121,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Measures the whole grid.
+    /// Measures the whole grid and returns the report.
     fn report(&self, grid: &Grid) -> Result<Report, Failure> {
         let mut report = Report::new(&self.machine, &self.served, &self.reads, grid);
         let mut serial = 0;
@@ -145,7 +145,7 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// The cells of a group, still empty: one for each arm, and one for the peer.
+    /// Returns the cells of a group, still empty: one for each arm, and one for the peer.
     fn cells(&self, group: &Group) -> Vec<Cell> {
         let arms = group.arms.iter().map(|arm| (arm.name, arm.baseline));
         let peer = self.args.peer.iter().map(|_| (PEERS[0], Some("free")));
@@ -160,7 +160,7 @@ impl Bench<'_> {
         arms.chain(peer).map(cell).collect()
     }
 
-    /// One run of each arm. `serial` is the number of the next prompt.
+    /// Runs each arm once. `serial` is the number of the last prompt.
     fn round(&self, grid: &Grid, group: &Group, serial: &mut usize) -> Result<Vec<Run>, Failure> {
         let mut runs = Vec::new();
         for arm in &group.arms {

@@ -1,23 +1,23 @@
-//! The demo model, built into the program if its files were there when the program was built.
+//! The demo model, embedded if its files were present when the program was built.
 
 use lexiform_engine::ModelFiles;
 
-/// A file by its name.
+/// The name and the contents of a file.
 type File = (&'static str, &'static [u8]);
 
 include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
 
-/// The demo model.
+/// Returns the files of the demo model.
 pub fn model() -> Option<ModelFiles> {
     (!MODEL.is_empty()).then(|| ModelFiles::embedded("models/demo", MODEL))
 }
 
-/// The small model that drafts for it.
+/// Returns the files of the small draft model of the demo model.
 pub fn draft_model() -> Option<ModelFiles> {
     (!DRAFT.is_empty()).then(|| ModelFiles::embedded("models/demo/draft", DRAFT))
 }
 
-/// The bytes of the weights of the demo model.
+/// Returns the size of the weights of the demo model in bytes.
 pub fn bytes() -> u64 {
     let weights = MODEL.iter().filter(|(name, _)| name.ends_with(".safetensors"));
     weights.map(|(_, bytes)| bytes.len() as u64).sum()

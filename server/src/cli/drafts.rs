@@ -1,5 +1,5 @@
-//! `lexiform eval drafts`: what each drafter saves on tool calls and documents that are written one after the
-//! other.
+//! `lexiform eval drafts`: how much each drafter saves on tool calls and documents that are generated one
+//! after another.
 //!
 //! ```text
 //! DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─►
@@ -8,8 +8,8 @@
 //! compared with
 //! ```
 //!
-//! Every request goes the way of a client's, and has a seed, so that all arms write the same texts; where an
-//! arm does not, the report says so.
+//! Every request takes the same path as a client's, and has a seed, so that all arms write the same texts; if
+//! an arm does not, the report says so.
 
 mod arms;
 mod page;
@@ -37,22 +37,22 @@ use tasks::Task;
 
 /// Write tool calls and documents with each kind of draft, and compare
 ///
-/// The data is a file of JSON lines, each with `messages`, `question` (as the Berkeley function-calling
-/// leaderboard has it) or `prompt`, and with `tools`, of which one is called, or a `schema`. What an arm has
-/// learned from one line it may use in the next.
+/// The data is a file of JSON lines, each with `messages`, `question` (the format of the Berkeley
+/// function-calling leaderboard) or `prompt`, and with `tools`, one of which is called, or a `schema`. An arm
+/// may use for one line what it has learned from earlier ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// The tasks
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// How many of them, from the first on
+    /// The number of tasks, from the first on
     #[arg(long, default_value_t = 100)]
     limit: usize,
-    /// Offer the tools of the first N tasks in all of them, as an agent does who always has the same
+    /// Offer the tools of the first N tasks in all of them, like an agent whose tools are always the same
     #[arg(long, value_name = "N")]
     same_tools: Option<usize>,
-    /// How often the tasks are written, one time after the other; the figures are of the last time
+    /// How often the tasks are written, one round after another; the figures are from the last round
     #[arg(long, default_value_t = 1)]
     rounds: usize,
     /// Answers that are written at a time
@@ -61,14 +61,14 @@ pub struct Args {
     /// The temperature
     #[arg(long, default_value_t = 0.0)]
     temperature: f64,
-    /// The most tokens of an answer
+    /// The maximum number of tokens of an answer
     #[arg(long, default_value_t = 160)]
     max_tokens: usize,
     /// The drafts to compare; by default all of them, with `rest` only where there is a --draft-corpus
     #[arg(long = "arm", value_parser = ARMS.map(|arm| arm.name))]
     arms: Vec<String>,
-    /// Feed all drafts that are made, whatever passes cost, in the place of as many as pay; `svip`, `ucb1`
-    /// and `exp3` keep to their own policies
+    /// Feed all drafts, whatever passes cost, instead of as many as pay off; `svip`, `ucb1` and `exp3` keep
+    /// their own policies
     #[arg(long)]
     always: bool,
     /// Write a page with plots to this file
@@ -81,7 +81,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -100,7 +100,7 @@ impl Args {
 /// Runs `lexiform eval drafts`.
 ///
 /// # Errors
-/// The data cannot be read, the model cannot be loaded, or a report cannot be written.
+/// Fails if the data cannot be read, the model cannot be loaded, or a report cannot be written.
 pub fn run(args: &Args) -> Outcome {
     if let Some(arm) = args
         .arms()
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
-/// Writes all tasks with an arm, by an engine of its own.
+/// Writes all tasks with an arm, on a separate engine.
 fn measured(args: &Args, arm: &Arm, tasks: &[Task]) -> Result<Figures, Failure> {
     let mut change = |config: &mut lexiform_engine::EngineConfig| {
         config.draft_stores = arm.stores(config.draft_stores.corpus.take());
@@ -163,7 +163,7 @@ fn measured(args: &Args, arm: &Arm, tasks: &[Task]) -> Result<Figures, Failure> 
     Ok(figures)
 }
 
-/// The request that a client would make.
+/// Returns the request that a client would send.
 fn request(served: &Arc<ServedModel>, task: &Task, args: &Args, arm: &Arm) -> Result<Request, Failure> {
     let body = task.body(served.name(), args.temperature, args.max_tokens);
     let prepared = prepare::chat(served, body.to_string().as_bytes(), &Interest::default());
@@ -180,7 +180,7 @@ fn request(served: &Arc<ServedModel>, task: &Task, args: &Args, arm: &Arm) -> Re
     Ok(request.speculation(speculation))
 }
 
-/// Writes some answers at a time.
+/// Writes several answers at a time.
 fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> Result<(), Failure> {
     let (sender, events) = channel();
     let mut tickets = Vec::with_capacity(requests.len());
@@ -216,7 +216,7 @@ fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> R
 }
 
 impl Figures {
-    /// Takes over what the engine has counted between two times.
+    /// Records what the engine has counted between two points in time.
     fn count(&mut self, before: &Stats, after: &Stats) {
         self.passes = after.steps - before.steps;
         self.tokens = after.generated - before.generated;

@@ -27,9 +27,9 @@ use lexiform_cli::shown::problems;
     after_help = EXIT_CODES
 )]
 pub struct Args {
-    /// What to ask the model; `-` for standard input
+    /// The prompt for the model; `-` for standard input
     prompt: Option<String>,
-    /// A file with what to ask the model
+    /// A file with the prompt for the model
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<std::path::PathBuf>,
     #[command(flatten)]
@@ -47,26 +47,26 @@ pub struct Args {
 /// How the texts are drawn.
 #[derive(Debug, clap::Args)]
 struct Sampling {
-    /// The law to draw from: local (each token from what is allowed there), global (the whole text, exactly),
-    /// or an approximation of global by what earlier texts teach (asap), going back from errors (aprad),
-    /// particles (smc, sir) or a Markov chain (mcmc)
+    /// The law to draw from: local (each token from those allowed at its place), global (the whole text,
+    /// exactly), or an approximation of global by learning from earlier texts (asap), going back from errors
+    /// (aprad), particles (smc, sir) or a Markov chain (mcmc)
     #[arg(long, default_value = LOCAL, value_parser = LAWS)]
     law: String,
-    /// Search for likely texts instead: the name of a search, or an object of JSON with its name (kind) and
+    /// Search for likely texts instead: the name of a search, or a JSON object with its name (kind) and
     /// parameters
     #[arg(long, conflicts_with = "law", value_name = "SEARCH")]
     search: Option<String>,
-    /// How many texts
+    /// The number of texts
     #[arg(long, short, default_value_t = 1)]
     n: usize,
     /// The seed; the same seed gives the same texts
     #[arg(long, allow_hyphen_values = true)]
     seed: Option<i64>,
-    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for any
-    /// law but local, which needs one, where that is 0
+    /// The temperature; 0 takes the most likely token. By default the model's recommendation; if that is 0,
+    /// laws other than local use 1, as they need a positive temperature
     #[arg(long)]
     temperature: Option<f64>,
-    /// The most tokens to write
+    /// The maximum number of tokens to write
     #[arg(long)]
     max_tokens: Option<usize>,
     /// Continue the prompt as it is, without the model's chat template
@@ -78,12 +78,12 @@ const LOCAL: &str = "local";
 const LAWS: [&str; 7] = [LOCAL, "global", "asap", "aprad", "smc", "sir", "mcmc"];
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
 
-    /// The options under which the service compiles what is asked for.
+    /// Returns the options with which the service compiles this constraint.
     fn options(&self) -> Options {
         let writing = self.writing;
         Meaning {
@@ -98,7 +98,7 @@ impl Args {
             (Some(prompt), _) if prompt == stdin::DASH => stdin::text("PROMPT"),
             (Some(prompt), _) => Ok(prompt.clone()),
             (None, Some(file)) => read_text(file),
-            // The parser of the command line demands one of them.
+            // The command-line parser requires one of them.
             (None, None) => Err(Failure::message("name a prompt")),
         }
     }
@@ -107,7 +107,7 @@ impl Args {
 /// Runs `lexiform generate`.
 ///
 /// # Errors
-/// A file cannot be read, the constraint does not compile, or the model cannot be loaded.
+/// Fails if a file cannot be read, the constraint does not compile, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load_if_given()?;
     if args.writing.fields().next().is_some() && !source.as_ref().is_some_and(Loaded::is_schema) {
@@ -116,7 +116,7 @@ pub fn run(args: Args) -> Outcome {
     }
     let prompt = args.prompt()?;
     if let Some(source) = &source {
-        // Before the model, which may take long to load.
+        // Before the model, which may take a long time to load.
         readable(&args, source)?;
     }
     let served = model(&args).open(None);
@@ -128,7 +128,7 @@ pub fn run(args: Args) -> Outcome {
     let runtime = runtime.map_err(|error| Failure::Unable(format!("cannot start: {error}")))?;
     let raw = args.sampling.raw;
     let answer = runtime.block_on(answer(served.clone(), raw, body.to_string().as_bytes()));
-    // Where one sample failed, others may still be computed.
+    // If one sample failed, others may still be running.
     served.engine().stop();
     let answer = answer.map_err(|error| failure(&error, &args, source.as_ref(), &served))?;
     let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
@@ -148,8 +148,8 @@ pub fn run(args: Args) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// The flags of the model, with a cache for the texts that are asked for. Laws and searches with branches of
-/// their own may fill a whole batch.
+/// Returns the flags of the model, with a cache that fits the requested texts. Laws and searches with several
+/// branches may fill a whole batch.
 fn model(args: &Args) -> ModelArgs {
     let mut model = args.model.clone();
     if args.sampling.law == LOCAL && args.sampling.search.is_none() {
@@ -163,7 +163,7 @@ fn readable(args: &Args, source: &Loaded) -> Result<(), Failure> {
     checked.map_err(|error| problems::failure(source, &error))
 }
 
-/// The texts of an answer, a line each.
+/// Returns the texts of an answer, one per line.
 fn texts(answer: &Value, raw: bool) -> String {
     let choices = answer["choices"].as_array().into_iter().flatten();
     let text = |choice: &Value| match raw {
@@ -179,7 +179,7 @@ fn texts(answer: &Value, raw: bool) -> String {
     choices.map(text).collect()
 }
 
-/// The same request that a client would send: the command line can do what the service can do, in the same
+/// Returns the request that a client would send: the command line can do the same as the service, in the same
 /// way.
 fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: String) -> Value {
     let sampling = &args.sampling;
@@ -235,7 +235,7 @@ async fn answer(served: Arc<ServedModel>, raw: bool, body: &[u8]) -> Result<Stri
     Ok(prepared.frame.collect(running).await?.json)
 }
 
-/// The fields of a request that are flags here.
+/// The fields of a request that are flags on the command line.
 const FLAGS: [(&str, &str); 5] = [
     ("max_tokens", "--max-tokens"),
     ("temperature", "--temperature"),
@@ -244,7 +244,7 @@ const FLAGS: [(&str, &str); 5] = [
     ("ebnf", "--grammar"),
 ];
 
-/// An error of the API in the words of the command line.
+/// Converts an API error to a message in the terms of the command line.
 fn failure(error: &ApiError, args: &Args, source: Option<&Loaded>, served: &ServedModel) -> Failure {
     if let Some(source) = source
         && let Err(error) = source.compile(served.vocabulary(), &args.options())
@@ -260,7 +260,7 @@ fn failure(error: &ApiError, args: &Args, source: Option<&Loaded>, served: &Serv
     }
 }
 
-/// The fields that a message names, as flags.
+/// Replaces the fields that a message names by flags.
 fn in_flags(message: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut words = String::new();

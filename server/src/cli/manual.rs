@@ -1,4 +1,4 @@
-//! `lexiform completions` and `lexiform man`: what a shell completes, and manual pages, both made from the
+//! `lexiform completions` and `lexiform man`: shell completions and manual pages, both generated from the
 //! definitions of the flags.
 
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ pub struct CompletionsArgs {
 /// The arguments of `lexiform man`.
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// A folder to write a page for each command into; without it, the page of `lexiform` is printed
+    /// A folder to write a page for each command to; without it, the page of `lexiform` is printed
     dir: Option<PathBuf>,
 }
 
 /// Runs `lexiform completions`.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub fn completions(args: CompletionsArgs, mut command: Command) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "lexiform", &mut script);
@@ -43,7 +43,7 @@ pub fn completions(args: CompletionsArgs, mut command: Command) -> Outcome {
 /// Runs `lexiform man`.
 ///
 /// # Errors
-/// The folder, or standard output, cannot be written.
+/// Fails if the folder or standard output cannot be written.
 pub fn man(args: ManArgs, command: Command) -> Outcome {
     // `help` has no page.
     let command = command.disable_help_subcommand(true);

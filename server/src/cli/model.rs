@@ -1,4 +1,4 @@
-//! The flags of the model and its engine, which `serve` and `generate` share, and loading what they name.
+//! The flags of the model and its engine, which `serve` and `generate` share, and the loading of the model.
 
 use std::path::PathBuf;
 
@@ -17,30 +17,30 @@ use crate::model::source::{self, Located, Place, Stores, Wanted};
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;
 
-/// The file in which a model's folder says what its tokens are.
+/// The file in a model's folder that defines its tokens.
 const TOKENIZER: &str = "tokenizer.json";
-/// Positions in one block of the cache.
+/// The number of positions in one block of the cache.
 const BLOCK: usize = 16;
 
-/// Memory for keys and values where nothing else is said or known, in MiB.
+/// The memory for keys and values if nothing else is given or known, in MiB.
 const CACHE_MIB: usize = 512;
-/// Memory for what is learned from the answers of one owner, in MiB.
+/// The memory for what is learned from the answers of one owner, in MiB.
 const DRAFT_MIB: usize = 8;
-/// Memory for texts to draft from, in MiB.
+/// The memory for texts to draft from, in MiB.
 const CORPUS_MIB: usize = 256;
-/// The part of the free memory that keys and values take by default.
+/// The divisor of the free memory that gives the default memory for keys and values.
 const CACHE_PART: usize = 4;
 
-/// Which model, and how it runs. Shared by `serve` and `generate`.
+/// The model to run, and how it runs. Shared by `serve` and `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
     /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache,
     /// ollama:NAME or ollama:NAME:TAG, or demo, which is built in. Nothing is downloaded; `lexiform models`
-    /// lists what is here. By default the model that `cargo xtask serve` has fetched, or else demo
+    /// lists the available models. By default the model that `cargo xtask serve` has fetched, or else demo
     #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
-    /// A small model that drafts ahead, named like --model; it never changes what is written, only how fast.
-    /// One with the same tokenizer drafts best
+    /// A small model that drafts ahead, named like --model; it never changes the text, only the speed. A
+    /// model with the same tokenizer drafts best
     #[arg(
         help_heading = "Drafts",
         long,
@@ -48,8 +48,8 @@ pub struct ModelArgs {
         value_name = "MODEL"
     )]
     pub draft_model: Option<PathBuf>,
-    /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as
-    /// said, as best:3, that it can best do without. It takes the place of a draft model
+    /// Let the model draft for itself without some of its layers: these, as 2-4,7, counted from 0, or as
+    /// best:3, the given number that it can best do without. It replaces a draft model
     #[arg(
         help_heading = "Drafts",
         long,
@@ -58,8 +58,9 @@ pub struct ModelArgs {
         conflicts_with = "draft_model"
     )]
     pub draft_skip: Option<DraftSkip>,
-    /// Guess tokens ahead in so many columns of each pass, and draft from phrases that the guesses show
+    /// Guess tokens ahead in this many columns of each pass, and draft from phrases that the guesses reveal
     /// (lookahead decoding): for devices on which a pass of a hundred tokens takes as long as one of one
+    /// token
     #[arg(
         help_heading = "Drafts",
         long,
@@ -70,7 +71,7 @@ pub struct ModelArgs {
     /// Where the model runs: cpu, cuda, or cuda:N
     #[arg(help_heading = "Model", long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
-    /// Refused unless it is 1: a process uses one card. Hidden, and there for those who come from servers
+    /// Refused unless it is 1: a process uses one card. Hidden; it exists for users who come from servers
     /// that have it.
     #[arg(
         help_heading = "Model",
@@ -82,8 +83,8 @@ pub struct ModelArgs {
     )]
     #[arg(num_args = 0..=1, default_missing_value = "several", value_parser = one_card)]
     pub tensor_parallel_size: Option<usize>,
-    /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on
-    /// a GPU
+    /// The number format of the computation: auto, f32, bf16 or f16; auto is f32 on a CPU and the format of
+    /// the files on a GPU
     #[arg(
         help_heading = "Model",
         long,
@@ -92,9 +93,9 @@ pub struct ModelArgs {
         value_name = "TYPE"
     )]
     pub dtype: Dtype,
-    /// How the weights are kept: stored, or int8 or fp8, which round them to eight bits: less memory and
-    /// faster passes of few tokens, and another model, which answers name. Needs --device cpu and f32, or a
-    /// card whose kernels run the model
+    /// The format of the weights in memory: stored, or int8 or fp8, which round them to eight bits: less
+    /// memory and faster passes of few tokens, but a different model, as answers report. Needs --device cpu
+    /// and f32, or a card whose kernels run the model
     #[arg(
         help_heading = "Model",
         long,
@@ -103,20 +104,20 @@ pub struct ModelArgs {
         value_name = "FORMAT"
     )]
     pub weights: WeightFormat,
-    /// Give the same text for the same seed in any company: a text is computed in the same way whatever else
-    /// is in a pass, which makes long prompts slower. Needs --device cpu and f32; requests can insist on it
-    /// with "batch_invariant"
+    /// Give the same text for the same seed regardless of other requests: a text is computed in the same way
+    /// whatever else is in a pass, which makes long prompts slower. Needs --device cpu and f32; requests can
+    /// insist on it with "batch_invariant"
     #[arg(help_heading = "Model", long, env = "LEXIFORM_BATCH_INVARIANT")]
     pub batch_invariant: bool,
-    /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program, if it was
+    /// On an NVIDIA card, run all passes with libtorch, and none with the kernels of this program, if it was
     /// built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_KERNELS")]
     pub no_kernels: bool,
-    /// On an NVIDIA card, start no kernel before the end of the one ahead: slower, to see what that gains or
-    /// whether it errs. Needs a program that was built with kernels
+    /// On an NVIDIA card, start no kernel before the end of the previous one: slower, to measure the gain of
+    /// early starts or to rule out their errors. Needs a program that was built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
     pub no_dependent_launch: bool,
-    /// Threads of the model on a CPU; by default one for each core
+    /// Threads of the model on a CPU; by default one per core
     #[arg(help_heading = "Model", long, env = "LEXIFORM_THREADS", value_name = "N")]
     pub threads: Option<usize>,
     /// Sequences that are decoded together
@@ -128,7 +129,7 @@ pub struct ModelArgs {
         value_name = "N"
     )]
     pub max_batch: usize,
-    /// Sequences that may wait; more are refused with status 429
+    /// Sequences that may be queued; more are refused with status 429
     #[arg(
         help_heading = "Batches and memory",
         long,
@@ -146,8 +147,8 @@ pub struct ModelArgs {
         value_name = "N"
     )]
     pub pass_tokens: usize,
-    /// Tokens of prompts in a pass beside sequences that are being written; by default as many as are left of
-    /// it. Fewer make long prompts slower and the others steadier
+    /// Tokens of prompts in a pass that also extends other sequences; by default as many as fit. Fewer make
+    /// long prompts slower and the other sequences steadier
     #[arg(
         help_heading = "Batches and memory",
         long,
@@ -155,7 +156,7 @@ pub struct ModelArgs {
         value_name = "N"
     )]
     pub prompt_piece: Option<usize>,
-    /// Memory for keys and values, in MiB, at most what a full batch could use. By default 512, and with
+    /// Memory for keys and values, in MiB, at most what a full batch can use. By default 512, and with
     /// --device cpu a quarter of the memory that is free at start, if that is more
     #[arg(
         help_heading = "Batches and memory",
@@ -168,8 +169,8 @@ pub struct ModelArgs {
     /// learns nothing
     #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
     pub draft_memory: usize,
-    /// A folder in which what is learned from the answers of each API key is kept over a restart, its last
-    /// answers in a quarter of that memory. It is made if it is not there
+    /// A folder in which what is learned from the answers of each API key is kept across restarts, the most
+    /// recent answers in a quarter of that memory. It is created if it does not exist
     #[arg(
         help_heading = "Drafts",
         long,
@@ -177,12 +178,12 @@ pub struct ModelArgs {
         value_name = "DIR"
     )]
     pub draft_folder: Option<PathBuf>,
-    /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells
-    /// whether somebody had a similar one
+    /// Draft the answers for all API keys from those for all others. The time that an answer takes then
+    /// reveals whether another key had a similar one
     #[arg(help_heading = "Drafts", long, env = "LEXIFORM_SHARE_DRAFTS")]
     pub share_drafts: bool,
     /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several
-    /// times. They are read at start, without what is hidden in a folder
+    /// times. They are read at start, without hidden files in a folder
     #[arg(
         help_heading = "Drafts",
         long,
@@ -191,24 +192,24 @@ pub struct ModelArgs {
         value_delimiter = ','
     )]
     pub draft_corpus: Vec<PathBuf>,
-    /// Memory for these texts, in MiB; with more the program does not start
+    /// Memory for these texts, in MiB; the program does not start if they need more
     #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
     pub draft_corpus_memory: usize,
 }
 
 impl ModelArgs {
-    /// Loads the model and starts its engine. `name` is what requests will call it.
+    /// Loads the model and starts its engine. `name` is the name of the model in requests.
     ///
     /// # Errors
-    /// A file is missing or broken, or the device cannot be used.
+    /// Fails if a file is missing or broken, or if the device cannot be used.
     pub fn open(&self, name: Option<String>) -> Result<ServedModel, StartError> {
         self.open_with(name, &mut |_| {})
     }
 
-    /// The same, with another configuration of the engine than the flags say.
+    /// Loads the model and starts its engine with a changed configuration of the engine.
     ///
     /// # Errors
-    /// A file is missing or broken, or the device cannot be used.
+    /// Fails if a file is missing or broken, or if the device cannot be used.
     pub fn open_with(
         &self,
         name: Option<String>,
@@ -218,10 +219,10 @@ impl ModelArgs {
         self.load(chosen)?.start(self, name, change)
     }
 
-    /// Finds the model on this disk, and the one that drafts for it.
+    /// Finds the model on this disk, and its draft model.
     ///
     /// # Errors
-    /// What is named is not there, or this program has no demo model.
+    /// Fails if the named model does not exist, or if this program has no demo model.
     pub fn choose(&self, wanted: Wanted) -> Result<Chosen, StartError> {
         let stores = Stores::of_user();
         let located = match &self.model {
@@ -243,10 +244,10 @@ impl ModelArgs {
         })
     }
 
-    /// Loads the model of these files, and the one that drafts for it.
+    /// Loads the model of these files, and its draft model.
     ///
     /// # Errors
-    /// A file is missing or broken, or the device cannot be used.
+    /// Fails if a file is missing or broken, or if the device cannot be used.
     pub fn load(&self, chosen: Chosen) -> Result<Loaded, StartError> {
         let Chosen {
             located,
@@ -276,8 +277,8 @@ impl ModelArgs {
         })
     }
 
-    /// Loads the model of these files to draft for another one. Without a tokenizer of its own it has that of
-    /// the other one.
+    /// Loads the model of these files as a draft model. Without its own tokenizer it uses the tokenizer of
+    /// the main model.
     fn load_assistant(&self, files: &ModelFiles) -> Result<Assistant, StartError> {
         let LoadedModel { model, eos, .. } = load(files, &self.load_options())?;
         let tokens = match files.has(TOKENIZER) {
@@ -292,7 +293,7 @@ impl ModelArgs {
         Ok(Assistant { model, tokens })
     }
 
-    /// How the model is loaded.
+    /// Returns the options for loading the model.
     pub fn load_options(&self) -> LoadOptions {
         let defaults = LoadOptions::default();
         let mut options = LoadOptions {
@@ -311,8 +312,8 @@ impl ModelArgs {
         options
     }
 
-    /// The sizes of the engine for this model: as much cache as the memory holds, at least one whole context,
-    /// and no more than all sequences of a full batch could use.
+    /// Returns the sizes of the engine for this model: as much cache as the memory holds, at least one whole
+    /// context, and no more than all sequences of a full batch can use.
     pub fn engine_config(&self, model: &dyn Model) -> EngineConfig {
         let whole = model.max_positions().div_ceil(BLOCK).max(1);
         let bytes = model.cache_bytes_per_token().saturating_mul(BLOCK).max(1);
@@ -339,15 +340,15 @@ impl ModelArgs {
         }
     }
 
-    /// What answers are drafted from. Phrases are guessed for what nobody has written yet, so all else comes
-    /// first.
+    /// Returns the learners to draft from. Phrases are guesses at text that has not been written yet, so all
+    /// other learners come first.
     fn learners(&self) -> Vec<Learner> {
         let mut learners = DraftStores::default().learners;
         learners.extend(self.draft_lookahead.map(|_| Learner::Phrases));
         learners
     }
 
-    /// The memory for keys and values, in MiB.
+    /// Returns the memory for keys and values, in MiB.
     fn cache_mib(&self) -> usize {
         let free = || match self.device {
             Device::Cpu => process::free_memory(),
@@ -358,17 +359,17 @@ impl ModelArgs {
     }
 }
 
-/// The files of a model, and of the one that drafts for it.
+/// The files of a model and of its draft model.
 pub struct Chosen {
-    /// Where it lies, and what it is called.
+    /// The location and the name of the model.
     pub located: Located,
-    /// Its files.
+    /// The files of the model.
     pub files: ModelFiles,
-    /// Those of the model that drafts for it.
+    /// The files of its draft model.
     pub draft_files: Option<ModelFiles>,
 }
 
-/// The files at a place; those that are built in are given by `built_in`, if there are any.
+/// Returns the files at a place; the files of the built-in model come from `built_in`, if there is one.
 fn files_at(place: &Place, built_in: fn() -> Option<ModelFiles>) -> Result<ModelFiles, StartError> {
     match place {
         Place::BuiltIn => built_in().ok_or(StartError::NoModel),
@@ -376,7 +377,7 @@ fn files_at(place: &Place, built_in: fn() -> Option<ModelFiles>) -> Result<Model
     }
 }
 
-/// A model that is in memory, and no engine yet.
+/// A model that is in memory, without an engine.
 pub struct Loaded {
     name: String,
     text: ModelText,
@@ -386,25 +387,25 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The most tokens of a text.
+    /// Returns the maximum number of tokens of a text.
     pub fn max_positions(&self) -> usize {
         self.model.model.max_positions()
     }
 
-    /// The bytes of keys and values of a token.
+    /// Returns the bytes of keys and values per token.
     pub fn cache_bytes_per_token(&self) -> usize {
         self.model.model.cache_bytes_per_token()
     }
 
-    /// What its passes read.
+    /// Returns the bytes that its passes read.
     pub fn reads(&self) -> &PassReads {
         &self.model.reads
     }
 
-    /// Starts its engine, with another configuration than the flags say.
+    /// Starts its engine, with a changed configuration.
     ///
     /// # Errors
-    /// The tokenizer and the model do not fit together, or the engine cannot start.
+    /// Fails if the tokenizer does not match the model, or if the engine cannot start.
     pub fn start(
         self,
         args: &ModelArgs,
@@ -422,7 +423,7 @@ impl Loaded {
     }
 }
 
-/// Reads the size of a group of cards that is to run one model.
+/// Reads the number of cards that are to run one model.
 fn one_card(text: &str) -> Result<usize, String> {
     match text {
         "1" => Ok(1),

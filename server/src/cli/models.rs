@@ -1,4 +1,4 @@
-//! `lexiform models`: what is on this disk, and whether it can be run.
+//! `lexiform models`: the models on this disk, and whether they can be run.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,10 @@ use lexiform_cli::shown::output::Output;
 
 /// List the models on this disk, and whether they can be run.
 ///
-/// They are looked for where programs keep them: those that `cargo xtask serve` has fetched, the Hugging Face
-/// cache (HF_HUB_CACHE, HF_HOME) and Ollama's store (OLLAMA_MODELS). The first column is what --model takes.
-/// No weights are loaded: a model that is said to run may still be too large for the memory, or broken.
+/// Models are looked for where programs keep them: those that `cargo xtask serve` has fetched, the Hugging
+/// Face cache (HF_HUB_CACHE, HF_HOME) and Ollama's store (OLLAMA_MODELS). The first column is the value for
+/// --model. No weights are loaded: a model that is listed as runnable may still be too large for the memory,
+/// or broken.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -23,7 +24,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
@@ -32,7 +33,7 @@ impl Args {
 /// Runs `lexiform models`.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub fn run(args: Args) -> Outcome {
     let Inventory { models, cut } = source::inventory(&Stores::of_user());
     let rows: Vec<ModelRow> = models.into_iter().filter_map(ModelRow::of).collect();
@@ -56,7 +57,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// A model and what the engine says of it.
+/// A model with the engine's description of it.
 struct ModelRow {
     word: String,
     store: &'static str,
@@ -66,7 +67,7 @@ struct ModelRow {
 }
 
 impl ModelRow {
-    /// `None` for a demo model that this program does not have.
+    /// Returns `None` for the demo model if this program does not have it.
     fn of(listed: Listed) -> Option<Self> {
         let Listed { word, store, found } = listed;
         let described = |files: &ModelFiles| describe(files).map_err(|error| error.to_string());
@@ -114,7 +115,7 @@ impl ModelRow {
 
 const SAFETENSORS: &str = "safetensors";
 
-/// The models that can be run as a table, and below it the others, each with the reason.
+/// Formats the models that can be run as a table, followed by the others, each with the reason.
 fn table(rows: &[ModelRow]) -> String {
     let (mut cells, mut problems) = (
         vec![["--model", "size", "format", "architecture", "context", "where"].map(str::to_owned)],
@@ -152,7 +153,7 @@ fn table(rows: &[ModelRow]) -> String {
     text
 }
 
-/// A number of bytes in the words of a person.
+/// Formats a number of bytes for reading.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),

@@ -1,19 +1,19 @@
-//! Reports as pages with plots, without scripts and without anything from elsewhere.
+//! Reports as pages with plots, without scripts or external resources.
 
 use std::fmt::Write as _;
 
 /// The width of the longest bar, in pixels.
 const WIDTH: f64 = 420.0;
-/// The height of a row.
+/// The height of a row, in pixels.
 const ROW: f64 = 22.0;
-/// Where bars begin.
+/// The horizontal position where bars begin, in pixels.
 const LEFT: f64 = 140.0;
 
 /// A page that is being written.
 pub(super) struct Page(String);
 
 impl Page {
-    /// A page with this title.
+    /// Creates a page with this title.
     pub(super) fn new(title: &str) -> Self {
         let title = escaped(title);
         Page(format!(
@@ -24,17 +24,17 @@ impl Page {
         ))
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub(super) fn paragraph(&mut self, text: &str) {
         let _ = writeln!(self.0, "<p>{}</p>", escaped(text));
     }
 
-    /// A heading above several plots.
+    /// Adds a heading above several plots.
     pub(super) fn heading(&mut self, text: &str) {
         let _ = writeln!(self.0, "<h2>{}</h2>", escaped(text));
     }
 
-    /// A plot of one figure, a bar for each label.
+    /// Adds a plot of one figure, with a bar for each label.
     pub(super) fn bars<L: AsRef<str>>(&mut self, title: &str, bars: &[(L, f64)]) {
         let title = escaped(title);
         let most = bars.iter().map(|(_, value)| *value).fold(0.0, f64::max);
@@ -62,14 +62,14 @@ impl Page {
         self.0.push_str("</svg>\n");
     }
 
-    /// The whole page.
+    /// Returns the whole page.
     pub(super) fn html(mut self) -> String {
         self.0.push_str("</html>\n");
         self.0
     }
 }
 
-/// A text that is no markup.
+/// Escapes the markup in a text.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

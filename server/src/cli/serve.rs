@@ -50,8 +50,8 @@ pub struct Args {
     /// The port to listen on; 0 takes a free one
     #[arg(help_heading = "Address", long, env = "LEXIFORM_PORT", default_value_t = 8000)]
     port: u16,
-    /// The name of the model in requests; by default that of its file or folder, or what --model says for one
-    /// of a store
+    /// The name of the model in requests; by default the name of its file or folder, or for a model of a
+    /// store the value of --model
     #[arg(
         help_heading = "Address",
         long,
@@ -72,18 +72,19 @@ pub struct Args {
     logs: Logs,
 }
 
-/// How much a request may ask for, and how long it may take.
+/// The limits of a request's size and time.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
     /// The largest request body, in bytes
     #[arg(long, env = "LEXIFORM_BODY_LIMIT", default_value_t = BODY_LIMIT, value_name = "BYTES")]
     body_limit: usize,
-    /// Seconds within which a request body must arrive; one that comes slower than 1 KiB a second on average
-    /// is given up after 5
+    /// Seconds within which a request body must arrive; a body slower than 1 KiB per second on average is
+    /// given up after 5 seconds
     #[arg(long, env = "LEXIFORM_BODY_SECONDS", default_value_t = BodyLimits::default().time.as_secs(), value_name = "N")]
     body_seconds: u64,
-    /// Memory for all request bodies that arrive or are being read, in MiB; more are refused with status 503
+    /// Memory for all request bodies that are arriving or being read, in MiB; more are refused with status
+    /// 503
     #[arg(
         long,
         env = "LEXIFORM_BODY_MEMORY",
@@ -91,7 +92,7 @@ struct Limits {
         value_name = "MIB"
     )]
     body_memory: usize,
-    /// Request bodies that may be unfinished at a time, at most half of the connections; beyond that the
+    /// Request bodies that may be unfinished at a time, at most half of the connections; above that the
     /// oldest is refused with status 503
     #[arg(
         long,
@@ -100,10 +101,10 @@ struct Limits {
         value_name = "N"
     )]
     unfinished_bodies: usize,
-    /// Connections at a time, as far as the process may open files; more wait until one is closed
+    /// Connections at a time, as far as the process may open files; further ones wait until one is closed
     #[arg(long, env = "LEXIFORM_CONNECTIONS", default_value_t = CONNECTIONS, value_name = "N")]
     connections: usize,
-    /// Tokens of prompts that may wait together; more are refused with status 429
+    /// Tokens of prompts that may be queued together; more are refused with status 429
     #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
     queue_tokens: usize,
     /// Seconds that reading a request and compiling its constraint may take
@@ -114,10 +115,10 @@ struct Limits {
         value_name = "N"
     )]
     compile_seconds: u64,
-    /// Requests that may be read and compiled at a time, or wait for that; more are refused with status 429
+    /// Requests that may be read and compiled, or wait for it, at a time; more are refused with status 429
     #[arg(long, env = "LEXIFORM_COMPILE_QUEUE", default_value_t = PREPARING, value_name = "N")]
     compile_queue: usize,
-    /// Seconds that a request may wait until the model begins with it
+    /// Seconds that a request may wait until the model begins it
     #[arg(long, env = "LEXIFORM_QUEUE_SECONDS", default_value_t = 30, value_name = "N")]
     queue_seconds: u64,
     /// Seconds that a request may take
@@ -128,30 +129,30 @@ struct Limits {
         value_name = "N"
     )]
     answer_seconds: u64,
-    /// Seconds that a resumable stream is kept when nobody reads it; 0 keeps none
+    /// Seconds that a resumable stream is kept without readers; 0 keeps none
     #[arg(long, env = "LEXIFORM_RESUME_SECONDS", default_value_t = 60, value_name = "N")]
     resume_seconds: u64,
-    /// Seconds that running requests have to end after a signal to stop
+    /// Seconds that running requests have to end after a stop signal
     #[arg(long, env = "LEXIFORM_DRAIN_SECONDS", default_value_t = 30, value_name = "N")]
     drain_seconds: u64,
 }
 
-/// Who may ask, and from where.
+/// Who may send requests, and from where.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
-    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask. SIGHUP reads it
-    /// again
+    /// A TOML file of API keys (`lexiform key` makes entries); without it, requests need no key. SIGHUP
+    /// reloads it
     #[arg(long, env = "LEXIFORM_API_KEYS", value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// A certificate chain in PEM, to speak HTTPS; SIGHUP reads it and its key again
+    /// A certificate chain in PEM, to serve HTTPS; SIGHUP reloads it and its key
     #[arg(long, env = "LEXIFORM_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The key of the certificate in PEM
     #[arg(long, env = "LEXIFORM_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Certificates of authorities in PEM: only clients that show a certificate of one of them may connect,
-    /// also for /live and /ready (see --metrics-address). SIGHUP reads them again
+    /// Certificates of authorities in PEM: only clients that present a certificate of one of them may
+    /// connect, also for /live and /ready (see --metrics-address). SIGHUP reloads them
     #[arg(
         long,
         env = "LEXIFORM_TLS_CLIENT_CA",
@@ -160,10 +161,10 @@ struct Access {
     )]
     tls_client_ca: Option<PathBuf>,
     /// Another address for /metrics, /live and /ready, as 127.0.0.1:9090, over plain HTTP and without keys;
-    /// /metrics is not served beside the API then
+    /// /metrics is then not served with the API
     #[arg(long, env = "LEXIFORM_METRICS_ADDRESS", value_name = "HOST:PORT")]
     metrics_address: Option<String>,
-    /// Origins whose pages may ask, as https://example.org; may be given several times
+    /// Origins whose pages may send requests, as https://example.org; may be given several times
     #[arg(
         long,
         env = "LEXIFORM_CORS_ORIGIN",
@@ -176,15 +177,15 @@ struct Access {
     no_pages: bool,
 }
 
-/// What is written about requests.
+/// The logs that are written.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 struct Logs {
-    /// How much is logged: error, warn, info or debug; info has a line for each request, with its id and the
-    /// trace that its traceparent names
+    /// The log level: error, warn, info or debug; info has a line for each request, with its id and the trace
+    /// that its traceparent names
     #[arg(long, env = "LEXIFORM_LOG", default_value = "warn", value_name = "LEVEL")]
     log: tracing::Level,
-    /// How it is logged
+    /// The format of the log
     #[arg(
         long,
         env = "LEXIFORM_LOG_FORMAT",
@@ -192,32 +193,32 @@ struct Logs {
         value_name = "FORMAT"
     )]
     log_format: Format,
-    /// A file to which an account of every request is appended, a line of JSON each, without prompts and
-    /// answers
+    /// A file to which a record of every request is appended as a line of JSON, without prompts and answers
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. A request's trace
-    /// tells how long it was prepared, compiled, queued, read and written; it goes on that of its
-    /// traceparent, unless that is not sampled
+    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. The trace of a request
+    /// has the times of preparation, compilation, queueing, prefill and decoding; it continues the trace of
+    /// its traceparent, unless that is not sampled
     #[arg(long, env = "LEXIFORM_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<Endpoint>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
-    /// For people.
+    /// A human-readable log.
     Text,
-    /// For programs.
+    /// A log in JSON.
     Json,
 }
 
 /// Runs `lexiform serve` until a signal ends it.
 ///
 /// # Errors
-/// The address is taken, a file cannot be read, or the model cannot be loaded.
+/// Fails if the address is taken, a file cannot be read, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
     start_log(&args.logs);
-    // The address first: a model may take long to load, and the answer to a taken port is always the same.
+    // The address first: a model may take a long time to load, which cannot change the error for a taken
+    // port.
     let listener = bind(
         (args.host.as_str(), args.port),
         &format!("{}:{}", args.host, args.port),
@@ -239,7 +240,7 @@ pub fn run(args: Args) -> Outcome {
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
-    // Answers that did not end in time may still be computed.
+    // Answers that did not end in time may still be running.
     served.served.engine().stop();
     ended.map_err(|error| Failure::Unable(format!("the server failed: {error}")))?;
     Ok(Code::Fine)
@@ -268,7 +269,7 @@ fn start_log(logs: &Logs) {
         Format::Text => log.with_ansi(false).try_init(),
         Format::Json => log.json().flatten_event(true).try_init(),
     };
-    // Another subscriber can only be there where a program of its own calls this; its choice stands.
+    // A subscriber can exist only if another program calls this function; its subscriber is kept.
     drop(started);
 }
 
@@ -309,7 +310,7 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
     })
 }
 
-/// Certificates, and what a server needs that shows them.
+/// The TLS certificates, and the server configuration that uses them.
 #[derive(Default)]
 struct Tls {
     certificate: Option<Arc<Certificate>>,
@@ -337,9 +338,9 @@ impl Tls {
     }
 }
 
-/// Reads keys and certificates again at each SIGHUP, each file for itself. Without any the signal is taken
-/// all the same: its default is to end the program, which nobody means who writes it into a script that
-/// renews certificates.
+/// Reloads keys and certificates at each SIGHUP, each file independently. The signal is handled even without
+/// such files: its default action ends the program, which is not intended by a script that renews
+/// certificates.
 async fn renew(mut hang_up: Signal, app: Arc<AppState>, tls: Tls) {
     while hang_up.recv().await.is_some() {
         let certificate = tls
@@ -405,7 +406,7 @@ async fn serve(
     }
     if let Some((server, address)) = metrics {
         println!("Metrics: http://{address}/metrics");
-        // It ends with the program: until then somebody may want to know how far the draining is.
+        // The server ends with the program: until then a client may ask how far the draining is.
         actix_web::rt::spawn(server);
     }
     let stopping = async {
@@ -426,13 +427,13 @@ async fn serve(
     ended
 }
 
-/// How much the cache holds, which follows from the memory of the machine unless a flag says it.
+/// Describes the size of the cache, which depends on the memory of the machine unless a flag sets it.
 fn cache(stats: &Stats) -> String {
     let tokens = stats.blocks_total * stats.block_size;
     format!("Cache: {tokens} tokens of prompts and answers (--cache-memory)")
 }
 
-/// What a newcomer reads: which model, where, and a request to paste.
+/// Returns the greeting at startup: the model, the address, and a request to paste.
 fn greeting(model: &str, address: &str) -> String {
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"city":{"type":"string"}},"required":["name","age","city"],"additionalProperties":false}"#;
     format!(

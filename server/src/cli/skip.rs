@@ -1,19 +1,19 @@
-//! `--draft-skip`: which layers the model leaves out where it drafts for itself.
+//! `--draft-skip`: the layers that the model skips when it drafts for itself.
 
 use std::str::FromStr;
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::SkippedLayers;
 
-/// What layers are chosen by: a call of a tool, a document and some prose, as a service writes them.
+/// The text by which layers are chosen: a tool call, a document and some prose, as a service writes them.
 const TEXT: &str = include_str!("skip.txt");
 
-/// The layers that are left out.
+/// The layers to skip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DraftSkip {
-    /// These, counted from 0.
+    /// These layers, counted from 0.
     Named(Vec<usize>),
-    /// So many, which the model can best do without.
+    /// This many layers, chosen as those that the model can best do without.
     Best(usize),
 }
 
@@ -40,18 +40,18 @@ impl FromStr for DraftSkip {
     }
 }
 
-/// The greatest number of a layer that can be named; no model has as many.
+/// The largest layer number that can be named; no model has as many layers.
 const MOST_LAYERS: usize = 9_999;
 
 impl DraftSkip {
-    /// The same for a model with this tokenizer.
+    /// Returns the skipped layers for a model with this tokenizer.
     pub fn layers(&self, tokenizer: &Tokenizer) -> SkippedLayers {
         match self {
             DraftSkip::Named(layers) => SkippedLayers::Named(layers.clone()),
             DraftSkip::Best(count) => SkippedLayers::Likeliest {
                 count: *count,
-                // A tokenizer that has no tokens for it leaves no text to choose by, which is said where it
-                // is needed.
+                // A tokenizer without tokens for it leaves no text to choose by; the error is reported where
+                // the text is needed.
                 text: tokenizer.encode(TEXT).unwrap_or_default(),
             },
         }

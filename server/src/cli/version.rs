@@ -1,4 +1,4 @@
-//! `lexiform version`: what this program was built from, what it runs on, and which devices it can use.
+//! `lexiform version`: the build of this program, its platform, and the usable devices.
 
 use std::thread::available_parallelism;
 
@@ -15,20 +15,20 @@ use lexiform_cli::shown::output::Output;
 pub struct Args {
     #[command(flatten)]
     output: Output,
-    /// Say more: the build of libtorch, and why no other device can be used
+    /// Also print the build of libtorch, and why no other device can be used
     #[arg(long, short)]
     verbose: bool,
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }
 }
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What the build script found; each is `unknown` where it found nothing.
+/// The values found by the build script; each is `unknown` if it was not found.
 pub(super) const COMMIT: &str = env!("LEXIFORM_COMMIT");
 pub(super) const LIBTORCH: &str = env!("LEXIFORM_LIBTORCH");
 const TARGET: &str = env!("LEXIFORM_TARGET");
@@ -36,7 +36,7 @@ const TARGET: &str = env!("LEXIFORM_TARGET");
 /// Runs `lexiform version`.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub fn run(args: Args) -> Outcome {
     let cards = if args.output.quiet {
         Cards::default()
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// The model that serves where none is named.
+/// Returns the model that is served if none is named.
 fn model() -> String {
     let usual = source::usual(Wanted::ToAnswer, &Stores::of_user());
     match (usual.place, demo::model()) {
@@ -69,7 +69,7 @@ fn model() -> String {
     }
 }
 
-/// The graphics cards, and why there is not one more.
+/// The usable graphics cards, and the reason why there is no further one.
 #[derive(Default)]
 struct Cards {
     names: Vec<String>,

@@ -1,12 +1,12 @@
-//! A cache shared by owners: bounded by weight, and the owner with the most in it loses first.
+//! A cache shared by owners: bounded by weight, and evicts entries of the owner with the most weight first.
 //!
 //! ```text
 //!   insert ─► too heavy? ─► the least recently used entry of the heaviest owner goes; again
 //! ```
 //!
-//! So no owner whose entries weigh no more than the bound divided by the number of owners ever loses one,
-//! whatever the others bring: the heaviest weighs more than that. Where all entries have one owner, or none,
-//! this is an LRU cache.
+//! So an owner whose entries weigh no more than the bound divided by the number of owners never loses one,
+//! whatever the others insert: the heaviest owner weighs more than that. If all entries have the same owner,
+//! or none, this is an LRU cache.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -15,18 +15,18 @@ use std::sync::{PoisonError, RwLock};
 
 use lexiform_engine::Owner;
 
-/// Entries by their keys, each charged to an owner.
+/// A map from keys to entries, each charged to an owner.
 pub struct Cache<K, V> {
     bound: u64,
     entries: RwLock<Entries<K, V>>,
-    /// Counts uses, as a clock.
+    /// The number of uses so far, which serves as a clock.
     uses: AtomicU64,
     evicted: AtomicU64,
 }
 
 struct Entries<K, V> {
     by_key: HashMap<K, CacheEntry<V>>,
-    /// What the entries of each owner weigh together.
+    /// The total weight of the entries of each owner.
     charged: HashMap<Owner, u64>,
     weight: u64,
 }
@@ -39,7 +39,7 @@ struct CacheEntry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
-    /// An empty cache that holds this much weight.
+    /// Creates an empty cache that holds this much weight.
     pub fn new(bound: u64) -> Self {
         Self {
             bound,
@@ -53,7 +53,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The value of this key; it counts as used.
+    /// Returns the value of this key and marks it as used.
     pub fn get(&self, key: &K) -> Option<V> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.by_key.get(key)?;
@@ -61,7 +61,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         Some(entry.value.clone())
     }
 
-    /// The entries of whose values this is true: key, value and owner. O(entries).
+    /// Returns the key, value and owner of all entries whose value satisfies `is`. O(entries).
     pub fn matching(&self, is: impl Fn(&V) -> bool) -> Vec<(K, V, Owner)> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         let matching = entries.by_key.iter().filter(|(_, entry)| is(&entry.value));
@@ -69,8 +69,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         matching.collect()
     }
 
-    /// Inserts a value of this weight. An entry that takes the place of another stays charged to the first
-    /// owner.
+    /// Inserts a value of this weight. An entry that replaces another stays charged to the first owner.
     pub fn insert(&self, key: K, value: V, owner: Owner, weight: u64) {
         let mut entry = CacheEntry {
             value,
@@ -78,7 +77,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
             weight,
             used: AtomicU64::new(self.tick()),
         };
-        // What goes is dropped when nobody has to wait for it any more: grammars are large.
+        // Evicted values are dropped after the lock is released: grammars are large.
         let mut gone = Vec::new();
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = entries.take(&key) {
@@ -101,19 +100,19 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         drop(entries);
     }
 
-    /// The weight of all entries, and how many there are.
+    /// Returns the weight of all entries, and their number.
     pub fn totals(&self) -> (u64, u64) {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         (entries.weight, entries.by_key.len() as u64)
     }
 
-    /// The weight of the entries of one owner.
+    /// Returns the weight of the entries of one owner.
     pub fn charged(&self, owner: &Owner) -> u64 {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries.charged.get(owner).copied().unwrap_or_default()
     }
 
-    /// How many entries were evicted so far.
+    /// Returns how many entries were evicted so far.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)
     }
@@ -136,8 +135,8 @@ impl<K: Clone + Eq + Hash, V> Entries<K, V> {
         Some(entry)
     }
 
-    /// The key of the entry that is evicted next. O(entries): there are some thousands at most, and an entry
-    /// is inserted when it was compiled, which takes much longer.
+    /// Returns the key of the entry to evict next. O(entries): there are some thousands at most, and an entry
+    /// is inserted after a compilation, which takes much longer.
     fn next_victim(&self) -> Option<K> {
         let (heaviest, _) = self.charged.iter().max_by_key(|(_, weight)| **weight)?;
         let theirs = self.by_key.iter().filter(|(_, entry)| entry.owner == *heaviest);
@@ -172,7 +171,7 @@ mod tests {
         assert_eq!(kept(&cache, 0..3), [0, 1, 2], "nobody pushes out who has less");
         assert_eq!(kept(&cache, 100..200), [100, 195, 196, 197, 198, 199]);
         assert_eq!((cache.totals(), cache.evicted()), ((90, 9), 94));
-        // A third, who has none yet, gets a share, and not that of the one who has little.
+        // A third owner without entries gets a share, and not at the cost of the owner with little.
         for key in 300..303 {
             cache.insert(key, 0, None, 10);
         }

@@ -1,4 +1,4 @@
-//! The memory that compiles may hold together, and the share of each owner in it.
+//! The memory that all compilations together may hold, and the share of each owner.
 //!
 //! ```text
 //!   compile ─┐
@@ -6,8 +6,8 @@
 //!   compile ───► owner ───────────────┴─► all compiles
 //! ```
 //!
-//! A compile counts its bytes before it takes them ([`Meter`]). One that finds no room is refused as busy:
-//! its source is not at fault, and the same request may succeed a moment later.
+//! A compilation counts its bytes before it allocates them ([`Meter`]). If there is no room, it is refused as
+//! busy: its source is not at fault, and the same request may succeed a moment later.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,16 +16,17 @@ use lexiform::limits::Meter;
 
 use lexiform_engine::Owner;
 
-/// What compiles hold, all together and by owner.
+/// The memory held by compilations, in total and by owner.
 pub struct CompileMemory {
     all: Meter,
     share: usize,
-    /// The owners that have something compiled.
+    /// The owners with running compilations.
     owners: Mutex<HashMap<Owner, Meter>>,
 }
 
 impl CompileMemory {
-    /// So many bytes for all compiles, and half of them for those of one owner.
+    /// Creates a bound of this many bytes for all compilations, and half of them for the compilations of one
+    /// owner.
     pub fn new(bytes: usize) -> Self {
         Self {
             all: Meter::new(bytes),
@@ -34,14 +35,15 @@ impl CompileMemory {
         }
     }
 
-    /// The meter of one compile of this owner; who is nobody in particular has no share of its own. O(owners
-    /// that have something compiled).
+    /// Returns the meter of one compilation of this owner; a request without an owner has no separate share.
+    /// O(owners with running compilations).
     pub fn one_of(&self, owner: &Owner) -> Meter {
         if owner.is_none() {
             return Meter::within(&self.all, usize::MAX);
         }
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        // A compile that holds nothing yet may be missed; the bound of all compiles holds all the same.
+        // An owner whose compilation holds nothing yet may be dropped here; the bound of all compilations
+        // still applies.
         owners.retain(|_, meter| meter.held() > 0);
         let meter = owners.entry(owner.clone());
         let meter = meter.or_insert_with(|| Meter::within(&self.all, self.share));
@@ -60,7 +62,7 @@ mod tests {
     const SOURCE: &str =
         r#"{"enum": ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]}"#;
 
-    /// The most bytes that the compile held, or the kind of its first problem.
+    /// Returns the peak number of bytes that the compilation held, or the kind of its first problem.
     fn lower(meter: Meter) -> Result<usize, ProblemKind> {
         let limits = Limits {
             meter: meter.clone(),

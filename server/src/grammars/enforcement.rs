@@ -1,5 +1,4 @@
-//! How far the constraints of a request are enforced: what its answer reports of it, and what `strict: true`
-//! refuses.
+//! The enforcement of the constraints of a request: what its answer reports, and what `strict: true` refuses.
 //!
 //! ```text
 //!   finding of the compile    in the answer               strict: true
@@ -10,14 +9,14 @@
 //!   an unknown metaschema     ignored                     refused: its keywords may mean something else
 //! ```
 //!
-//! The compile refuses whatever it understands and cannot enforce, strict or not; so what is left to refuse
-//! is what has no meaning in the draft of the schema. Clients send `strict: true` by default, with schemas
-//! full of remarks for other programs (`discriminator`, `nullable`, `format: "phone"`), which therefore must
+//! The compiler refuses whatever it understands and cannot enforce, strict or not; so what is left to refuse
+//! has no meaning in the draft of the schema. Clients send `strict: true` by default, with schemas full of
+//! annotations for other programs (`discriminator`, `nullable`, `format: "phone"`), which therefore must
 //! pass.
 //!
 //! # Why `strict: true` does not refuse everything that is not exact
 //!
-//! Where less is allowed than the schema says, every answer is still valid. Annotations and unknown formats
+//! If less is allowed than the schema says, every answer is still valid. Annotations and unknown formats
 //! assert nothing in JSON Schema either. The answer reports all of these.
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
@@ -35,13 +34,13 @@ use crate::wire::error::ApiError;
 use crate::wire::generation::Extent;
 use crate::wire::response::{Enforcement, Keyword};
 
-/// The most keywords that one answer lists.
+/// The maximum number of keywords that one answer lists.
 const LISTED_KEYWORDS: usize = 4_096;
 
-/// What an answer in a language tells of its enforcement.
+/// Returns the report of an answer in a language on its enforcement.
 ///
 /// # Errors
-/// The interest was lost.
+/// Fails if the interest was lost.
 pub fn report(
     language: &Language,
     compiled: &Compiled,
@@ -63,10 +62,10 @@ pub fn report(
     })
 }
 
-/// All keywords of all constraints.
+/// Returns all keywords of all constraints.
 ///
 /// # Errors
-/// The interest was lost.
+/// Fails if the interest was lost.
 pub fn whole(
     language: &Language,
     compiled: &Compiled,
@@ -88,7 +87,7 @@ pub fn whole(
 
 const IGNORED: &str = "ignored";
 
-/// What the compile found.
+/// Returns the findings of the compiler.
 fn inexact(language: &Language, compiled: &Compiled) -> Vec<Keyword> {
     let constraints: Vec<&Constraint> = language.constraints().collect();
     let findings = compiled.findings.iter().filter_map(|finding| {
@@ -156,7 +155,7 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
     Ok(())
 }
 
-/// What `strict: true` refuses of a language that compiles, constraint by constraint.
+/// Returns the problems for which `strict: true` refuses a language that compiles, by constraint.
 pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
     let strict = language.constraints().enumerate();
     let strict = strict.filter(|(_, constraint)| constraint.strict);

@@ -1,76 +1,76 @@
-//! The frames in which models write calls of tools: what stands before, between and behind the name of a tool
-//! and its arguments.
+//! The frames in which models write calls of tools: the text before, between and after the name of a tool and
+//! its arguments.
 //!
 //! ```text
 //!   open  head NAME middle ARGUMENTS tail  ( between  head NAME middle ARGUMENTS tail )*  close
 //! ```
 //!
-//! Each family of models was trained on a frame of its own, and small models often write the frame of another
-//! family, or plain JSON, in a fenced block or not. [`FRAMES`] is the list; everything else follows from it:
-//! the grammar of a call ([`lowering`](super::lowering)), the text that begins one, and the reader of an
-//! answer ([`answer::parts`](crate::answer::parts)). A new frame is a new row.
+//! Each family of models was trained on a different frame, and small models often write the frame of another
+//! family, or plain JSON, with or without a fenced block. [`FRAMES`] is the list; everything else follows
+//! from it: the grammar of a call ([`lowering`](super::lowering)), the text that begins one, and the reader
+//! of an answer ([`answer::parts`](crate::answer::parts)). A new frame is a new row.
 //!
 //! Free text becomes a call at its *trigger*: the first mark of the frame or, in a frame that begins with
-//! plain text, the name of one of the tools with what stands before it. Until then it is text: an object with
-//! another first key, or with a name that is no tool's, triggers nothing.
+//! plain text, the name of one of the tools with the text before it. Until then it is text: an object with
+//! another first key, or with an unknown name, triggers nothing.
 
 use crate::wire::tools::Callable;
 
-/// Opens a call in the frame of Hermes and Qwen.
+/// The mark that opens a call in the frame of Hermes and Qwen.
 pub const CALL: &str = "<tool_call>";
-/// Closes it.
+/// The mark that closes a call in the frame of Hermes and Qwen.
 pub const END_CALL: &str = "</tool_call>";
-/// Opens the calls of Mistral's models.
+/// The mark that opens the calls of Mistral's models.
 const TOOL_CALLS: &str = "[TOOL_CALLS]";
-/// Opens the calls of Llama 3.
+/// The mark that opens the calls of Llama 3.
 const PYTHON_TAG: &str = "<|python_tag|>";
 /// All marks of frames.
 pub const FRAME_MARKS: [&str; 4] = [CALL, END_CALL, TOOL_CALLS, PYTHON_TAG];
 
-/// The most bytes of white space, or letters behind a fence, in one place of a frame. Longer runs are no
-/// frame; so neither can a model go on with them for ever, nor is a stream held back for long.
+/// The maximum number of bytes of white space, or of letters after a fence, in one place of a frame. Longer
+/// runs do not match; so a model cannot continue them forever, and a stream is not held back for long.
 pub const RUN: usize = 16;
 
 /// A piece of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A mark: the token of this name where the model has one that text cannot write, or else its text.
+    /// A mark: the token of this name if the model has one that text cannot produce, or else its text.
     Mark(&'a str),
     /// Exactly this text.
     Text(&'a str),
     /// One of these texts.
     Either(&'a [&'a str]),
-    /// White space as JSON has it, up to [`RUN`] bytes.
+    /// JSON white space, up to [`RUN`] bytes.
     Space,
-    /// Letters and underscores, up to [`RUN`]: the language behind a fence.
+    /// Letters and underscores, up to [`RUN`]: the language after a fence.
     Letters,
 }
 
 use Piece::{Either, Letters, Mark, Space, Text};
 
-/// How a family of models writes calls.
+/// The form in which a family of models writes calls.
 #[derive(Debug)]
 pub struct Frame {
-    /// Its name, for people.
+    /// The name of the frame, for display.
     pub name: &'static str,
-    /// What stands before the first call.
+    /// The pieces before the first call.
     pub open: &'static [Piece<'static>],
-    /// What stands before the name of a tool.
+    /// The pieces before the name of a tool.
     pub head: &'static [Piece<'static>],
-    /// What stands between the name and the arguments. It begins with a text.
+    /// The pieces between the name and the arguments. The first is a text.
     pub middle: &'static [Piece<'static>],
-    /// What stands behind the arguments.
+    /// The pieces after the arguments.
     pub tail: &'static [Piece<'static>],
-    /// What stands between two calls.
+    /// The pieces between two calls.
     pub between: &'static [Piece<'static>],
-    /// What stands behind the last call.
+    /// The pieces after the last call.
     pub close: &'static [Piece<'static>],
-    /// What stands between the name of a custom tool and its raw input, which ends with the answer; `None`
-    /// where the frame has no place for such input.
+    /// The pieces between the name of a custom tool and its raw input, which ends with the answer; `None` if
+    /// the frame has no place for such input.
     pub raw: Option<&'static [Piece<'static>]>,
 }
 
-/// Before the name in an object.
+/// The pieces before the name in an object.
 const OBJECT: &[Piece<'static>] = &[
     Text("{"),
     Space,
@@ -80,7 +80,7 @@ const OBJECT: &[Piece<'static>] = &[
     Space,
     Text("\""),
 ];
-/// Between the name and the arguments in an object.
+/// The pieces between the name and the arguments in an object.
 const ARGUMENTS: &[Piece<'static>] = &[
     Text("\""),
     Space,
@@ -91,11 +91,11 @@ const ARGUMENTS: &[Piece<'static>] = &[
     Text(":"),
     Space,
 ];
-/// Behind the arguments in an object.
+/// The pieces after the arguments in an object.
 const END_OBJECT: &[Piece<'static>] = &[Space, Text("}")];
 
-/// All frames. The first is written where an answer must be a call, and where its text obeys a constraint of
-/// its own, with which the others could be confused.
+/// All frames. The first is used if an answer must be a call, and if its text is under a constraint, which
+/// could be confused with the others.
 pub const FRAMES: &[Frame] = &[
     Frame {
         name: "hermes",
@@ -179,19 +179,19 @@ pub const FRAMES: &[Frame] = &[
     },
 ];
 
-/// How far a text goes along pieces.
+/// How far a text matches a sequence of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It has all of them, in so many bytes.
+    /// The text matches all pieces, with this many bytes.
     Whole(usize),
-    /// It ends before they do.
+    /// The text ends before the pieces do.
     Begun,
-    /// It is none of them.
+    /// The text does not match.
     Not,
 }
 
 impl Match {
-    /// The same, with what follows behind a whole match.
+    /// Continues after a whole match, and adds up the lengths.
     fn then(self, next: impl FnOnce(usize) -> Self) -> Self {
         match self {
             Self::Whole(length) => match next(length) {
@@ -203,7 +203,7 @@ impl Match {
     }
 }
 
-/// Reads pieces at the beginning of a text. White space and letters are read as far as they go, so a text
+/// Matches pieces at the beginning of a text. White space and letters match as far as they extend, so a text
 /// that ends in them has only begun.
 pub fn read<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>, text: &str) -> Match {
     pieces.into_iter().fold(Match::Whole(0), |found, piece| {
@@ -226,7 +226,7 @@ impl Piece<'_> {
         }
     }
 
-    /// What it is to a regular expression.
+    /// Returns the piece as a regular expression.
     fn pattern(&self) -> String {
         match self {
             Mark(text) | Text(text) => regex::escape(text),
@@ -259,13 +259,13 @@ fn run(text: &str, is_in: impl Fn(u8) -> bool) -> Match {
     }
 }
 
-/// The regular expression of some pieces.
+/// Returns a sequence of pieces as a regular expression.
 pub fn pattern<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>) -> String {
     pieces.into_iter().map(Piece::pattern).collect()
 }
 
 impl Frame {
-    /// The mark that it begins with, if it begins with one.
+    /// Returns the mark that the frame begins with, if there is one.
     fn mark(&self) -> Option<&'static str> {
         match self.open.iter().chain(self.head).next() {
             Some(Mark(mark)) => Some(mark),
@@ -273,12 +273,12 @@ impl Frame {
         }
     }
 
-    /// Whether it has a place for calls of this tool.
+    /// Returns `true` if calls of this tool can be written in the frame.
     pub fn takes(&self, tool: &Callable) -> bool {
         !tool.is_custom() || self.raw.is_some()
     }
 
-    /// What stands between the name of a tool and what it is called with.
+    /// Returns the pieces between the name of a tool and its input.
     pub fn before_input(&self, tool: &Callable) -> &'static [Piece<'static>] {
         match self.raw {
             Some(raw) if tool.is_custom() => raw,
@@ -286,7 +286,7 @@ impl Frame {
         }
     }
 
-    /// What closes the name of a tool, which tells `get` from `get_weather`.
+    /// Returns the text that closes the name of a tool, which distinguishes `get` from `get_weather`.
     fn name_end(&self) -> &'static str {
         match self.middle.first() {
             Some(Text(text)) => text.get(..1).unwrap_or_default(),
@@ -294,8 +294,8 @@ impl Frame {
         }
     }
 
-    /// The texts that begin a call of these tools, as a regular expression; `None` where it has a place for
-    /// none of them.
+    /// Returns the texts that begin a call of these tools, as a regular expression; `None` if the frame has a
+    /// place for none of them.
     pub fn trigger(&self, tools: &[Callable]) -> Option<String> {
         let names: Vec<String> = tools
             .iter()
@@ -307,7 +307,7 @@ impl Frame {
         }
         Some(match self.mark() {
             Some(mark) => regex::escape(mark),
-            // What it opens with may be missing: then it is another frame that begins here.
+            // The opening pieces may be missing: then another frame begins here.
             None => format!(
                 "{}(?:{}){}",
                 pattern(self.head),
@@ -317,8 +317,8 @@ impl Frame {
         })
     }
 
-    /// The ends of a text, as regular expressions, behind which this frame would be the end of another one: a
-    /// fence makes a fenced object of an object.
+    /// Returns the ends of a text, as regular expressions, after which this frame would be the end of another
+    /// one: a fence turns an object into a fenced object.
     pub fn not_behind(&self) -> Vec<String> {
         let longer = |other: &&Frame| other.head == self.head && other.open.len() > self.open.len();
         let before = FRAMES.iter().filter(longer).filter_map(|other| {
@@ -328,7 +328,7 @@ impl Frame {
         before.collect()
     }
 
-    /// Whether a call of one of these tools begins with this text.
+    /// Checks whether a call of one of these tools begins at the start of this text.
     fn begins(&self, tools: &[Callable], text: &str) -> Match {
         if let Some(mark) = self.mark() {
             return literal(mark, text);
@@ -340,8 +340,8 @@ impl Frame {
         })
     }
 
-    /// The tool that is called by a text behind what the frame opens with, by its place in the list, and how
-    /// far it is to the input.
+    /// Returns the tool that is called in a text after the opening pieces, by its index, and the offset of
+    /// its input.
     pub fn call(&self, tools: &[Callable], text: &str) -> Option<(usize, usize)> {
         tools.iter().enumerate().find_map(|(place, tool)| {
             let name = [Text(&tool.name)];
@@ -354,7 +354,7 @@ impl Frame {
     }
 }
 
-/// The farthest of several matches.
+/// Returns the longest of several matches.
 fn best(matches: impl Iterator<Item = Match>) -> Match {
     let rank = |found: &Match| match found {
         Match::Whole(length) => (2, *length),
@@ -364,7 +364,8 @@ fn best(matches: impl Iterator<Item = Match>) -> Match {
     matches.max_by_key(rank).unwrap_or(Match::Not)
 }
 
-/// The first place of a text at which a call begins, or may begin when more text comes: then without a frame.
+/// Returns the first place of a text where a call begins; or, without a frame, where one may begin once more
+/// text follows.
 pub fn find<'f>(frames: &'f [Frame], tools: &[Callable], text: &str) -> Option<(usize, Option<&'f Frame>)> {
     let begins = |at: usize| {
         let found = |frame: &&Frame| matches!(frame.begins(tools, &text[at..]), Match::Whole(_));
@@ -397,7 +398,7 @@ mod tests {
         ]
     }
 
-    /// Where a call begins in a text, and in which frame.
+    /// Returns where a call begins in a text, and in which frame.
     fn found(text: &str) -> Option<(usize, Option<&'static str>)> {
         find(FRAMES, &tools(), text).map(|(at, frame)| (at, frame.map(|frame| frame.name)))
     }
@@ -456,8 +457,8 @@ mod tests {
         );
     }
 
-    /// Guards against a frame that could not be told from free text: every trigger ends with a mark or a
-    /// name.
+    /// Guards against a frame that cannot be distinguished from free text: every trigger ends with a mark or
+    /// a name.
     #[test]
     fn every_frame_has_a_trigger() {
         for frame in FRAMES {

@@ -1,5 +1,5 @@
-//! What can be said about a compiled grammar without a model: whether a text belongs to it and where it
-//! leaves it, what may come after a prefix, and the shortest text there is.
+//! Queries of a compiled grammar without a model: whether a text belongs to it and where it leaves it, what
+//! may follow a prefix, and its shortest text.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,14 +8,14 @@ use lexiform::{Expected, Way};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 
-/// States that the search for the shortest text may look at.
+/// The number of states that the search for the shortest text may visit.
 const LOOKED_AT: usize = 4_096;
-/// Tokens that an answer lists.
+/// The maximum number of tokens that an answer lists.
 const LISTED_TOKENS: usize = 64;
-/// Ways to go on that an answer lists.
+/// The maximum number of continuations that an answer lists.
 const LISTED_WAYS: usize = 32;
 
-/// How a text stands to a grammar.
+/// Checks whether a text belongs to a grammar, and where it leaves the grammar.
 pub fn check(grammar: &Grammar, text: &str) -> Value {
     match walk(grammar, text) {
         Err(at) => {
@@ -30,11 +30,11 @@ pub fn check(grammar: &Grammar, text: &str) -> Value {
     }
 }
 
-/// The state after a text, or the byte at which it leaves the grammar. Where a mark may stand, its name is
-/// read as the mark.
+/// Returns the state after a text, or the byte at which it leaves the grammar. Where a mark is allowed, its
+/// name is read as the mark.
 ///
 /// # Errors
-/// The text leaves the grammar.
+/// Returns the byte offset if the text leaves the grammar.
 pub fn walk(grammar: &Grammar, text: &str) -> Result<State, usize> {
     let vocabulary = grammar.vocabulary();
     let (mut state, mut at) = (grammar.start(), 0);
@@ -52,7 +52,7 @@ pub fn walk(grammar: &Grammar, text: &str) -> Result<State, usize> {
     Ok(state)
 }
 
-/// The bytes that may follow, as ranges for people.
+/// Returns the bytes that may follow, as readable ranges.
 fn expected(grammar: &Grammar, before: &[u8]) -> Vec<String> {
     let Some(state) = grammar.step_bytes(grammar.start(), before) else {
         return Vec::new();
@@ -85,7 +85,7 @@ fn one(byte: u8) -> String {
     }
 }
 
-/// What may come after a prefix.
+/// Returns the tokens and continuations that may follow a prefix.
 pub fn mask(grammar: &Grammar, prefix: &str) -> Value {
     let state = match walk(grammar, prefix) {
         Ok(state) => state,
@@ -108,7 +108,7 @@ pub fn mask(grammar: &Grammar, prefix: &str) -> Value {
     })
 }
 
-/// The ways in which a text may go on, each with what it is and where in the source it stands.
+/// Returns the continuations of a text, each with its kind and its place in the source.
 fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
     let way = |way: Way| {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -126,15 +126,15 @@ fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
     told.ways.into_iter().map(way).collect()
 }
 
-/// The shortest text of a grammar in bytes, if the search finds one within its bounds; of several the most
-/// readable.
+/// Returns the shortest text of a grammar in bytes, if the search finds one within its bounds; of several,
+/// the most readable.
 pub fn shortest(grammar: &Grammar) -> Option<String> {
     let mut search = StateSearch::from(grammar.start());
     while let Some((state, text)) = search.nearest() {
         if grammar.is_accepting(state) {
             return String::from_utf8(text).ok();
         }
-        // Forced text is on every way, so that it is one step.
+        // Forced text is on every path, so it is one step.
         let forced = grammar.forced(state);
         if !forced.is_empty() {
             if let Some(next) = grammar.step_bytes(state, &forced) {
@@ -154,12 +154,12 @@ pub fn shortest(grammar: &Grammar) -> Option<String> {
     None
 }
 
-/// A search for the nearest of some states, by the bytes that lead there.
+/// A search for states in the order of the number of bytes that lead there.
 struct StateSearch {
-    /// What is to be looked at, by length and then by age, and where its state and text stand.
+    /// The entries to visit, by length and then by age, with the index of their state and text.
     queue: BinaryHeap<Reverse<(usize, usize)>>,
     reached: Vec<(State, Vec<u8>)>,
-    /// The fewest bytes that lead to each state, as far as is known.
+    /// The fewest bytes known to lead to each state.
     lengths: HashMap<State, usize>,
 }
 
@@ -174,7 +174,7 @@ impl StateSearch {
         search
     }
 
-    /// Notes a text that leads to a state, unless one as short is known.
+    /// Records a text that leads to a state, unless one as short is known.
     fn reach(&mut self, state: State, text: Vec<u8>) {
         if self.lengths.get(&state).is_some_and(|known| *known <= text.len()) {
             return;
@@ -184,7 +184,7 @@ impl StateSearch {
         self.reached.push((state, text));
     }
 
-    /// The state that is the nearest of those not looked at yet, and the text that leads there.
+    /// Returns the nearest state that was not visited yet, and the text that leads there.
     fn nearest(&mut self) -> Option<(State, Vec<u8>)> {
         while let Some(Reverse((length, place))) = self.queue.pop() {
             let (state, text) = &mut self.reached[place];
@@ -197,7 +197,7 @@ impl StateSearch {
     }
 }
 
-/// All bytes, those that people like to read first.
+/// Returns all bytes, the most readable ones first.
 fn readable_first() -> impl Iterator<Item = u8> {
     let liked = |byte: &u8| byte.is_ascii_alphanumeric();
     let others = (0..=255_u8).filter(move |byte| !liked(byte));

@@ -1,4 +1,4 @@
-//! Whether a request still waits for the work that is done for it, and who is charged for that work.
+//! The interest of a request in the work that is done for it, and the owner who is charged for that work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use lexiform_engine::Owner;
 pub struct InterestGuard(Interest);
 
 impl InterestGuard {
-    /// By a request of this owner, who is also the one with whom it shares the machine.
+    /// Creates the guard of a request by this owner, who is also the one with whom it takes turns.
     pub fn by(owner: Owner) -> Self {
         Self::asked(Requester {
             share: owner.clone(),
@@ -19,7 +19,7 @@ impl InterestGuard {
         })
     }
 
-    /// By a request of these.
+    /// Creates the guard of a request by this requester.
     pub fn asked(requester: Requester) -> Self {
         Self(Interest {
             requester,
@@ -27,7 +27,7 @@ impl InterestGuard {
         })
     }
 
-    /// What the work looks at.
+    /// Returns the interest that the work checks.
     pub fn interest(&self) -> Interest {
         self.0.clone()
     }
@@ -39,39 +39,39 @@ impl Drop for InterestGuard {
     }
 }
 
-/// Whether somebody still waits for some work. Without an [`InterestGuard`] it is never lost.
+/// The interest of a request in some work. Without an [`InterestGuard`] it is never lost.
 #[derive(Clone, Debug, Default)]
 pub struct Interest {
     lost: Arc<AtomicBool>,
     requester: Requester,
 }
 
-/// Who asks: whom to charge, and with whom to take turns.
+/// The origin of a request: the owner to charge, and the owner with whom it takes turns.
 #[derive(Clone, Debug, Default)]
 pub struct Requester {
-    /// Who is charged for what a request leaves behind: the owner of its key.
+    /// The owner who is charged for what a request leaves in caches: the owner of its key.
     pub owner: Owner,
-    /// With whom it takes turns: the owner of its key or, without keys, its connection.
+    /// The owner with whom the request takes turns: the owner of its key or, without keys, its connection.
     pub share: Owner,
 }
 
 impl Interest {
-    /// Whether nobody waits any more.
+    /// Returns `true` if the request no longer waits.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Who is charged for what comes of the work.
+    /// Returns the owner who is charged for the results of the work.
     pub fn owner(&self) -> &Owner {
         &self.requester.owner
     }
 
-    /// With whom the request takes turns at threads and the model.
+    /// Returns the owner with whom the request takes turns at threads and the model.
     pub fn share(&self) -> &Owner {
         &self.requester.share
     }
 
-    /// Calls off work of this request alone.
+    /// Returns a cancellation of work for this request alone.
     pub fn cancel(&self) -> Cancel {
         let interest = self.clone();
         Cancel::when(move || interest.is_lost())

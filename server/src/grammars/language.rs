@@ -1,4 +1,4 @@
-//! The language of a whole answer: a thought, then text that obeys a constraint, or calls of tools.
+//! The language of a whole answer: a thought, then text under a constraint, or calls of tools.
 //!
 //! ```text
 //!   answer   ::= thought? ( content | text calls | calls )
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text,
-//! calls may also stand in the frames of other families ([`frames`](super::frames)). Every part of a frame is
-//! in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw
-//! text that may hold anything, the closing mark too; it ends with the answer, so that no text has two
-//! readings.
+//! calls may also be written in the frames of other families ([`frames`](super::frames)). Every part of a
+//! frame is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input
+//! is raw text that may contain anything, including the closing mark; it ends with the answer, so that no
+//! text has two readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use sha2::{Digest as _, Sha256};
@@ -22,33 +22,33 @@ use crate::operate::metrics::GrammarKind;
 use crate::wire::constraint::{Constraint, Form, Source};
 use crate::wire::tools::{Calls, Mode};
 
-/// Opens a thought.
+/// The mark that opens a thought.
 pub const THINK: &str = "<think>";
-/// Closes a thought.
+/// The mark that closes a thought.
 pub const END_THINK: &str = "</think>";
 
-/// Whether an answer begins with a thought.
+/// How an answer begins: with or without a thought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Thought {
-    /// It does not.
+    /// The answer begins without a thought.
     #[default]
     None,
-    /// It may.
+    /// The answer may begin with a thought.
     Possible,
-    /// The prompt has opened it already.
+    /// The prompt has already opened the thought.
     Begun,
 }
 
 /// The language of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
-    /// What comes first.
+    /// The thought at the beginning.
     pub thought: Thought,
-    /// What the text obeys; without it, the text is free.
+    /// The constraint on the text; without it, the text is free.
     pub content: Option<Constraint>,
-    /// The calls.
+    /// The calls that an answer may contain.
     pub calls: Option<Calls>,
-    /// Bytes that stand before all of it: what was removed from a prompt that was healed.
+    /// The bytes before all of it: the text that was removed from a healed prompt.
     pub prefix: Vec<u8>,
 }
 
@@ -57,12 +57,12 @@ pub struct Language {
 pub struct Rejected {
     /// The constraint.
     pub constraint: Constraint,
-    /// All its problems.
+    /// All problems of the constraint.
     pub error: CompileError,
 }
 
 impl Rejected {
-    /// Whether nothing is wrong with it, but nobody wanted to know any more.
+    /// Returns `true` if there is no problem with the constraint, but its compilation was cancelled.
     pub fn is_called_off(&self) -> bool {
         let mut problems = self.error.problems.iter();
         problems.any(|problem| problem.kind == ProblemKind::Cancelled)
@@ -72,14 +72,14 @@ impl Rejected {
 /// Something noteworthy about a constraint that compiles.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The place of the constraint among [`Language::constraints`]: where it came from may differ from
-    /// request to request, though the grammar is the same.
+    /// The index of the constraint in [`Language::constraints`]: the request field that it came from may
+    /// differ from request to request, though the grammar is the same.
     pub constraint: usize,
-    /// What was found.
+    /// The problem that was found.
     pub problem: Problem,
 }
 
-/// Whether a text of this form may end in free text.
+/// Returns `true` if a text of this form may end in free text.
 fn ends_freely(form: &Form) -> bool {
     match form {
         Form::Any { .. } | Form::Triggered { .. } => true,
@@ -90,15 +90,16 @@ fn ends_freely(form: &Form) -> bool {
     }
 }
 
-/// Whether this is the name of a token that marks a part of an answer.
+/// Returns `true` if this is the name of a token that marks a part of an answer.
 pub fn is_mark(name: &[u8]) -> bool {
     let marks = [THINK, END_THINK].into_iter().chain(FRAME_MARKS);
     marks.into_iter().any(|mark| mark.as_bytes() == name)
 }
 
 impl Language {
-    /// The frames in which its calls may be written: all of them behind free text; where an answer must be a
-    /// call, or its text obeys a constraint, with which some could be confused, the first alone.
+    /// Returns the frames in which calls may be written: all of them after free text; only the first if an
+    /// answer must be a call, or if its text is under a constraint, which could be confused with some of
+    /// them.
     pub fn frames(&self) -> &'static [Frame] {
         match &self.calls {
             Some(calls) if calls.mode == Mode::Auto && self.content.is_none() => FRAMES,
@@ -107,7 +108,8 @@ impl Language {
         }
     }
 
-    /// Whether it may end in free text, beside its calls and tags: such a text may end anywhere.
+    /// Returns `true` if an answer may end in free text, outside its calls and tags: such a text may end
+    /// anywhere.
     pub fn has_free_text(&self) -> bool {
         match self.content.as_ref().map(|content| &content.source) {
             None => self.calls.as_ref().is_none_or(|calls| calls.mode == Mode::Auto),
@@ -116,18 +118,18 @@ impl Language {
         }
     }
 
-    /// Whether everything is in it, so that no grammar is needed.
+    /// Returns `true` if the language contains every text, so that no grammar is needed.
     pub fn is_free(&self) -> bool {
         self.content.is_none() && self.calls.is_none() && self.prefix.is_empty()
     }
 
-    /// Whether its content may hold marks that are no text to the model, and are to the client.
+    /// Returns `true` if its content may contain marks that are not text to the model, but are to the client.
     pub fn shows_marks(&self) -> bool {
         let content = self.content.as_ref();
         content.is_some_and(|content| matches!(content.source, Source::Tags(_)))
     }
 
-    /// Its identity: the same for the same language, in every process.
+    /// Returns the identity of the language: equal for equal languages, in every process.
     pub fn id(&self) -> String {
         let mut hash = Sha256::new();
         let calls = self.calls.as_ref();
@@ -160,7 +162,7 @@ impl Language {
         format!("gr_{}", hex.collect::<String>())
     }
 
-    /// What it is mostly made of.
+    /// Returns the kind of constraint that makes up most of the language.
     pub fn kind(&self) -> GrammarKind {
         match self.content.as_ref().map(|content| &content.source) {
             _ if self.calls.is_some() => GrammarKind::Tools,
@@ -168,12 +170,12 @@ impl Language {
             Some(Source::Ebnf(_)) => GrammarKind::Ebnf,
             Some(Source::Choice(_) | Source::Extract(..)) => GrammarKind::Choice,
             Some(Source::Tags(_)) => GrammarKind::Tags,
-            // Without a constraint a language is compiled only for its prefix.
+            // Without a constraint, a language is compiled only for its prefix.
             Some(Source::Regex(_)) | None => GrammarKind::Regex,
         }
     }
 
-    /// The bytes of its sources, for estimates.
+    /// Returns the number of bytes of its sources, for estimates.
     pub fn source_bytes(&self) -> usize {
         let lengths = self
             .constraints()
@@ -181,14 +183,14 @@ impl Language {
         lengths.sum()
     }
 
-    /// All constraints in it.
+    /// Returns all constraints of the language.
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
         let tools = self.calls.iter().flat_map(|calls| &calls.tools);
         let inputs = tools.filter_map(|tool| tool.input.constraint());
         self.content.iter().chain(inputs)
     }
 
-    /// The constraint that is named when the whole does not compile, though its parts do.
+    /// Returns the constraint to name when the whole does not compile, though its parts do.
     pub fn blamed(&self) -> Constraint {
         let first = self.constraints().next().cloned();
         first.unwrap_or_else(|| Constraint::new(Source::Regex(String::new()), "tools"))

@@ -1,7 +1,7 @@
 //! The lowering of an answer's language to one grammar.
 //!
-//! [`lower_answer`] writes the frame of a thought, and `calls` those of calls; [`lower`] has each constraint
-//! lowered by its front end and puts what comes of it into its place.
+//! [`lower_answer`] writes the frame of a thought, and `calls` the frames of calls; [`lower`] lowers each
+//! constraint with its front end, and the result is inserted in its place.
 
 mod calls;
 
@@ -15,10 +15,10 @@ use super::language::{END_THINK, Finding, Language, Rejected, THINK, Thought};
 use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};
 use crate::wire::tools::{Input, Mode};
 
-/// The grammar of a whole answer, and what was found on the way.
+/// Returns the grammar of a whole answer, and the findings of the lowering.
 ///
 /// # Errors
-/// One of its constraints does not compile.
+/// Fails if one of its constraints does not compile.
 pub fn lower_answer(
     language: &Language,
     vocabulary: &Vocabulary,
@@ -33,7 +33,7 @@ pub fn lower_answer(
     };
     let answer = writer.answer(language)?;
     let whole = writer.thought(language.thought, answer);
-    // Without a name: clients never wrote this rule, so no message and no place may name it.
+    // The rule has no name: clients never wrote it, so no message and no place may name it.
     let start = writer.builder.declare("");
     writer.builder.define(start, whole);
     let answers = writer.builder.finish(start);
@@ -43,7 +43,7 @@ pub fn lower_answer(
 /// Lowers one constraint.
 ///
 /// # Errors
-/// All problems of the constraint.
+/// Returns all problems of the constraint.
 pub fn lower(
     constraint: &Constraint,
     vocabulary: &Vocabulary,
@@ -69,7 +69,7 @@ pub fn lower(
     })
 }
 
-/// Lowers a structural tag, which came with this constraint.
+/// Lowers a structural tag, which belongs to this constraint.
 fn tagged(
     form: &Form,
     from: &Constraint,
@@ -112,7 +112,7 @@ impl tags::Contents for Contents<'_> {
     }
 }
 
-/// How a constraint's JSON is written.
+/// Returns the options for writing the JSON of a constraint.
 pub fn schema_options(constraint: &Constraint) -> schema::Options {
     schema::Options {
         whitespace: match &constraint.whitespace {
@@ -185,7 +185,7 @@ impl GrammarWriter<'_> {
 
     fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
         let (cfg, diagnostics) = lower(constraint, self.vocabulary, self.limits)?;
-        // Two tools may take the same, so it is the place in memory that tells them apart.
+        // Two tools may have equal constraints, so they are distinguished by their address.
         let mut places = self.constraints.iter();
         let place = places.position(|other| std::ptr::eq(*other, constraint));
         let found = diagnostics.findings.into_iter().map(|problem| Finding {
@@ -196,7 +196,8 @@ impl GrammarWriter<'_> {
         Ok(self.builder.import(cfg))
     }
 
-    /// A mark: the token of this name where the model has one that text cannot write, or else its text.
+    /// Returns a mark: the token of this name if the model has one that text cannot produce, or else its
+    /// text.
     fn mark(&mut self, mark: &str) -> ExprId {
         match self.vocabulary.special(mark) {
             Some(_) => self.builder.special(mark),

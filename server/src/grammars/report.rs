@@ -1,5 +1,5 @@
-//! What clients are told of a compiled grammar: its findings, how each keyword is enforced, what a linter
-//! says.
+//! The reports to clients on a compiled grammar: its findings, the enforcement of each keyword, the output of
+//! a linter.
 
 use lexiform::error::ProblemKind;
 use serde_json::{Value, json};
@@ -9,31 +9,32 @@ use super::store::Compiled;
 use crate::wire::error::Diagnosis;
 use crate::wire::response::Keyword;
 
-/// The most findings that one answer lists: a schema may hold as many keywords without effect as it has
-/// bytes.
+/// The maximum number of findings that one answer lists: a schema may have as many keywords without effect as
+/// it has bytes.
 const LISTED_FINDINGS: usize = 256;
 
-/// A registered grammar.
+/// Returns the report on a registered grammar.
 pub fn registered(compiled: &Compiled) -> Value {
     json!({"id": &*compiled.id, "object": "grammar", "compile_ms": compiled.micros as f64 / 1000.0,
            "enforced": enforced(compiled), "diagnostics": findings(compiled)})
 }
 
-/// What does not stop a compile.
+/// Returns the findings that do not stop a compilation.
 pub fn findings(compiled: &Compiled) -> Value {
     let all = compiled.findings.iter().take(LISTED_FINDINGS);
     let all = all.map(|finding| Diagnosis::warning(&finding.problem).json());
     Value::Array(all.collect())
 }
 
-/// How each keyword is enforced.
+/// Returns the enforcement of each keyword.
 pub fn keywords(keywords: &[Keyword]) -> Value {
     serde_json::to_value(keywords).unwrap_or_default()
 }
 
-/// How a constraint stands to what may be written under it: `exact`, where both are the same; `closed`, where
-/// all that is not written are keys of objects that list theirs and say nothing of others; `narrower`, where
-/// more of what it allows is not written; `partial`, where some of what it says has no effect.
+/// Returns how the grammar relates to its constraint: `exact` if both allow the same; `closed` if the grammar
+/// leaves out only the unlisted keys of objects whose schema lists keys and says nothing about others;
+/// `narrower` if it leaves out more of what the constraint allows; `partial` if part of the constraint has no
+/// effect.
 pub fn enforced(compiled: &Compiled) -> &'static str {
     let closes = |finding: &Finding| finding.problem.kind == ProblemKind::Closed;
     let narrows = |finding: &Finding| closes(finding) || finding.problem.kind == ProblemKind::Narrowed;
@@ -45,7 +46,7 @@ pub fn enforced(compiled: &Compiled) -> &'static str {
     }
 }
 
-/// What a linter says of a constraint that compiles, or does not.
+/// Returns the report of a linter on a constraint that compiles, or does not.
 pub fn lint(compiled: Result<&Compiled, &Rejected>) -> Value {
     match compiled {
         Ok(compiled) => json!({"valid": true, "satisfiable": true, "id": &*compiled.id,

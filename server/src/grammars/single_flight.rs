@@ -1,5 +1,5 @@
-//! Single flight: calls for the same key at the same time share one run of the work, which is cancelled when
-//! nobody is left who waits for it.
+//! Single flight: concurrent calls for the same key share one run of the work, which is cancelled when no
+//! caller waits for it any more.
 //!
 //! ```text
 //!   request ─ InterestGuard ─► thread ─ Interest ─┐ leads
@@ -7,8 +7,8 @@
 //!      ╳ the client left, or its time is over: its interest is lost
 //! ```
 //!
-//! The first who asks works on its own thread, for those who come later too, also if its own client leaves
-//! meanwhile. A call that was cancelled admits no more waiters: who comes then begins anew.
+//! The first caller does the work on its own thread, also for callers that come later, and also if its own
+//! client leaves meanwhile. A cancelled call admits no more waiters: a later caller starts again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +21,7 @@ use lexiform::limits::Cancel;
 
 use crate::grammars::interest::Interest;
 
-/// How often one who waits for the work of another looks whether its own client is still there.
+/// How often a waiting caller checks whether its own client is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The calls that are running, by their keys.
@@ -40,7 +40,7 @@ impl<K, V> Default for SingleFlight<K, V> {
 }
 
 struct Call<V> {
-    /// Whoever began it; looked at first, because mostly it stays.
+    /// The caller that began the work; it is checked first, because it usually stays.
     leader: Interest,
     waiters: Mutex<Waiters<V>>,
     finished: Condvar,
@@ -59,15 +59,15 @@ enum FlightPhase<V> {
     Panicked,
 }
 
-/// A panic cannot leave these values half written: they are changed in single steps.
+/// A panic cannot leave these values half written: each change is a single step.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
-    /// The outcome of work for this key: of what another does just now, or else of this. `None` where the
-    /// interest was lost while another worked. A panic in the work is that of its leader alone; the others
-    /// begin anew.
+    /// Returns the outcome of the work for this key: of a run in progress, or else of `work`. Returns `None`
+    /// if the interest was lost while another caller worked. A panic in the work affects only its leader; the
+    /// others start again.
     pub fn run(&self, key: &K, interest: &Interest, work: impl FnOnce(Cancel) -> V) -> Option<V> {
         loop {
             let (call, leads) = self.enter(key, interest);
@@ -85,7 +85,7 @@ impl<K: Clone + Eq + Hash, V: Clone + Send + 'static> SingleFlight<K, V> {
         }
     }
 
-    /// How much work is being done.
+    /// Returns the number of runs in progress.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Acquire)
     }
@@ -136,7 +136,7 @@ impl<V: Clone + Send + 'static> Call<V> {
         cancelled
     }
 
-    /// Waits for the work of another; still running where the interest was lost before.
+    /// Waits for the work of another caller; returns `Running` if the interest was lost before it ended.
     fn wait(&self, interest: &Interest) -> FlightPhase<V> {
         let mut waiters = locked(&self.waiters);
         while !interest.is_lost() {
@@ -152,7 +152,7 @@ impl<V: Clone + Send + 'static> Call<V> {
     }
 }
 
-/// Ends a call when dropped, whatever becomes of its work.
+/// Ends a call when dropped, whatever the outcome of its work.
 struct Completion<'f, K: Eq + Hash, V> {
     flights: &'f SingleFlight<K, V>,
     key: &'f K,
@@ -203,7 +203,7 @@ mod tests {
 
     type FlightCounts = SingleFlight<&'static str, u32>;
 
-    /// Work that nobody ever ends but by calling it off.
+    /// Work that ends only when it is cancelled.
     fn endless(cancel: &Cancel) {
         while !cancel.is_asked() {
             thread::yield_now();

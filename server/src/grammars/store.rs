@@ -1,12 +1,12 @@
-//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by what a language means,
-//! and what clients registered. A client sends the same schema with every request.
+//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by the meaning of a
+//! language, and the grammars that clients registered. Clients send the same schema with every request.
 //!
 //! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key
-//! pushes out the grammars of the others. A grammar that grew with the texts it read is weighed again, and
-//! one that outgrew its bound gives way to a fresh one, while sequences that run on the old one keep it.
-//! Requests that bring the same new source at the same time wait for one compile, which is called off when
-//! the last of them has left. What does not compile is not kept: the compiler's limits are deterministic, so
-//! the answer would be the same again, but keeping it would let bad requests push out good grammars.
+//! evicts the grammars of the others. A grammar that has grown with the texts it read is weighed again, and
+//! one that has outgrown its bound is replaced by a fresh one, while running sequences keep the old one.
+//! Concurrent requests with the same new source wait for one compilation, which is cancelled when the last of
+//! them has left. Sources that do not compile are not cached: the compiler's limits are deterministic, so the
+//! answer would be the same again, but caching it would let bad requests evict good grammars.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,27 +27,27 @@ use crate::operate::metrics::{CompileOutcome, Metrics};
 use crate::wire::constraint::Constraint;
 use lexiform_engine::Owner;
 
-/// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
+/// The estimated size of a grammar besides its source: states and masks that are filled as it is used.
 const BASE_BYTES: u32 = 64 * 1024;
-/// How many bytes a compiled grammar is estimated to take for each byte of its source.
+/// The estimated size of a compiled grammar per byte of its source.
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
-/// The memory that compiles may hold together, in bytes: more than two of the largest that are allowed.
+/// The memory that all compilations together may hold, in bytes: more than two of the largest allowed ones.
 const COMPILE_MEMORY: usize = 512 << 20;
-/// What a registered constraint takes beside its source.
+/// The size of a registered constraint besides its source.
 const REGISTERED_BYTES: usize = 256;
 
-/// A grammar that compiled, with what was found on the way.
+/// A compiled grammar with the findings of its compilation.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The grammar.
     pub grammar: Grammar,
-    /// Findings that did not stop the compile: a keyword without effect, an unknown format.
+    /// The findings that did not stop the compilation: a keyword without effect, an unknown format.
     pub findings: Arc<[Finding]>,
-    /// Its identity: the same for the same constraint, in every process.
+    /// The identity of the grammar: equal for equal constraints, in every process.
     pub id: Arc<str>,
-    /// Microseconds that the compile took.
+    /// The time that the compilation took, in microseconds.
     pub micros: u64,
-    /// The memory of the grammar when it was put into the cache.
+    /// The memory of the grammar when it was inserted into the cache.
     weight: u32,
 }
 
@@ -58,16 +58,17 @@ pub struct GrammarStore {
     cache: Cache<Language, Compiled>,
     compiling: SingleFlight<Language, Result<Compiled, Arc<Rejected>>>,
     memory: CompileMemory,
-    /// Each owner has names of its own: what one has registered, no other can read or use.
+    /// The registered constraints. Each owner has a separate namespace: no other owner can read or use its
+    /// entries.
     registered: Cache<(Owner, String), Constraint>,
 }
 
 impl GrammarStore {
-    /// A compiler whose cache is bounded by about this many bytes.
+    /// Creates a store whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
         let compiler = Compiler::new(vocabulary);
         Self {
-            // Without the head start schemas compile all the same, only slower.
+            // Without the priming, schemas still compile, but more slowly.
             compiler: compiler.primed(&Options::for_generation()).unwrap_or(compiler),
             limits: Limits::default(),
             cache: Cache::new(bytes),
@@ -77,7 +78,7 @@ impl GrammarStore {
         }
     }
 
-    /// Keeps a constraint under its identity for this owner, as long as there is room.
+    /// Stores a constraint under its identity for this owner, as long as there is room.
     pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
         let weight = constraint.source.bytes() + REGISTERED_BYTES;
         self.registered.insert(
@@ -88,15 +89,16 @@ impl GrammarStore {
         );
     }
 
-    /// The constraint that this owner registered under this identity.
+    /// Returns the constraint that this owner registered under this identity.
     pub fn registered(&self, id: &str, owner: &Owner) -> Option<Constraint> {
         self.registered.get(&(owner.clone(), id.to_owned()))
     }
 
-    /// The grammar of a language; blocks while it compiles. `None` if the interest was lost meanwhile.
+    /// Returns the grammar of a language; blocks while it compiles. Returns `None` if the interest was lost
+    /// meanwhile.
     ///
     /// # Errors
-    /// One of its constraints does not compile.
+    /// Fails if one of its constraints does not compile.
     pub fn get(
         &self,
         language: &Language,
@@ -108,7 +110,7 @@ impl GrammarStore {
             return Some(Ok(self.weighed(language, compiled, interest.owner())));
         }
         self.compiling.run(language, interest, |cancel| {
-            // Another may have brought it since.
+            // Another request may have inserted it since.
             if let Some(compiled) = self.cache.get(language) {
                 return Ok(compiled);
             }
@@ -132,8 +134,8 @@ impl GrammarStore {
         })
     }
 
-    /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is
-    /// weighed again.
+    /// Returns the grammar, or its replacement if it has outgrown its bound; a grammar that has grown a lot
+    /// is weighed again.
     fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
         if let Some(renewed) = compiled.grammar.compacted() {
             compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
@@ -147,8 +149,9 @@ impl GrammarStore {
         compiled
     }
 
-    /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as
-    /// they were when their last answer ended. To look at one takes some hundred nanoseconds.
+    /// Weighs the grammars that have grown since they were last weighed: a grammar that is not requested
+    /// again would otherwise stay as large as it was when its last answer ended. Checking one takes some
+    /// hundred nanoseconds.
     pub fn weigh_all(&self) {
         let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
         for (language, compiled, owner) in self.cache.matching(is_due) {
@@ -164,12 +167,12 @@ impl GrammarStore {
             .insert(language.clone(), compiled.clone(), owner.clone(), weight.into());
     }
 
-    /// How many bytes the cached grammars are estimated to take that this owner is charged for.
+    /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.
     pub fn charged(&self, owner: &Owner) -> u64 {
         self.cache.charged(owner)
     }
 
-    /// What is in the cache, and what is being compiled.
+    /// Returns the gauges of the cache and of running compilations.
     pub fn now(&self) -> CompilerGauges {
         let (cache_bytes, cache_entries) = self.cache.totals();
         CompilerGauges {
@@ -181,7 +184,7 @@ impl GrammarStore {
     }
 }
 
-/// Whether a grammar takes a good deal more than when it was weighed.
+/// Returns `true` if a grammar takes much more memory than when it was weighed.
 fn has_grown(compiled: &Compiled) -> bool {
     compiled.grammar.memory_usage() > 2 * compiled.weight as usize + BASE_BYTES as usize
 }
@@ -189,7 +192,7 @@ fn has_grown(compiled: &Compiled) -> bool {
 /// Compiles a language without any cache.
 ///
 /// # Errors
-/// One of its constraints does not compile.
+/// Fails if one of its constraints does not compile.
 pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Result<Compiled, Rejected> {
     let begun = Instant::now();
     let (cfg, findings) = lower_answer(language, compiler.vocabulary(), limits)?;
@@ -226,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Asks for a grammar of this number; whether it had to be compiled.
+    /// Requests the grammar of this number, and returns `true` if it had to be compiled.
     fn get(grammars: &GrammarStore, number: usize, owner: Owner) -> bool {
         let language = language(format!("a{{{number}}}"));
         let known = grammars.cache.get(&language).is_some();
@@ -236,8 +239,8 @@ mod tests {
         !known
     }
 
-    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way,
-    /// and who comes back is compiled for anew (the theme of cache exhaustion).
+    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest are
+    /// evicted, and an evicted grammar is compiled again (the theme of cache exhaustion).
     #[test]
     fn strangers_cannot_fill_the_memory_with_grammars() {
         let bytes = 16 * u64::from(BASE_BYTES);
@@ -249,8 +252,8 @@ mod tests {
         assert!(get(&grammars, 1, None));
     }
 
-    /// Guards against a grammar that grows with every text that it reads: the next request goes on in one
-    /// that takes its place, and so do those that run.
+    /// Guards against a grammar that grows with every text that it reads: the next request uses its
+    /// replacement, and so do running ones.
     #[test]
     fn a_grammar_that_has_outgrown_its_memory_is_replaced() {
         let mut grammars = grammars(1 << 24);
@@ -274,7 +277,7 @@ mod tests {
         assert!(get().ptr_eq(&second));
     }
 
-    /// Guards against memory that stays with a grammar for which nobody asks again.
+    /// Guards against memory that is kept by a grammar that is not requested again.
     #[test]
     fn a_grammar_that_grew_is_given_up_although_nobody_asks_for_it() {
         let mut grammars = grammars(1 << 24);
@@ -292,7 +295,7 @@ mod tests {
         assert!(!kept.ptr_eq(&first) && kept.memory_usage() < first.memory_usage());
     }
 
-    /// Guards against an API key that pushes out the grammars of all others, compiled or registered.
+    /// Guards against an API key that evicts the grammars of all others, compiled or registered.
     #[test]
     fn a_key_pushes_out_its_own_grammars_only() {
         let grammars = grammars(16 * u64::from(BASE_BYTES));
@@ -319,7 +322,7 @@ mod tests {
             grammars.registered("flood 299", &shop).is_none()
                 && grammars.registered("flood 299", &None).is_none()
         );
-        // What one has compiled, all may use.
+        // A grammar that one key has compiled can be used by all.
         assert!(!get(&grammars, 299, shop));
     }
 }

@@ -1,11 +1,11 @@
-//! Reads the texts that an operator has named to draft from.
+//! Reads the texts to draft from that an operator has configured.
 //!
 //! ```text
 //!   files, folders ─► all files, in order ─► UTF-8 ─► tokens of each ─► sorted for retrieval
 //! ```
 //!
 //! All problems of all files are found before anything is refused. A corpus that is too large is refused and
-//! never cut: what would be left of it is nobody's choice.
+//! never truncated: no operator chose what would be left of it.
 
 use std::fmt;
 use std::fs;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use lexiform::vocab::{Tokenizer, TokenizerError};
 use lexiform_law::draft::{CorpusError as Unsorted, Retrieval};
 
-/// Texts are encoded by so many bytes of whole lines at a time: an encoder takes a hundred times the size of
-/// what it is given.
+/// The size of the parts in which texts are encoded, in bytes of whole lines: an encoder takes a hundred
+/// times the size of its input.
 const LINES: usize = 1 << 16;
 
-/// Why texts cannot be drafted from.
+/// The reasons why texts cannot be drafted from.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// Some files cannot be used.
@@ -30,9 +30,9 @@ pub enum CorpusError {
         "--draft-corpus has {files} files with {bytes} bytes together; --draft-corpus-memory allows {most} bytes"
     )]
     TooManyBytes {
-        /// How many there are.
+        /// The number of files.
         files: usize,
-        /// Their sizes together.
+        /// Their total size.
         bytes: u64,
         /// The limit.
         most: u64,
@@ -43,62 +43,62 @@ pub enum CorpusError {
          --draft-corpus-memory allows {most} bytes"
     )]
     TooManyTokens {
-        /// The file with which there were too many.
+        /// The file at which the limit was exceeded.
         file: String,
         /// The bytes of the tokens so far.
         bytes: u64,
-        /// The bytes of one.
+        /// The bytes per token.
         each: usize,
         /// The limit.
         most: u64,
     },
-    /// It cannot be sorted.
+    /// The corpus cannot be sorted.
     #[error("cannot draft from --draft-corpus: {0}")]
     Unsorted(#[from] Unsorted),
 }
 
-/// What is wrong with a file.
+/// A problem with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// It is not there, or may not be read.
+    /// The file does not exist or cannot be read.
     #[error("cannot read {path}: {problem}")]
     Unreadable {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         problem: String,
     },
-    /// It is something else than a file or a folder.
+    /// The path is neither a file nor a folder.
     #[error("{path} is neither a file nor a folder")]
     Special {
         /// The path.
         path: String,
     },
-    /// It is not text.
+    /// The file is not text.
     #[error("{path} is not UTF-8: the first byte that is not stands at offset {offset}")]
     NotText {
         /// The file.
         path: String,
-        /// How many bytes are before that.
+        /// The number of bytes before the first invalid one.
         offset: usize,
     },
-    /// A folder, or all that was named, holds no text.
+    /// A folder, or all configured paths together, contain no text.
     #[error("{path} holds no text")]
     Empty {
         /// The path.
         path: String,
     },
-    /// The tokenizer cannot write it.
+    /// The tokenizer cannot encode the text.
     #[error("{path}: {problem}")]
     Tokenizer {
         /// The file.
         path: String,
-        /// Why.
+        /// The error of the tokenizer.
         problem: TokenizerError,
     },
 }
 
-/// Several problems, one after the other.
+/// Joins several problems into one message.
 fn sentence(problems: &[FileProblem]) -> String {
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     problems.join("; ")
@@ -108,14 +108,14 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Reads and sorts all texts that are named, in at most so many MiB; `None` where none is named.
+/// Reads and sorts all configured texts, in at most this many MiB; returns `None` if there are none.
 ///
-/// A folder stands for all files below it in the order of their names, without what is hidden (its name
-/// begins with a dot); links to files are followed, links to folders are not.
+/// A folder means all files below it in the order of their names, without hidden ones (whose names begin with
+/// a dot); links to files are followed, links to folders are not.
 ///
 /// # Errors
-/// A file is missing, is not UTF-8 or is no file; a path holds no text; or all of them together are too
-/// large.
+/// Fails if a file is missing, is not UTF-8 or is not a regular file; if a path contains no text; or if all
+/// of them together are too large.
 pub fn read(
     paths: &[PathBuf],
     most_mib: usize,
@@ -171,12 +171,12 @@ struct EncodedTexts<'t> {
     tokenizer: &'t Tokenizer,
     most: u64,
     tokens: Vec<Vec<u32>>,
-    /// Tokens of all of them, with what stands between two.
+    /// The number of tokens of all texts, with a separator after each.
     count: u64,
 }
 
 impl EncodedTexts<'_> {
-    /// Encodes one more, as far as there is room.
+    /// Encodes one more text, as far as there is room.
     fn cut(&mut self, path: &Path, text: &str) -> Result<(), FileProblem> {
         let mut tokens = Vec::new();
         for piece in lines(text).flat_map(|lines| self.tokenizer.pieces(lines)) {
@@ -202,7 +202,7 @@ impl EncodedTexts<'_> {
         self.count.saturating_mul(Retrieval::TOKEN_BYTES as u64)
     }
 
-    /// Whether there is still room after a file.
+    /// Checks whether there is still room after a file.
     fn check(&self, path: &Path) -> Result<(), CorpusError> {
         match self.bytes() > self.most {
             false => Ok(()),
@@ -216,7 +216,7 @@ impl EncodedTexts<'_> {
     }
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 fn text(path: &Path) -> Result<String, FileProblem> {
     let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes).map_err(|error| FileProblem::NotText {
@@ -232,7 +232,7 @@ fn unreadable(path: &Path, problem: &dyn fmt::Display) -> FileProblem {
     }
 }
 
-/// The files that a path stands for, in order, with their sizes.
+/// Returns the files that a path means, in order, with their sizes.
 fn files_of(path: &Path) -> Result<Vec<(PathBuf, u64)>, FileProblem> {
     let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if about.is_file() {
@@ -268,7 +268,7 @@ fn files_of(path: &Path) -> Result<Vec<(PathBuf, u64)>, FileProblem> {
     Ok(files)
 }
 
-/// A text in parts of whole lines. A line that is longer than a part is a part.
+/// Splits a text into parts of whole lines. A line that is longer than a part is a part.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -286,7 +286,7 @@ mod tests {
     use crate::cli::demo;
     use lexiform_law::draft::{Context, Predictor as _, Text};
 
-    /// A folder that is removed at the end.
+    /// A temporary folder that is removed when dropped.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,4 +1,4 @@
-//! How long requests may take and how much may wait, and the signal that ends all of them.
+//! The limits on the time of requests and on the size of the queues, and the signal that ends all requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,20 +10,20 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::TurnedAway;
 use crate::wire::error::ApiError;
 
-/// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them
-/// wait.
+/// The default number of requests that may be in preparation at a time; few threads prepare them, so most of
+/// them wait.
 pub const PREPARING: usize = 512;
-/// Tokens of prompts that may wait unless the operator chooses.
+/// The default number of tokens of prompts that may wait.
 const WAITING_TOKENS: usize = 1 << 20;
 
-/// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
+/// The limits on the time of requests and on the tokens of waiting prompts, and the signal to stop.
 #[derive(Clone, Debug)]
 pub struct RequestLimits {
-    /// For reading a request and compiling its constraint.
+    /// The time for reading a request and compiling its constraint.
     pub prepare: Duration,
-    /// From the request to the first pass that it is in.
+    /// The time from the request to the first pass that includes it.
     pub queue: Duration,
-    /// From the request to its end.
+    /// The time from the request to its end.
     pub answer: Duration,
     prepared: Arc<Room>,
     waiting: Arc<Room>,
@@ -46,7 +46,7 @@ impl Default for RequestLimits {
 }
 
 impl RequestLimits {
-    /// These times, and room for so many tokens of prompts that wait.
+    /// Creates limits with these times, and room for this many tokens of waiting prompts.
     pub fn new(queue: Duration, answer: Duration, waiting_tokens: usize) -> Self {
         Self {
             queue,
@@ -56,13 +56,13 @@ impl RequestLimits {
         }
     }
 
-    /// The same with another time for compiles.
+    /// Changes the time for compilation.
     #[must_use]
     pub fn compiling(self, prepare: Duration) -> Self {
         Self { prepare, ..self }
     }
 
-    /// The same with room for so many requests that are prepared, or wait for it.
+    /// Changes the number of requests that may be in preparation or wait for it.
     #[must_use]
     pub fn preparing(self, preparing: usize) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl RequestLimits {
         }
     }
 
-    /// The same for whoever is alone, and waits for nobody.
+    /// Sets the time for queueing to the time for answers, for a single caller that waits for no other.
     #[must_use]
     pub fn alone(self) -> Self {
         Self {
@@ -80,10 +80,10 @@ impl RequestLimits {
         }
     }
 
-    /// Takes room among the requests that are prepared, until it is dropped.
+    /// Takes room among the requests in preparation, until it is dropped.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no room.
     pub fn prepare(&self, share: &Owner) -> Result<Place, ApiError> {
         let taken = self.prepared.take(share, 1);
         taken.map_err(|_| ApiError::queue_full(self.prepared.limit()))
@@ -94,12 +94,12 @@ impl RequestLimits {
         self.stop.cancel();
     }
 
-    /// Tokens of prompts that wait.
+    /// Returns the number of tokens of waiting prompts.
     pub fn waiting(&self) -> usize {
         self.waiting.taken()
     }
 
-    /// Requests that the queues had no room for so far.
+    /// Returns how many requests the queues had no room for so far.
     pub fn turned_away(&self) -> TurnedAway {
         let [requests, tokens] = &*self.turned_away;
         TurnedAway {
@@ -108,7 +108,7 @@ impl RequestLimits {
         }
     }
 
-    /// The same for a request that wants its answer sooner.
+    /// Shortens the time for a request that wants its answer sooner.
     pub fn shortened(&self, answer: Option<Duration>) -> Self {
         let answer = answer.map_or(self.answer, |wanted| wanted.min(self.answer));
         Self {

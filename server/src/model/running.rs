@@ -1,13 +1,13 @@
-//! Requests that run in the engine: the samples of one request are submitted together, those of one prompt as
-//! one request to the engine, and their events arrive in one channel.
+//! Requests that run in the engine: all samples of one request are submitted together, the samples of one
+//! prompt as one request to the engine, and their events arrive in one channel.
 //!
-//! A request that is dropped, because its client has gone or because the answer is complete, drops its
-//! tickets, and with them the sequences in the engine. The channel has no bound of its own: it holds at most
-//! `max_tokens` events a sample, and the engine must never wait for a slow client.
+//! A request that is dropped, because its client has disconnected or because the answer is complete, drops
+//! its tickets, and with them the sequences in the engine. The channel is unbounded: it holds at most
+//! `max_tokens` events per sample, and the engine must never wait for a slow client.
 //!
-//! Nothing waits for ever: a request that is in no pass within the time for queueing, or does not end within
-//! the time for answers, ends with an error; so does every request when the server is told to stop and the
-//! time for draining is over.
+//! Nothing waits forever: a request that is in no pass within the time for queueing, or does not end within
+//! the time for answers, ends with an error; so does every request when the server is stopped and the time
+//! for draining is over.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::model::limits::RequestLimits;
 use crate::wire::error::ApiError;
 
-/// What an error calls a request.
+/// The kind of a request, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestKind {
     Answer,
@@ -36,7 +36,7 @@ pub struct Running {
     limits: RequestLimits,
     kind: RequestKind,
     begun: Instant,
-    /// Room in the queue, until the first token, or until it is known that the request is in a pass.
+    /// The room in the queue, held until the first token, or until the request is known to be in a pass.
     line: Option<Place>,
     timer: Pin<Box<Sleep>>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -46,7 +46,7 @@ impl Running {
     /// Submits all requests, which the engine has checked, or none. Must be called inside the runtime.
     ///
     /// # Errors
-    /// The engine refuses one of them, or too much waits.
+    /// Fails if the engine refuses one of them, or if the queue is full.
     pub fn start(engine: &Engine, requests: Vec<Request>, limits: RequestLimits) -> Result<Self, ApiError> {
         let tokens = requests.iter().map(|request| request.prompt.tokens.len()).sum();
         let share = requests.first().and_then(|request| request.limits.owner.clone());
@@ -88,18 +88,18 @@ impl Running {
         })
     }
 
-    /// The next event.
+    /// Returns the next event.
     ///
     /// # Errors
-    /// The time is over, the server stops, or no sample can bring an event any more.
+    /// Fails if the time is over, the server stops, or no sample can produce an event any more.
     pub async fn next(&mut self) -> Result<(usize, Event), ApiError> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next event, for streams that are polled.
+    /// Polls for the next event, for streams.
     ///
     /// # Errors
-    /// The time is over, the server stops, or no sample can bring an event any more.
+    /// Fails if the time is over, the server stops, or no sample can produce an event any more.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(usize, Event), ApiError>> {
         match self.events.poll_recv(context) {
             Poll::Ready(Some((_, Event::Failed(EngineError::Late { .. })))) => {
@@ -124,13 +124,13 @@ impl Running {
         Poll::Pending
     }
 
-    /// Whether a sample is in a pass, though there may be nothing to tell of it for long: a search tells its
-    /// answers at its end, and an attempt at the global law when it is accepted.
+    /// Returns `true` if a sample is in a pass. It may produce no event for a long time: a search reports its
+    /// answers at its end, and an attempt under the global law when it is accepted.
     fn has_begun(&self) -> bool {
         self.tickets.iter().flatten().any(Ticket::has_begun)
     }
 
-    /// It no longer waits: now the time for answers counts.
+    /// Leaves the queue: from now on the time for answers counts.
     fn leave_line(&mut self) {
         if self.line.take().is_some() {
             self.timer.as_mut().reset(self.begun + self.limits.answer);
@@ -156,7 +156,7 @@ impl Running {
     }
 }
 
-/// What a client is told when the engine does not take its request.
+/// Returns the error for a client whose request the engine refused.
 pub fn refused(refusal: &Refusal) -> ApiError {
     match refusal {
         Refusal::Busy { limit, .. } => ApiError::queue_full(*limit),

@@ -1,4 +1,4 @@
-//! A model that is ready to be asked: the running engine, its tokenizer, chat template and defaults.
+//! A model that is ready for requests: the running engine, its tokenizer, chat template and defaults.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::model::text::{ModelText, StartError};
 use crate::operate::metrics::Metrics;
 use crate::wire::response::FINGERPRINT;
 
-/// The bytes that the cache of compiled grammars may take.
+/// The maximum size of the cache of compiled grammars, in bytes.
 const GRAMMAR_CACHE_BYTES: u64 = 256 << 20;
 
-/// Cuts text that a grammar forces into the tokens that the model itself would write, so that its draw
+/// Splits text that a grammar forces into the tokens that the model itself would write, so that its draw
 /// confirms them.
 struct ForcedText(Arc<Tokenizer>);
 
@@ -25,11 +25,11 @@ impl Tokenise for ForcedText {
     }
 }
 
-/// The tokens of a draft model of so many rows, which may be others than those of the model that it drafts
-/// for.
+/// Returns the tokens of a draft model with this many rows, which may differ from the tokens of the main
+/// model.
 ///
 /// # Errors
-/// The tokenizer and the draft model do not fit together.
+/// Fails if the tokenizer does not match the draft model.
 pub fn own_tokens(tokenizer: Tokenizer, eos: &[u32], rows: usize) -> Result<OwnTokens, VocabularyError> {
     Ok(OwnTokens {
         vocabulary: Arc::new(tokenizer.vocabulary_with_rows(eos, rows)?),
@@ -56,7 +56,7 @@ impl ServedModel {
     /// Starts the engine of a model. `eos` are the tokens that end a text.
     ///
     /// # Errors
-    /// The tokenizer and the model do not fit together, or the engine cannot start.
+    /// Fails if the tokenizer does not match the model, or if the engine cannot start.
     pub fn start(
         name: String,
         model: Box<dyn Model>,
@@ -86,42 +86,42 @@ impl ServedModel {
         })
     }
 
-    /// The name that requests use.
+    /// Returns the name that requests use.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// When it was loaded, in seconds since 1970.
+    /// Returns the time at which the model was loaded, in seconds since 1970.
     pub fn created(&self) -> u64 {
         self.created
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The tokenizer, template and defaults.
+    /// Returns the tokenizer, template and defaults.
     pub fn text(&self) -> &ModelText {
         &self.text
     }
 
-    /// The bytes of every token.
+    /// Returns the vocabulary: the bytes of every token.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
-    /// The compiler and its cache.
+    /// Returns the store of grammars: the compiler and its cache.
     pub fn grammars(&self) -> &GrammarStore {
         &self.grammars
     }
 
-    /// The counters.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Whether the model has tokens for a thought before its answer.
+    /// Returns `true` if the model has tokens for a thought before its answer.
     pub fn thinks(&self) -> bool {
         [THINK, END_THINK].iter().all(|mark| {
             let text = self.vocabulary.token_of(mark.as_bytes());
@@ -129,13 +129,13 @@ impl ServedModel {
         })
     }
 
-    /// Gives requests other times than the usual ones.
+    /// Sets the limits of requests.
     #[must_use]
     pub fn with_limits(self, limits: RequestLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Says how its weights are kept.
+    /// Sets the format of its weights.
     #[must_use]
     pub fn with_weights(self, weights: WeightFormat) -> Self {
         let fingerprint = match weights {
@@ -149,13 +149,13 @@ impl ServedModel {
         }
     }
 
-    /// How its weights are kept.
+    /// Returns the format of its weights.
     pub fn weights(&self) -> WeightFormat {
         self.weights
     }
 
-    /// The name of the format of its weights, if they were rounded when they were loaded: then what answers
-    /// is another model.
+    /// Returns the name of the format of its weights, if they were rounded when they were loaded: the model
+    /// is then a different one.
     pub fn rounded(&self) -> Option<&'static str> {
         match self.weights {
             WeightFormat::Stored => None,
@@ -163,17 +163,17 @@ impl ServedModel {
         }
     }
 
-    /// What clients see as `system_fingerprint`: the version, and the format of rounded weights.
+    /// Returns the `system_fingerprint` that clients see: the version, and the format of rounded weights.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// How long requests may take.
+    /// Returns the limits of requests.
     pub fn limits(&self) -> &RequestLimits {
         &self.limits
     }
 
-    /// How many requests may wait.
+    /// Returns the number of requests that may wait.
     pub fn queue(&self) -> usize {
         self.queue
     }

@@ -1,5 +1,4 @@
-//! Where the files of a model lie: what a word on the command line names among the models that people have on
-//! their disks.
+//! The location of a model's files: resolves a word of the command line to a model on the user's disk.
 //!
 //! ```text
 //!   demo                      the model that is built into the program
@@ -10,9 +9,9 @@
 //!   nothing                   the fetched model, or demo where none was fetched
 //! ```
 //!
-//! Nothing is downloaded. What is not there is an error that says what to type. The stores may hold anything:
-//! names become paths only if they are plain, sizes are bounded, and nothing is read but what a store says is
-//! a model.
+//! Nothing is downloaded. If a model is missing, the error says what to type. The stores may contain
+//! anything: names become paths only if they are plain, sizes are bounded, and only files that a store
+//! declares to be a model are read.
 
 mod error;
 mod folder;
@@ -25,14 +24,14 @@ use std::path::{Path, PathBuf};
 pub use error::SourceError;
 pub use folder::Wanted;
 
-/// The word for the model that is built into the program.
+/// The word for the built-in model.
 pub const DEMO: &str = "demo";
-/// The model that `cargo xtask serve` fetches, by its folder among those that were fetched.
+/// The model that `cargo xtask serve` fetches: the name of its folder among the fetched models.
 pub const FETCHED: &str = "smollm2-135m-instruct";
 const OLLAMA: &str = "ollama:";
-/// Where an installed Ollama that runs as a service of the system keeps its store.
+/// The store of an Ollama that runs as a system service.
 const OLLAMA_OF_SYSTEM: &str = "/usr/share/ollama/.ollama/models";
-/// The most models of one store that are listed.
+/// The maximum number of models of one store that are listed.
 const LISTED_MODELS: usize = 1_000;
 
 /// The folders in which models are kept.
@@ -44,12 +43,12 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Those of the user who runs this program.
+    /// Returns the stores of the user who runs this program.
     pub fn of_user() -> Self {
         Self::named_by(|name| std::env::var_os(name))
     }
 
-    /// Those that the variables of an environment name, or that programs use where nothing is named.
+    /// Returns the stores that environment variables name, or the default locations.
     fn named_by(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let home = variable("HOME")
             .map(PathBuf::from)
@@ -84,23 +83,23 @@ impl Stores {
 /// A model that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// What requests call it.
+    /// The name of the model in requests.
     pub name: String,
-    /// Where it lies.
+    /// The location of the model.
     pub place: Place,
 }
 
-/// Where a model lies.
+/// The location of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the program.
+    /// Built into the program.
     BuiltIn,
     /// A GGUF file or a folder.
     Disk(PathBuf),
 }
 
 impl Place {
-    /// The bytes of its weights on the disk.
+    /// Returns the size of its weights on the disk in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             Place::BuiltIn => 0,
@@ -109,8 +108,8 @@ impl Place {
     }
 }
 
-/// The model that is meant where none is named: the one that was fetched for this user, or else the one in
-/// the program. Random weights always have the tokens of that one, so that figures of one shape can be
+/// Returns the model to use if none is named: the model that was fetched for this user, or else the built-in
+/// one. Random weights always use the tokens of the built-in one, so that figures of one shape can be
 /// compared.
 pub fn usual(wanted: Wanted, stores: &Stores) -> Located {
     let fetched = match wanted {
@@ -127,10 +126,10 @@ fn built_in() -> Located {
     }
 }
 
-/// The model that a word names.
+/// Finds the model that a word names.
 ///
 /// # Errors
-/// Nothing of this name is on this disk, or what is there is no model.
+/// Fails if nothing of this name is on this disk, or if it is not a model.
 pub fn locate(word: &Path, wanted: Wanted, stores: &Stores) -> Result<Located, SourceError> {
     let text = word.to_string_lossy();
     if text == DEMO {
@@ -159,8 +158,8 @@ fn on_disk(name: &str, path: PathBuf) -> Located {
     }
 }
 
-/// A file, or the model of a folder. Requests call it by the name of the file without its ending, or by that
-/// of the folder.
+/// Finds a file, or the model of a folder. Its name in requests is the name of the file without its
+/// extension, or the name of the folder.
 fn at_path(path: &Path, wanted: Wanted) -> Result<Located, SourceError> {
     let unreadable = |source| SourceError::Unreadable {
         path: path.to_path_buf(),
@@ -180,7 +179,8 @@ fn at_path(path: &Path, wanted: Wanted) -> Result<Located, SourceError> {
     Ok(on_disk(&name, found))
 }
 
-/// The model of this name among those that were fetched for this user; `None` if there is no such folder.
+/// Finds the model of this name among those that were fetched for this user; `None` if there is no such
+/// folder.
 fn fetched(stores: &Stores, name: &str) -> Option<Result<Located, SourceError>> {
     let is_plain = hugging_face::is_name(name) && !name.contains('/');
     let folder = stores.fetched.as_ref().filter(|_| is_plain)?.join(name);
@@ -189,7 +189,8 @@ fn fetched(stores: &Stores, name: &str) -> Option<Result<Located, SourceError>> 
     folder.is_dir().then(|| found().map(|path| on_disk(name, path)))
 }
 
-/// The name and the part of `owner/name:part`, if the text can be such a name and does not look like a path.
+/// Returns the name and the part of `owner/name:part`, if the text can be such a name and does not look like
+/// a path.
 fn hugging_face_name(text: &str) -> Option<(&str, Option<&str>)> {
     let (name, part) = match text.split_once(':') {
         Some((name, part)) => (name, Some(part)),
@@ -223,28 +224,28 @@ fn in_hugging_face(
     }
 }
 
-/// A model that a store has, or what a store has in the place of one.
+/// An entry of a store: a model, or the reason why it is not one.
 #[derive(Debug)]
 pub struct Listed {
-    /// What to type for it.
+    /// The word to type for it.
     pub word: String,
-    /// Which store has it.
+    /// The store that has it.
     pub store: &'static str,
-    /// Where it lies, or why it is none.
+    /// The location of the model, or why the entry is not a model.
     pub found: Result<Place, SourceError>,
 }
 
-/// What all stores have.
+/// The models of all stores.
 #[derive(Debug, Default)]
 pub struct Inventory {
-    /// The models, those of a store together.
+    /// The models, grouped by store.
     pub models: Vec<Listed>,
-    /// The stores with more models than are listed, each with how many are.
+    /// The stores with more models than are listed, each with the number listed.
     pub cut: Vec<(&'static str, usize)>,
 }
 
-/// The models on this disk: the one in the program, those that were fetched, and those of the Hugging Face
-/// cache and of Ollama.
+/// Lists the models on this disk: the built-in one, the fetched ones, and those of the Hugging Face cache and
+/// of Ollama.
 pub fn inventory(stores: &Stores) -> Inventory {
     let fetched = stores.fetched.as_ref();
     let fetched = fetched
@@ -280,7 +281,7 @@ pub fn inventory(stores: &Stores) -> Inventory {
     all
 }
 
-/// The model of a word that is none of a path.
+/// Finds the model of a word that is not a path.
 fn in_store(word: &str, stores: &Stores) -> Result<Located, SourceError> {
     let is_stored = word == DEMO || word.starts_with(OLLAMA);
     match (is_stored, fetched(stores, word), hugging_face_name(word)) {

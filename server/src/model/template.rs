@@ -2,7 +2,7 @@
 //!
 //! Templates are written for Jinja as `transformers` runs it, so this module gives them the same settings and
 //! helper functions. What users write must never turn into control tokens, and a template mixes both into one
-//! text. So any spelling of a control token *inside the messages* is put between two marks before the
+//! text. So any spelling of a control token *inside the messages* is enclosed in two marks before the
 //! template runs:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The marks are two noncharacters of Unicode that do not occur in the request. Templates may trim, join or
-//! quote the text: the marks stay where they are.
+//! quote the text: the marks stay in place.
 
 mod clock;
 mod value;
@@ -24,12 +24,12 @@ use serde_json::{Map, Value};
 
 use crate::wire::chat::Message;
 
-/// Steps that a template may take; the largest honest ones need a few thousand for each message.
+/// The maximum number of steps of a template; the largest honest ones need a few thousand per message.
 const FUEL: u64 = 20_000_000;
-/// The name under which the template is kept.
+/// The name of the template in its environment.
 const NAME: &str = "chat";
 
-/// Why a conversation could not be turned into a prompt.
+/// The reasons why a conversation could not be turned into a prompt.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The template itself is not valid.
@@ -38,7 +38,7 @@ pub enum TemplateError {
     /// The template refused the conversation, or failed on it.
     #[error("the model's chat template does not take this conversation: {0}")]
     Refused(String),
-    /// The request uses all characters that could be marks.
+    /// The request uses all characters that could serve as marks.
     #[error("the messages hold all 32 noncharacters U+FDD0 to U+FDEF, of which two must be free")]
     NoMarks,
 }
@@ -46,20 +46,20 @@ pub enum TemplateError {
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Text in which spellings of control tokens mean the tokens.
+    /// Text in which spellings of control tokens become the tokens.
     Template(String),
-    /// Text in which they mean nothing.
+    /// Text in which spellings of control tokens are plain text.
     Plain(String),
 }
 
-/// Everything that a template sees.
+/// The variables of a template.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversation<'a> {
     /// The messages.
     pub messages: &'a [Message],
     /// The tools.
     pub tools: &'a [Value],
-    /// A short form of the schema that the answer will obey.
+    /// A short form of the schema of the answer.
     pub schema: Option<&'a str>,
     /// More variables, from the request.
     pub arguments: &'a Map<String, Value>,
@@ -76,11 +76,11 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Reads a template. `constants` are its variables for special tokens (`bos_token` and so on),
+    /// Parses a template. `constants` are its variables for special tokens (`bos_token` and so on),
     /// `control_tokens` the spellings that users must not be able to write.
     ///
     /// # Errors
-    /// The template is not valid Jinja.
+    /// Fails if the template is not valid Jinja.
     pub fn new(
         source: &str,
         constants: Vec<(String, String)>,
@@ -104,12 +104,12 @@ impl ChatTemplate {
         })
     }
 
-    /// Whether the template has a place for the schema of the answer.
+    /// Returns `true` if the template has a place for the schema of the answer.
     pub fn takes_schema(&self) -> bool {
         self.takes_schema
     }
 
-    /// Whether the template has a place for tools, so that its model was trained to call them.
+    /// Returns `true` if the template has a place for tools, so that its model was trained to call them.
     pub fn takes_tools(&self) -> bool {
         self.takes_tools
     }
@@ -117,7 +117,7 @@ impl ChatTemplate {
     /// Renders a conversation up to the point where the assistant's answer begins.
     ///
     /// # Errors
-    /// The template refuses the conversation.
+    /// Fails if the template refuses the conversation.
     pub fn render(&self, conversation: &Conversation<'_>) -> Result<Vec<Piece>, TemplateError> {
         let marks = Marks::free_in(conversation).ok_or(TemplateError::NoMarks)?;
         let mut context: Vec<(String, minijinja::Value)> = Vec::new();
@@ -152,7 +152,7 @@ impl ChatTemplate {
     }
 }
 
-/// The settings and functions that `transformers` gives to chat templates.
+/// Returns an environment with the settings and functions that `transformers` provides to chat templates.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
@@ -168,7 +168,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// The message of an error without the pages that it could print.
+/// Returns the message of an error without the source excerpt that it could print.
 fn told(error: &Error) -> String {
     let detail = error
         .detail()
@@ -179,7 +179,7 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// The two characters between which spellings of control tokens are put.
+/// The two characters that enclose spellings of control tokens.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
     open: char,
@@ -217,7 +217,7 @@ impl Marks {
         })
     }
 
-    /// Puts every region that spells a control token between the marks; regions that touch become one.
+    /// Encloses every region that spells a control token in the marks; adjacent regions become one.
     fn around(self, text: &str, control_tokens: &[String]) -> String {
         let mut regions: Vec<(usize, usize)> = control_tokens
             .iter()
@@ -245,8 +245,8 @@ impl Marks {
         out
     }
 
-    /// Splits the rendered text at the marks. An opened region without its end (a template cut it) stays
-    /// plain.
+    /// Splits the rendered text at the marks. An opened region without its end (a template truncated it)
+    /// stays plain.
     fn split(self, text: &str) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut plain = false;

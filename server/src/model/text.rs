@@ -1,4 +1,4 @@
-//! What a model folder says beside its weights: tokenizer, chat template, recommended sampling.
+//! The contents of a model folder besides its weights: tokenizer, chat template, recommended sampling.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::model::source::SourceError;
 use crate::model::template::{ChatTemplate, TemplateError};
 use crate::operate::digest::sha256;
 
-/// Why a model cannot be served.
+/// The reasons why a model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A file of the model's folder is missing or not what it should be.
+    /// A file of the model's folder is missing or invalid.
     #[error("cannot load the model: {0}")]
     Load(#[from] LoadError),
     /// There is no such model on this disk.
@@ -26,28 +26,28 @@ pub enum StartError {
     NotJson {
         /// The file.
         file: String,
-        /// Where and why.
+        /// The error of the parser, with its place.
         error: serde_json::Error,
     },
-    /// The tokenizer.
+    /// The tokenizer is invalid.
     #[error("cannot load the model: tokenizer.json: {0}")]
     Tokenizer(#[from] TokenizerError),
-    /// The vocabulary.
+    /// The vocabulary is invalid.
     #[error("cannot load the model: tokenizer.json and config.json do not fit together: {0}")]
     Vocabulary(#[from] VocabularyError),
-    /// The tokenizer of the draft model.
+    /// The tokenizer of the draft model is invalid.
     #[error("cannot load the draft model: tokenizer.json: {0}")]
     DraftTokenizer(TokenizerError),
-    /// The vocabulary of the draft model.
+    /// The vocabulary of the draft model is invalid.
     #[error("cannot load the draft model: tokenizer.json and config.json do not fit together: {0}")]
     DraftVocabulary(VocabularyError),
-    /// The chat template.
+    /// The chat template is invalid.
     #[error("cannot load the model: {0}")]
     Template(#[from] TemplateError),
-    /// The texts to draft from.
+    /// The texts to draft from cannot be used.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// The engine.
+    /// The engine cannot start.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// This program was built without the demo model, and no other was named.
@@ -57,24 +57,24 @@ pub enum StartError {
     NoModel,
 }
 
-/// The sampling that a request gets where it does not choose.
+/// The sampling settings of a request that does not choose its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Defaults {
     /// The temperature.
     pub temperature: f32,
-    /// The nucleus.
+    /// The probability mass of the nucleus.
     pub top_p: f32,
-    /// How many tokens to choose among.
+    /// The number of likeliest tokens to choose from.
     pub top_k: Option<u32>,
-    /// The least probability, as a share of the most likely token's.
+    /// The minimum probability, as a share of the most likely token's.
     pub min_p: f32,
-    /// What tokens of nearly the expected surprise reach together; 1 keeps all.
+    /// The probability mass of the tokens whose surprise is closest to the expected one; 1 keeps all.
     pub typical_p: f32,
-    /// The least probability; 0 keeps all.
+    /// The minimum probability; 0 keeps all.
     pub epsilon_cutoff: f32,
-    /// The least probability where the entropy is small; 0 keeps all.
+    /// The minimum probability at low entropy; 0 keeps all.
     pub eta_cutoff: f32,
-    /// The penalty for tokens that were there before; 1 is none.
+    /// The penalty for tokens that occurred before; 1 is none.
     pub repetition_penalty: f32,
 }
 
@@ -94,7 +94,7 @@ impl Default for Defaults {
 }
 
 impl Defaults {
-    /// What `generation_config.json` asks for.
+    /// Reads the recommendations of `generation_config.json`.
     fn read(config: &Value) -> Self {
         let number = |name: &str| {
             config
@@ -128,7 +128,7 @@ impl Defaults {
     }
 }
 
-/// What a model folder says beside its weights.
+/// The contents of a model folder besides its weights.
 pub struct ModelText {
     /// The tokenizer.
     pub tokenizer: Arc<Tokenizer>,
@@ -136,16 +136,16 @@ pub struct ModelText {
     pub tokenizer_sha256: String,
     /// The chat template, if the model has one.
     pub template: Option<ChatTemplate>,
-    /// The sampling that its makers recommend.
+    /// The sampling that the makers of the model recommend.
     pub defaults: Defaults,
 }
 
 impl ModelText {
     /// Reads `tokenizer.json`, and `tokenizer_config.json`, `chat_template.jinja` and
-    /// `generation_config.json` where they are.
+    /// `generation_config.json` if they exist.
     ///
     /// # Errors
-    /// A file is missing or broken.
+    /// Fails if a file is missing or broken.
     pub fn read(files: &ModelFiles) -> Result<Self, StartError> {
         let tokenizer = files.text("tokenizer.json")?;
         let config = optional_json(files, "tokenizer_config.json")?.unwrap_or_default();
@@ -155,10 +155,10 @@ impl ModelText {
         Self::new(tokenizer.as_bytes(), &config, jinja, defaults)
     }
 
-    /// The same from what the files hold.
+    /// Creates the value from the contents of the files.
     ///
     /// # Errors
-    /// One of them is broken.
+    /// Fails if one of them is broken.
     pub fn new(
         tokenizer_json: &[u8],
         tokenizer_config: &Value,
@@ -187,7 +187,7 @@ impl ModelText {
     }
 }
 
-/// The template of `tokenizer_config.json`: a text, or a list of named ones of which `default` is ours.
+/// Returns the template of `tokenizer_config.json`: a text, or the one named `default` of a list.
 fn template_source(config: &Value) -> Option<String> {
     match config.get("chat_template")? {
         Value::String(source) => Some(source.clone()),
@@ -199,7 +199,7 @@ fn template_source(config: &Value) -> Option<String> {
     }
 }
 
-/// The special tokens that templates refer to by name.
+/// Returns the special tokens that templates refer to by name.
 fn named_tokens(config: &Value) -> Vec<(String, String)> {
     ["bos_token", "eos_token", "pad_token", "unk_token"]
         .into_iter()
@@ -211,9 +211,9 @@ fn named_tokens(config: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// All texts that the tokenizer reads as a token of their own.
+/// Returns all texts that the tokenizer reads as a separate token.
 fn control_tokens(tokenizer_json: &[u8]) -> Vec<String> {
-    /// What of a tokenizer.json says so. The rest, which is long, is passed over.
+    /// The part of a `tokenizer.json` that lists them. The rest, which is long, is skipped.
     #[derive(Default, Deserialize)]
     struct Added {
         #[serde(default)]

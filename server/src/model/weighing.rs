@@ -1,4 +1,4 @@
-//! Closed lists of texts, weighed by the engine: how likely the model is to write each.
+//! Weighs closed lists of texts with the engine: how likely the model is to write each.
 
 use lexiform_engine::{Event, Outcome, Request, Weighed};
 
@@ -7,13 +7,13 @@ use crate::model::served::ServedModel;
 use crate::wire::error::ApiError;
 use crate::wire::response::Usage;
 
-/// Lists that are weighed at the same time; more would fill the queue that all clients share.
+/// The number of lists that are weighed at the same time; more would fill the queue that all clients share.
 const TOGETHER: usize = 16;
 
-/// How likely each request's options are. What it takes is added to the usage.
+/// Returns how likely each request's options are. The tokens used are added to `usage`.
 ///
 /// # Errors
-/// The engine cannot take a request, or failed.
+/// Fails if the engine cannot accept a request, or failed.
 pub async fn weigh(
     served: &ServedModel,
     requests: Vec<Request>,
@@ -51,7 +51,7 @@ async fn weigh_together(
     Ok(weighed)
 }
 
-/// The log-probabilities of options.
+/// Returns the log-probabilities of options.
 pub fn logs(weighed: &[Weighed]) -> Vec<f64> {
     weighed.iter().map(|weighed| weighed.log_probability).collect()
 }
@@ -62,7 +62,8 @@ fn count_tokens(outcome: &Outcome, usage: &mut Usage) {
     usage.completion_tokens += outcome.completion_tokens;
 }
 
-/// Probabilities that add up to one, in proportion to these; all alike where none has any.
+/// Returns probabilities that add up to one, in proportion to the exponentials of these; uniform if all are
+/// zero.
 pub fn normalised(logs: &[f64]) -> Vec<f64> {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !most.is_finite() {

@@ -1,5 +1,5 @@
-//! The account of a request: who asked, what came out, and what it cost. One line of JSON for each in the
-//! audit log, without prompts, answers or keys.
+//! The account of a request: who sent it, its outcome, and its cost. The audit log has one line of JSON for
+//! each, without prompts, answers or keys.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -15,24 +15,24 @@ use crate::operate::traces::{Recording, Traces};
 use crate::wire::error::ApiError;
 use crate::wire::response::Usage;
 
-/// The verdict on a request that was answered well.
+/// The verdict on a request that was answered successfully.
 pub const ANSWERED: &str = "answered";
-/// The verdict on a request whose client left.
+/// The verdict on a request whose client disconnected.
 const CANCELLED: &str = "cancelled";
-/// How far it was then, if it was further than being prepared.
+/// The phase in which a client disconnected, if it was later than preparation.
 pub const PHASE: &str = "phase";
 
-/// Where the lines go.
+/// The audit log.
 #[derive(Debug, Default)]
 pub struct Audit {
     file: Option<Mutex<File>>,
 }
 
 impl Audit {
-    /// Appends to a file.
+    /// Opens a log that appends to a file.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// Fails if the file cannot be opened.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         Ok(Self {
@@ -43,26 +43,26 @@ impl Audit {
     fn write(&self, line: &Value) {
         let Some(file) = &self.file else { return };
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // One call a line, so that lines of several processes do not mix.
+        // One write per line, so that lines of several processes do not mix.
         if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
             tracing::error!("the audit log cannot be written: {error}");
         }
     }
 }
 
-/// The requests that are being answered, streams included.
+/// The number of requests that are being answered, including streams.
 #[derive(Debug, Default)]
 pub struct InFlight(AtomicUsize);
 
 impl InFlight {
-    /// How many.
+    /// Returns the number of requests.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
 }
 
 /// The account of one request. It is closed when this value is dropped: with the answer, or when the client
-/// leaves.
+/// disconnects.
 #[derive(Debug)]
 pub struct Account {
     audit: Arc<Audit>,
@@ -99,26 +99,26 @@ impl Account {
         }
     }
 
-    /// The same for a request whose trace somebody wants.
+    /// Adds the recording of a trace, if the request has one.
     #[must_use]
     pub fn traced(mut self, traces: Arc<Traces>, trace: Option<Recording>) -> Self {
         self.trace = trace.map(|trace| (traces, trace));
         self
     }
 
-    /// Notes that a part of the request, or of a sample of it, took from then to then.
+    /// Records the time that a part of the request, or of a sample of it, took.
     pub fn spent(&mut self, name: &'static str, sample: Option<usize>, time: (Instant, Instant)) {
         if let Some((_, trace)) = &mut self.trace {
             trace.part(name, sample, time);
         }
     }
 
-    /// Notes something about the request.
+    /// Adds a field to the line of the request.
     pub fn note(&mut self, name: &str, value: impl Into<Value>) {
         self.line[name] = value.into();
     }
 
-    /// Notes how a request ended that is answered in one piece.
+    /// Records how a request ended that is answered in one piece.
     pub fn settle(&mut self, answered: Result<Usage, &ApiError>) {
         match answered {
             Ok(usage) => self.end(ANSWERED, usage),
@@ -126,13 +126,13 @@ impl Account {
         }
     }
 
-    /// Notes how it ended.
+    /// Records how the request ended.
     pub fn end(&mut self, verdict: &'static str, usage: Usage) {
         self.verdict = verdict;
         self.usage = usage;
     }
 
-    /// Notes what was used so far.
+    /// Records the tokens used so far.
     pub fn used(&mut self, usage: Usage) {
         self.usage = usage;
     }

@@ -1,4 +1,4 @@
-//! Which pages of other origins may ask this server. None, unless the operator lists them.
+//! The origins whose pages may send requests to this server: none, unless the operator lists them.
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
@@ -8,31 +8,31 @@ use actix_web::http::header::{
     HeaderValue, ORIGIN, VARY,
 };
 
-/// The headers that pages may read beside the usual ones.
+/// The headers that pages may read besides the default ones.
 const EXPOSED: &str = "x-request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, \
                        x-ratelimit-remaining-requests, x-lexiform-enforced, x-lexiform-budget, x-lexiform-ignored, x-lexiform-stream, \
                        deprecation, link";
 
-/// The origins that may ask.
+/// The allowed origins.
 #[derive(Clone, Debug, Default)]
 pub struct Cors {
     origins: Vec<String>,
 }
 
 impl Cors {
-    /// These origins, each as `https://example.org`; `*` is all.
+    /// Allows these origins, each as `https://example.org`; `*` allows all.
     pub fn new(origins: Vec<String>) -> Self {
         Self { origins }
     }
 
-    /// What the answer to a request with these headers may allow.
+    /// Returns the origin that the answer to a request with these headers allows.
     pub fn allowed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let origin = headers.get(ORIGIN)?;
         let listed = |allowed: &String| allowed == "*" || allowed.as_bytes() == origin.as_bytes();
         self.origins.iter().any(listed).then(|| origin.clone())
     }
 
-    /// The answer to a browser that asks before it sends, if it may.
+    /// Returns the answer to a preflight request, if it is allowed.
     pub fn preflight(&self, method: &Method, headers: &HeaderMap) -> Option<HttpResponse> {
         if method != Method::OPTIONS || !headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             return None;
@@ -51,7 +51,7 @@ impl Cors {
         Some(response.finish())
     }
 
-    /// Marks an answer for this origin.
+    /// Adds the headers for this origin to an answer.
     pub fn mark(origin: HeaderValue, headers: &mut HeaderMap) {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

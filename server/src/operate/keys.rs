@@ -1,4 +1,4 @@
-//! Who may ask, and how much: API keys, of which only hashes are kept, and the limits of each.
+//! Authentication and rate limits: API keys, of which only hashes are stored, and the limits of each.
 //!
 //! ```toml
 //! [[keys]]
@@ -22,23 +22,23 @@ use subtle::ConstantTimeEq as _;
 use crate::operate::digest::sha256;
 use crate::wire::error::ApiError;
 
-/// The longest key that is hashed.
+/// The maximum length of a key that is hashed.
 const KEY_BYTES: usize = 512;
 
-/// Why a file of keys cannot be used.
+/// The reasons why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// It cannot be read or is no such file.
+    /// The file cannot be read or is not a key file.
     #[error("the file of API keys: {0}")]
     Unreadable(#[from] Box<figment::Error>),
-    /// There is nothing in it. Without keys everybody may ask, and nobody means that who names a file of
-    /// keys.
+    /// The file has no keys. Without keys every request is allowed, which an operator who configures a key
+    /// file does not want.
     #[error("the file of API keys has no key")]
     Empty,
-    /// A hash is not one.
+    /// A hash is not valid.
     #[error("the file of API keys: the key '{name}' has no sha256 of 64 hexadecimal digits")]
     NoHash {
-        /// The key's name.
+        /// The name of the key.
         name: String,
     },
 }
@@ -66,10 +66,10 @@ pub struct Keys {
     current: RwLock<Vec<Arc<Key>>>,
 }
 
-/// A key and what its owner has left.
+/// A key with its remaining limits.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name.
+    /// The name of the key.
     pub name: String,
     hash: [u8; 32],
     requests: Option<Bucket>,
@@ -79,10 +79,10 @@ pub struct Key {
 }
 
 impl Keys {
-    /// Reads a file of keys.
+    /// Reads a key file.
     ///
     /// # Errors
-    /// It is missing or not such a file.
+    /// Fails if the file is missing or is not a key file.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         use figment::providers::{Format as _, Toml};
         let read = figment::Figment::from(Toml::file_exact(path)).extract::<KeyFile>();
@@ -92,11 +92,11 @@ impl Keys {
         })
     }
 
-    /// Reads the file again; whether there is one. Keys that stand there as before go on with what they have
-    /// left, and requests that run go on in any case.
+    /// Reads the file again, and returns `true` if there is a file. Keys that are unchanged keep their
+    /// remaining limits, and running requests continue in any case.
     ///
     /// # Errors
-    /// As of [`read`](Self::read); the keys from before stay.
+    /// Fails like [`read`](Self::read); the previous keys are kept.
     pub fn read_again(&self) -> Result<bool, KeysError> {
         let Some(file) = &self.file else {
             return Ok(false);
@@ -118,10 +118,10 @@ impl Keys {
             .clone()
     }
 
-    /// The same from a text.
+    /// Reads keys from a text.
     ///
     /// # Errors
-    /// It is not such a file.
+    /// Fails if it is not the text of a key file.
     pub fn parse(text: &str) -> Result<Self, KeysError> {
         use figment::providers::{Format as _, Toml};
         let file = figment::Figment::from(Toml::string(text)).extract::<KeyFile>();
@@ -152,10 +152,10 @@ impl Keys {
         })
     }
 
-    /// Whose key the headers carry, as `authorization: Bearer KEY`; `None` where no keys are asked for.
+    /// Returns the key in the headers, as `authorization: Bearer KEY`; `None` if the server requires no keys.
     ///
     /// # Errors
-    /// There is no key, or it is not one of ours.
+    /// Fails if there is no key, or if it is unknown.
     pub fn check(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, ApiError> {
         let keys = self.current.read().unwrap_or_else(PoisonError::into_inner);
         if keys.is_empty() {
@@ -172,7 +172,7 @@ impl Keys {
             ));
         };
         let hash: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
-        // Every key is compared, and each in constant time: how long this takes tells nothing about any of
+        // All keys are compared, each in constant time: the time that this takes reveals nothing about any of
         // them.
         let mut found = None;
         for key in keys.iter() {
@@ -187,15 +187,15 @@ impl Keys {
     }
 }
 
-/// The key in the value of an `authorization` header. The name of the scheme may be written in any case (RFC
-/// 9110, 11.1).
+/// Returns the key in the value of an `authorization` header. The name of the scheme is not case-sensitive
+/// (RFC 9110, 11.1).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, key) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(key)
 }
 
 impl Key {
-    /// Whether the other says the same of the same key.
+    /// Returns `true` if both have the same key with the same limits.
     fn is_as(&self, other: &Self) -> bool {
         let limits = |key: &Self| {
             let limit = |bucket: &Option<Bucket>| bucket.as_ref().map(|bucket| bucket.per_minute);
@@ -204,10 +204,10 @@ impl Key {
         self.name == other.name && self.hash == other.hash && limits(self) == limits(other)
     }
 
-    /// Takes one request from what the owner has left. It runs until the permit is dropped.
+    /// Takes one request from the key's limits. The request counts as running until the permit is dropped.
     ///
     /// # Errors
-    /// A limit is reached.
+    /// Fails if a limit is reached.
     pub fn admit(self: &Arc<Self>) -> Result<Permit, ApiError> {
         if let Some(wait) = self.tokens.as_ref().and_then(|bucket| bucket.empty_for()) {
             return Err(ApiError::rate_limit("tokens per minute", wait));
@@ -224,19 +224,19 @@ impl Key {
         }
     }
 
-    /// Counts tokens that a request used.
+    /// Subtracts the tokens that a request used.
     pub fn spend(&self, tokens: usize) {
         if let Some(bucket) = &self.tokens {
             bucket.spend(tokens as f64);
         }
     }
 
-    /// The limit of requests per minute and how many are left.
+    /// Returns the limit of requests per minute, and the number left.
     pub fn requests_left(&self) -> Option<(u32, u32)> {
         self.requests.as_ref().map(Bucket::told)
     }
 
-    /// The limit of tokens per minute and how many are left.
+    /// Returns the limit of tokens per minute, and the number left.
     pub fn tokens_left(&self) -> Option<(u32, u32)> {
         self.tokens.as_ref().map(Bucket::told)
     }
@@ -247,7 +247,7 @@ impl Key {
 pub struct Permit(Arc<Key>);
 
 impl Permit {
-    /// Whose it is.
+    /// Returns the key of the request.
     pub fn key(&self) -> &Key {
         &self.0
     }
@@ -259,7 +259,7 @@ impl Drop for Permit {
     }
 }
 
-/// Fills evenly, up to what a minute brings.
+/// A token bucket that refills evenly, up to the amount per minute.
 #[derive(Debug)]
 struct Bucket {
     per_minute: u32,
@@ -288,12 +288,12 @@ impl Bucket {
         self.with(|left| *left)
     }
 
-    /// What a minute brings, and what is left of it.
+    /// Returns the amount per minute, and the amount left.
     fn told(&self) -> (u32, u32) {
         (self.per_minute, self.left().max(0.0) as u32)
     }
 
-    /// Takes this much, or says after how many seconds it is there.
+    /// Takes this amount, or returns the seconds until it is available.
     fn take(&self, amount: f64) -> Result<(), f64> {
         self.with(|left| {
             if *left >= amount {
@@ -305,7 +305,7 @@ impl Bucket {
         })
     }
 
-    /// Takes this much even if it is not there: what was used cannot be refused any more.
+    /// Takes this amount even if it is not available: it was already used and cannot be refused.
     fn spend(&self, amount: f64) {
         self.with(|left| *left -= amount);
     }
@@ -320,7 +320,7 @@ impl Bucket {
     }
 }
 
-/// The hash of a key, as the file of keys has it.
+/// Returns the hash of a key, in the form of the key file.
 pub fn hashed(key: &str) -> String {
     sha256(key.as_bytes())
 }
@@ -408,7 +408,7 @@ mod tests {
         assert!(wordy.now()[0].admit().is_err());
     }
 
-    /// Guards against limits that a signal gives back, and keys that outlive their line in the file.
+    /// Guards against limits that a signal resets, and keys that remain valid after their line was removed.
     #[test]
     fn read_again_new_keys_open_old_ones_do_not_and_limits_go_on() {
         let path = std::env::temp_dir().join(format!("lexiform-keys-{}.toml", std::process::id()));

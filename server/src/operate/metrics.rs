@@ -1,8 +1,8 @@
-//! The metrics: what the server counts, for Prometheus to read.
+//! The metrics: the counters of the server, for Prometheus.
 //!
-//! Routers and dashboards made for vLLM find its names here, as far as they have a true value; what only this
-//! server has is called `lexiform_*`. `deploy/metrics.md` lists all of them, and says what is not served and
-//! why.
+//! Routers and dashboards made for vLLM find its names here, where the server has a true value for them;
+//! metrics that only this server has are called `lexiform_*`. `deploy/metrics.md` lists all of them, and the
+//! ones that are not served, with the reasons.
 
 mod exposition;
 pub mod gauges;
@@ -14,29 +14,29 @@ use std::time::Duration;
 
 use lexiform_engine::{Histogram, Origin, Times};
 
-/// Upper bounds of the buckets for times, in seconds.
+/// The upper bounds of the buckets for times, in seconds.
 static SECONDS: [f64; 16] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 600.0,
 ];
-/// The same for the server's own time, which is short.
+/// The upper bounds of the buckets for the server's own times, which are short.
 static SHORT: [f64; 12] = [
     2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2,
 ];
-/// The same for tokens.
+/// The upper bounds of the buckets for numbers of tokens.
 static TOKENS: [f64; 16] = [
     1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5,
 ];
-/// The same for what is mostly one.
+/// The upper bounds of the buckets for numbers that are usually one.
 static FEW: [f64; 10] = [1.0, 2.0, 3.0, 5.0, 10.0, 16.0, 32.0, 100.0, 300.0, 1000.0];
 
-/// How tokens come about, by the names that metrics give it.
+/// The origins of tokens, with their names in metrics.
 const ORIGINS: [(Origin, &str); 3] = [
     (Origin::Sampled, "sampled"),
     (Origin::Drafted, "drafted"),
     (Origin::Forced, "forced"),
 ];
 
-/// What a compiled language is mostly made of.
+/// The kind of constraint that makes up most of a compiled language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrammarKind {
     /// A JSON Schema.
@@ -47,14 +47,14 @@ pub enum GrammarKind {
     Ebnf,
     /// A list of texts.
     Choice,
-    /// Calls of tools, with whatever they take.
+    /// Calls of tools, with any inputs.
     Tools,
     /// Structural tags.
     Tags,
 }
 
 impl GrammarKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [GrammarKind; 6] = [
         GrammarKind::Schema,
         GrammarKind::Regex,
@@ -64,7 +64,7 @@ impl GrammarKind {
         GrammarKind::Tags,
     ];
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             GrammarKind::Schema => "json_schema",
@@ -77,42 +77,42 @@ impl GrammarKind {
     }
 }
 
-/// How a compile ended.
+/// The outcome of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileOutcome {
-    /// With a grammar.
+    /// It produced a grammar.
     Compiled,
-    /// With problems of its source.
+    /// Its source has problems.
     Rejected,
-    /// Before its end, because nobody waited for it any more.
+    /// It was cancelled, because no request waited for it any more.
     CalledOff,
 }
 
-/// What is counted of a sample that has ended.
+/// The figures of a sample that has ended, for the counters.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedSample {
-    /// Whether its length was its end.
+    /// `true` if the sample ended at its maximum length.
     pub is_cut: bool,
-    /// Whether its budget of tokens steered it.
+    /// `true` if its token budget steered it.
     pub is_steered: bool,
-    /// How often its text was begun.
+    /// The number of attempts at its text.
     pub attempts: usize,
-    /// Tokens of its prompt.
+    /// The number of tokens of its prompt.
     pub prompt_tokens: usize,
-    /// Tokens written.
+    /// The number of tokens written.
     pub completion_tokens: usize,
-    /// How long it took.
+    /// The times that the sample took.
     pub times: Times,
 }
 
-/// How far a request was when its client left.
+/// The phase of a request when its client disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It was read, or its constraint compiled.
+    /// The request was being read, or its constraint compiled.
     Prepare,
-    /// It had no token yet.
+    /// The request had no token yet.
     Queue,
-    /// It was being written.
+    /// The answer was being written.
     Decode,
 }
 
@@ -120,7 +120,7 @@ pub enum Phase {
 const PHASES: [Phase; 3] = [Phase::Prepare, Phase::Queue, Phase::Decode];
 
 impl Phase {
-    /// Its name.
+    /// Returns the name of the phase.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Prepare => "prepare",
@@ -130,18 +130,18 @@ impl Phase {
     }
 }
 
-/// What a request asked for and got, over all its samples.
+/// The requested size and the actual size of a request, over all its samples.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSize {
-    /// Samples of each prompt.
+    /// The number of samples of each prompt.
     pub samples: usize,
-    /// The most tokens that it wanted.
+    /// The maximum number of tokens that it requested.
     pub max_tokens: Option<usize>,
-    /// The tokens of its longest sample.
+    /// The number of tokens of its longest sample.
     pub longest: usize,
 }
 
-/// What is measured of every sample.
+/// The histograms of samples.
 #[derive(Debug)]
 struct SampleMetrics {
     prompt_tokens: Histogram,
@@ -154,7 +154,7 @@ struct SampleMetrics {
     per_token: Histogram,
 }
 
-/// What is measured of every request.
+/// The histograms of requests.
 #[derive(Debug)]
 struct Requests {
     first_token: Histogram,
@@ -206,13 +206,13 @@ pub struct Metrics {
     cut: AtomicU64,
     answers: [AtomicU64; 6],
     panics: AtomicU64,
-    /// By phase, in the order of [`PHASES`].
+    /// The number of abandoned requests by phase, in the order of [`PHASES`].
     abandoned: [AtomicU64; 3],
     invalid: AtomicU64,
     steered: AtomicU64,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     ignored: AtomicU64,
-    /// Tokens by how they came about, in the order of [`ORIGINS`].
+    /// The number of tokens by origin, in the order of [`ORIGINS`].
     tokens: [AtomicU64; 3],
     attempts: AtomicU64,
     samples: SampleMetrics,
@@ -221,7 +221,7 @@ pub struct Metrics {
     grammar_misses: AtomicU64,
     grammar_rejected: AtomicU64,
     grammar_called_off: AtomicU64,
-    /// Compiles by kind, in the order of [`GrammarKind::ALL`].
+    /// The times of compilations by kind, in the order of [`GrammarKind::ALL`].
     compile: [Histogram; 6],
 }
 
@@ -251,7 +251,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A sample has ended.
+    /// Counts a sample that has ended.
     pub fn finished(&self, ended: FinishedSample) {
         let counter = if ended.is_cut { &self.cut } else { &self.stopped };
         counter.fetch_add(1, Relaxed);
@@ -279,54 +279,55 @@ impl Metrics {
         }
     }
 
-    /// A token was handed to a client.
+    /// Counts a token that was sent to a client.
     pub fn token(&self, origin: Origin) {
         for (counter, (name, _)) in self.tokens.iter().zip(ORIGINS) {
             counter.fetch_add(u64::from(name == origin), Relaxed);
         }
     }
 
-    /// A request was answered with this status; of a stream, its head.
+    /// Counts a request that was answered with this status; for a stream, when its head is sent.
     pub fn answered(&self, status: u16, time: Duration) {
         let class = usize::from(status / 100).min(self.answers.len() - 1);
         self.answers[class].fetch_add(1, Relaxed);
         self.requests.answer.observe_time(time);
     }
 
-    /// A client left before its answer was complete.
+    /// Counts a client that disconnected before its answer was complete.
     pub fn abandoned(&self, phase: Phase) {
         for (counter, known) in self.abandoned.iter().zip(PHASES) {
             counter.fetch_add(u64::from(known == phase), Relaxed);
         }
     }
 
-    /// An independent check found an answer that does not obey its constraint. Must never happen.
+    /// Counts an answer that failed an independent check of its constraint. Must never happen.
     pub fn invalid_output(&self) {
         self.invalid.fetch_add(1, Relaxed);
     }
 
-    /// A request was refused for this reason; reasons are names in this program, so there are few.
+    /// Counts a request that was refused for this reason; reasons are constants of this program, so there are
+    /// few.
     pub fn refused(&self, reason: &'static str) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         *refused.entry(reason).or_default() += 1;
     }
 
-    /// So many fields of a request mean nothing here, and its answer named them.
+    /// Counts the fields of a request that have no effect here, and that its answer named.
     pub fn ignored(&self, fields: usize) {
         self.ignored.fetch_add(fields as u64, Relaxed);
     }
 
-    /// A request brought its first token.
+    /// Records the time to the first token of a request.
     pub fn first_token(&self, time: Duration) {
         self.requests.first_token.observe_time(time);
     }
 
-    /// A request was answered to its end, well or not.
+    /// Records the time of a request that was answered to its end, successfully or not.
     pub fn whole(&self, time: Duration) {
         self.requests.whole.observe_time(time);
     }
 
-    /// A request was answered well.
+    /// Records the size of a request that was answered successfully.
     pub fn asked(&self, asked: RequestSize) {
         self.requests.samples.observe(asked.samples as f64);
         self.requests.longest.observe(asked.longest as f64);
@@ -335,28 +336,29 @@ impl Metrics {
         }
     }
 
-    /// What the server itself spent on a request, beside its tokens and without the model, masks and
-    /// compiles.
+    /// Records the time that the server itself spent on a request, besides its tokens and without the model,
+    /// masks and compilations.
     pub fn own_time_of_request(&self, time: Duration) {
         self.requests.own.observe_time(time);
     }
 
-    /// What the server itself spent on a token of a stream.
+    /// Records the time that the server itself spent on a token of a stream.
     pub fn own_time_of_token(&self, time: Duration) {
         self.requests.own_token.observe_time(time);
     }
 
-    /// A request handler panicked.
+    /// Counts a request handler that panicked.
     pub fn panicked(&self) {
         self.panics.fetch_add(1, Relaxed);
     }
 
-    /// A grammar was in the cache.
+    /// Counts a grammar that was in the cache.
     pub fn grammar_hit(&self) {
         self.grammar_hits.fetch_add(1, Relaxed);
     }
 
-    /// A grammar was compiled, or refused, or given up because nobody waited for it any more.
+    /// Records a compilation that produced a grammar, was rejected, or was cancelled because no request
+    /// waited any more.
     pub fn grammar_compiled(&self, kind: GrammarKind, time: Duration, outcome: CompileOutcome) {
         self.grammar_misses.fetch_add(1, Relaxed);
         match outcome {

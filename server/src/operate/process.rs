@@ -1,15 +1,15 @@
-//! What the operating system says of this process: how many files it may open, and how much memory it holds.
+//! The resources of this process: the number of files that it may open, and the memory that it holds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside connections: the log, the audit, the listeners, the workings of the runtime, a model that is
-/// read again.
+/// The number of files besides connections: the log, the audit log, the listeners, the files of the runtime,
+/// a model that is read again.
 const RESERVED: usize = 64;
-/// The fewest connections that are served, however few files may be open.
+/// The minimum number of connections that are served, however few files may be open.
 const LEAST_CONNECTIONS: usize = 16;
 
-/// Raises the number of files that may be open to what the process is allowed at most, and says how many
-/// these are. Every connection is an open file, and the usual soft limit is 1,024, or 256.
+/// Raises the number of files that may be open to the maximum allowed for the process, and returns it. Every
+/// connection is an open file, and the usual soft limit is 1,024, or 256.
 pub fn open_files() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -21,23 +21,24 @@ pub fn open_files() -> usize {
     files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
 }
 
-/// How many connections of those wanted have a file each, where so many files may be open.
+/// Returns how many of the wanted connections can have a file each, given the number of files that may be
+/// open.
 pub fn connections(wanted: usize, files: usize) -> usize {
     wanted.min(files.saturating_sub(RESERVED)).max(LEAST_CONNECTIONS)
 }
 
-/// The bytes of physical memory that the process holds, where the system tells.
+/// Returns the bytes of physical memory that the process holds, if the system reports them.
 pub fn resident_bytes() -> Option<u64> {
     bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-/// The bytes of memory that programs may still take without making others swap, where the system tells.
+/// Returns the bytes of memory that programs can still allocate without swapping, if the system reports them.
 pub fn free_memory() -> Option<usize> {
     let free = bytes_of(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
     usize::try_from(free).ok()
 }
 
-/// The figure of this name in a file of kilobytes.
+/// Returns the figure of this name in a file of kilobytes, in bytes.
 fn bytes_of(told: &str, name: &str) -> Option<u64> {
     let line = told.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

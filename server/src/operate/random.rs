@@ -1,12 +1,12 @@
-//! The random source and the clock: identities, seeds and times, which no input determines.
+//! The random source and the clock: identities, seeds and times, which do not depend on any input.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A number that nobody can guess from earlier ones: a keyed hash of a counter, with a key drawn by the
-/// system.
+/// Returns a number that cannot be guessed from earlier ones: a keyed hash of a counter, with a key drawn by
+/// the system.
 pub fn seed() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::OnceLock<RandomState> = std::sync::OnceLock::new();
@@ -15,12 +15,12 @@ pub fn seed() -> u64 {
     hasher.finish()
 }
 
-/// A name that no other answer has.
+/// Returns an identity that is unique among answers.
 pub fn identity() -> String {
     format!("{:016x}{:016x}", seed(), seed())
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,7 +1,7 @@
 //! TLS: a certificate chain and a key in PEM files.
 //!
-//! Certificates live for weeks and servers for months, so the files can be read again while the server runs.
-//! New connections see the new certificate, old ones go on.
+//! Certificates are valid for weeks and servers run for months, so the files can be read again while the
+//! server runs. New connections use the new certificate, existing ones continue.
 
 mod authority;
 mod pem;
@@ -19,7 +19,7 @@ pub use authority::ClientAuthority;
 pub use pem::TlsError;
 use pem::{broken, provider};
 
-/// A certificate chain with its key, in files that may be replaced while it is served.
+/// A certificate chain with its key, in files that may be replaced while the server runs.
 #[derive(Debug)]
 pub struct Certificate {
     chain: PathBuf,
@@ -31,7 +31,7 @@ impl Certificate {
     /// Reads the files.
     ///
     /// # Errors
-    /// A file is missing or broken, or they do not belong together.
+    /// Fails if a file is missing or broken, or if they do not belong together.
     pub fn read(chain: &Path, key: &Path) -> Result<Arc<Self>, TlsError> {
         Ok(Arc::new(Self {
             chain: chain.to_owned(),
@@ -40,20 +40,20 @@ impl Certificate {
         }))
     }
 
-    /// Reads the files again, for the connections that are made from now on.
+    /// Reads the files again, for new connections.
     ///
     /// # Errors
-    /// As of [`read`](Self::read); the certificate from before stays.
+    /// Fails like [`read`](Self::read); the previous certificate is kept.
     pub fn read_again(&self) -> Result<(), TlsError> {
         let fresh = Arc::new(certified(&self.chain, &self.key)?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         Ok(())
     }
 
-    /// What a server needs that shows this certificate to everybody.
+    /// Returns the configuration of a server that presents this certificate to all clients.
     ///
     /// # Errors
-    /// The provider of the cryptography lacks what TLS wants.
+    /// Fails if the cryptography provider does not support what TLS needs.
     pub fn config(self: &Arc<Self>) -> Result<ServerConfig, TlsError> {
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
@@ -62,16 +62,18 @@ impl Certificate {
         Ok(config)
     }
 
-    /// The same for clients that show a certificate of these authorities, and no others.
+    /// Returns the configuration of a server that accepts only clients with a certificate of these
+    /// authorities.
     ///
     /// # Errors
-    /// As of [`config`](Self::config).
+    /// Fails like [`config`](Self::config).
     pub fn config_for(self: &Arc<Self>, clients: Arc<ClientAuthority>) -> Result<ServerConfig, TlsError> {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(clients)
             .with_cert_resolver(self.clone());
-        // A resumed session is not asked for its certificate again, whoever the authorities are by then.
+        // A resumed session does not present its certificate again, even if the authorities have changed
+        // meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)

@@ -1,4 +1,4 @@
-//! Traces: how a request spent its time, told to a collector in OpenTelemetry's protocol.
+//! Traces: how a request spent its time, exported to a collector over OpenTelemetry's protocol.
 //!
 //! ```text
 //!   POST /v1/chat/completions ─────────────────────────────────────────┐
@@ -6,12 +6,12 @@
 //!   account of the request ─► Recording ─► channel, bounded ─► thread ─► collector, OTLP over HTTP, JSON
 //! ```
 //!
-//! All times are known when the request has ended, so there is nothing to carry through the code while it
-//! runs, and no library of spans is needed: a trace is a list that belongs to the account of the request.
-//! Whatever the collector does, no request waits for it: a full channel drops traces and counts them. TLS is
-//! left to a collector beside the server.
+//! All times are known when the request has ended, so nothing has to be passed through the code while it
+//! runs, and no tracing library is needed: a trace is a list that belongs to the account of the request.
+//! Requests never wait for the collector: a full channel drops traces and counts them. TLS is left to a
+//! collector beside the server.
 //!
-//! Existing exporters bring an HTTP client, protocol buffers and a feature that nothing tests by default;
+//! Existing exporters bring an HTTP client, protocol buffers and a feature that is not tested by default;
 //! OTLP's JSON is a page of code (`wire/otlp.rs`).
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -28,15 +28,15 @@ use serde_json::Value;
 use crate::operate::random;
 use crate::wire::otlp::{self, Span};
 
-/// Traces that may wait for the collector.
+/// The maximum number of traces that may wait for the collector.
 const WAITING: usize = 1024;
-/// Traces that are sent together, and how long the first of them waits for others.
+/// The number of traces that are sent together, and how long the first of them waits for others.
 const TOGETHER: usize = 128;
 const GATHERING: Duration = Duration::from_millis(500);
-/// How long the collector may take.
+/// The timeout for the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The trace of a request while the request is answered.
+/// The trace of a request while it is being answered.
 #[derive(Clone, Debug)]
 pub struct Recording {
     trace: otlp::Trace,
@@ -44,8 +44,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of a request that begins now, in the trace that its headers name. `None` if whoever began that trace
-    /// does not want it to be kept.
+    /// Begins the recording of a request that starts now, in the trace that its headers name. Returns `None`
+    /// if that trace is not sampled.
     pub fn begin(headers: &HeaderMap) -> Option<Self> {
         let parent = Parent::of(headers);
         if parent.as_ref().is_some_and(|parent| !parent.sampled) {
@@ -90,26 +90,26 @@ impl Recording {
         });
     }
 
-    /// The request ends now; `line` is what its account says of it.
+    /// Ends the recording; `line` is the line of the request's account.
     pub fn ended(mut self, line: &Value) -> otlp::Encoded {
         self.trace.root.to = self.nanos(Instant::now());
         otlp::encoded(&self.trace, line)
     }
 }
 
-/// What `traceparent` of W3C's Trace Context says.
+/// The contents of the `traceparent` header of W3C's Trace Context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// The trace.
+    /// The identity of the trace.
     pub trace: String,
-    /// The span of the client.
+    /// The identity of the client's span.
     pub span: String,
-    /// Whether the trace is kept.
+    /// `true` if the trace is recorded.
     pub sampled: bool,
 }
 
 impl Parent {
-    /// The parent that the headers name, if they do it well.
+    /// Returns the parent that the headers name, if the header is valid.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
         let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
@@ -126,7 +126,7 @@ impl Parent {
     }
 }
 
-/// Where a collector listens.
+/// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     authority: String,
@@ -136,7 +136,7 @@ pub struct Endpoint {
 impl std::str::FromStr for Endpoint {
     type Err = String;
 
-    /// Reads `http://HOST:PORT`, with a path or without.
+    /// Parses `http://HOST:PORT`, with or without a path.
     fn from_str(text: &str) -> Result<Self, String> {
         let Some(rest) = text.strip_prefix("http://") else {
             return Err(
@@ -158,17 +158,17 @@ impl std::str::FromStr for Endpoint {
     }
 }
 
-/// What became of the traces.
+/// The number of traces that were sent and dropped.
 #[derive(Debug, Default)]
 struct TraceCounts {
     sent: AtomicU64,
     dropped: AtomicU64,
 }
 
-/// Hands traces to a collector, or to nobody.
+/// Sends traces to a collector, or discards them.
 #[derive(Debug, Default)]
 pub struct Traces {
-    /// Gone when no more are taken.
+    /// The sender; `None` after `close`.
     sender: Mutex<Option<SyncSender<otlp::Encoded>>>,
     wanted: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -176,10 +176,10 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// For the collector that listens there.
+    /// Creates traces for the collector at this address, with a thread that sends them.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// Fails if the thread cannot be created.
     pub fn to(endpoint: Endpoint) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(WAITING);
         let counts = Arc::<TraceCounts>::default();
@@ -194,12 +194,12 @@ impl Traces {
         })
     }
 
-    /// Whether anybody wants traces.
+    /// Returns `true` if there is a collector.
     pub fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// Takes a trace; never waits.
+    /// Queues a trace; never waits.
     pub fn take(&self, trace: otlp::Encoded) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let full = sender
@@ -208,17 +208,17 @@ impl Traces {
         self.counts.dropped.fetch_add(u64::from(full), Relaxed);
     }
 
-    /// How many traces were sent, and how many were not.
+    /// Returns how many traces were sent, and how many were not.
     pub fn counts(&self) -> (u64, u64) {
         (self.counts.sent.load(Relaxed), self.counts.dropped.load(Relaxed))
     }
 
-    /// Takes no more. What waits is still sent, as far as the collector lets it.
+    /// Stops accepting traces. Queued ones are still sent, if the collector accepts them.
     pub fn close(&self) {
         *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // A thread that panicked has said so already.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }

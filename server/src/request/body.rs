@@ -1,4 +1,4 @@
-//! Reading a request's body within its limits: of bytes, of time, and of what all bodies may take together.
+//! Reads a request's body within its limits: on bytes, on time, and on the total of all bodies.
 //!
 //! ```text
 //!   head ─► a place among the bodies that arrive ─► chunk by chunk, room for each ─► whole ─► read, and the room is free
@@ -6,10 +6,10 @@
 //!           when there are too many: 503
 //! ```
 //!
-//! Honest bodies arrive within a round trip or two. So it is the oldest of those that arrive that has to make
-//! room when there are too many, and the last eighth of the bytes is kept for bodies that are small: whoever
-//! opens thousands of connections and leaves their bodies unfinished displaces itself, and not the small
-//! requests of others.
+//! Honest bodies arrive within a round trip or two. So when there are too many, the oldest of the arriving
+//! ones has to make room, and the last eighth of the bytes is reserved for small bodies: a client that opens
+//! thousands of connections and leaves their bodies unfinished displaces itself, and not the small requests
+//! of others.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -28,30 +28,30 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::BodyCounts;
 use crate::wire::error::ApiError;
 
-/// How much of a body that is too large is read and thrown away. A connection that is closed while its client
-/// still sends takes the answer with it; so honest mistakes get to see why they were refused, and floods are
-/// cut.
+/// The number of bytes of a body that is too large that are read and discarded. If a connection is closed
+/// while its client still sends, the answer is lost; so honest clients see why they were refused, and floods
+/// are cut off.
 const DRAINED: usize = 16 << 20;
-/// A body up to this size finds room also when larger ones do not.
+/// The maximum size of a small body, for which there is room even if there is none for larger ones.
 const SMALL_BODY: usize = 64 << 10;
-/// The time within which no body is too slow.
+/// The time in which no body counts as too slow.
 const GRACE: Duration = Duration::from_secs(5);
-/// How fast a body must come after that, on average, in bytes a second.
+/// The minimum average rate of a body after that, in bytes per second.
 const RATE: f64 = 1024.0;
-/// Bodies larger than this take turns, for what is made of a body (values, tokens) may take a hundred times
-/// its size.
+/// Bodies larger than this take turns, because the values and tokens made from a body may take a hundred
+/// times its size.
 const LARGE_BODY: usize = 32 << 10;
-/// The bytes of large bodies whose requests are prepared at a time; a larger one is prepared alone.
+/// The total bytes of large bodies whose requests are prepared at a time; a larger one is prepared alone.
 const TURNS: usize = 1 << 20;
 
-/// What bodies may take.
+/// The limits on request bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimits {
-    /// The time within which a body must be there.
+    /// The time within which a body must arrive.
     pub time: Duration,
-    /// The bytes of all bodies that arrive, or that wait until their requests are prepared.
+    /// The maximum bytes of all bodies that are arriving, or waiting until their requests are prepared.
     pub total_bytes: usize,
-    /// Bodies that may be unfinished at a time.
+    /// The maximum number of bodies that may be unfinished at a time.
     pub unfinished: usize,
 }
 
@@ -65,10 +65,10 @@ impl Default for BodyLimits {
     }
 }
 
-/// Why a body was refused while it arrived.
+/// The reasons why a body was refused while it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// It took too long, or came too slowly.
+    /// The body took too long, or arrived too slowly.
     Time,
     /// All bodies together have too many bytes.
     Bytes,
@@ -76,15 +76,15 @@ enum Refusal {
     Crowd,
 }
 
-/// The names of the refusals, in their order.
+/// The names of the refusals, in the order of the variants.
 const REFUSALS: [&str; 3] = ["time", "bytes", "crowd"];
 
-/// All bodies that arrive, and those whose requests are being prepared.
+/// All bodies that are arriving, and those whose requests are being prepared.
 #[derive(Debug)]
 pub struct Bodies {
     limits: BodyLimits,
     held: AtomicUsize,
-    /// By when they began, with what ends them.
+    /// The arriving bodies in the order in which they began, with the token that cancels each.
     arriving: Mutex<BTreeMap<u64, CancellationToken>>,
     begun: AtomicU64,
     refused: [AtomicU64; 3],
@@ -92,7 +92,7 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// None yet.
+    /// Creates an empty set of bodies.
     pub fn new(limits: BodyLimits) -> Self {
         Self {
             limits,
@@ -104,7 +104,7 @@ impl Bodies {
         }
     }
 
-    /// How they stand.
+    /// Returns the current counts.
     pub fn counts(&self) -> BodyCounts {
         let mut refused = REFUSALS.map(|name| (name, 0));
         for ((_, count), counter) in refused.iter_mut().zip(&self.refused) {
@@ -121,7 +121,7 @@ impl Bodies {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more, which the oldest gives up if there are too many.
+    /// Returns a place for one more body; if there are too many, the oldest loses its place.
     fn arrive(self: &Arc<Self>) -> BodyPlace {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let ended = CancellationToken::new();
@@ -150,11 +150,11 @@ impl Bodies {
     }
 }
 
-/// A place among the bodies that arrive.
+/// A place among the arriving bodies.
 struct BodyPlace {
     bodies: Arc<Bodies>,
     number: u64,
-    /// Cancelled when the place is lost to another.
+    /// Cancelled when the place is lost.
     ended: CancellationToken,
 }
 
@@ -164,7 +164,7 @@ impl Drop for BodyPlace {
     }
 }
 
-/// Bytes that are set aside for one body.
+/// The bytes that are reserved for one body.
 #[derive(Debug)]
 struct BodyRoom {
     bodies: Arc<Bodies>,
@@ -172,7 +172,7 @@ struct BodyRoom {
 }
 
 impl BodyRoom {
-    /// Sets aside so many in all.
+    /// Reserves this many bytes in total.
     fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
             return Ok(());
@@ -198,7 +198,7 @@ impl Drop for BodyRoom {
     }
 }
 
-/// A whole body. Its bytes count against those of all bodies until it is dropped.
+/// A whole body. Its bytes count towards the total of all bodies until it is dropped.
 #[derive(Debug)]
 pub struct Body {
     bytes: Vec<u8>,
@@ -214,11 +214,11 @@ impl Deref for Body {
     }
 }
 
-/// The whole body. A large one is given out when its turn has come: few are prepared at a time.
+/// Reads the whole body. A large one is returned when its turn has come: few are prepared at a time.
 ///
 /// # Errors
-/// It is larger than `limit`, not declared as JSON, compressed, or broken off; it comes too slowly, or all
-/// bodies together take too much.
+/// Fails if the body is larger than `limit`, not declared as JSON, compressed, or incomplete; if it arrives
+/// too slowly; or if all bodies together take too much.
 pub async fn read(
     request: &HttpRequest,
     payload: web::Payload,
@@ -267,7 +267,7 @@ pub async fn read(
     })
 }
 
-/// A body that is not whole yet.
+/// A body that is not complete yet.
 struct Arriving {
     place: BodyPlace,
     room: BodyRoom,
@@ -301,7 +301,7 @@ impl Arriving {
         }
     }
 
-    /// Until when the next chunk is waited for.
+    /// Returns the deadline for the next chunk.
     fn deadline(&self) -> Instant {
         let earned = Duration::from_secs_f64(self.received as f64 / RATE);
         self.begun + self.place.bodies.limits.time.min(GRACE.saturating_add(earned))
@@ -319,8 +319,8 @@ impl Arriving {
     }
 }
 
-/// A page in a browser can send a body to this server without asking its user, unless the body must be
-/// declared as JSON.
+/// Checks the headers: a page in a browser could send a body to this server without asking its user if the
+/// body did not have to be declared as JSON.
 fn check_head(request: &HttpRequest) -> Result<(), ApiError> {
     let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     if let Some(encoding) = request
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// Guards against a few large bodies that leave no room for the small ones of everybody else.
+    /// Guards against a few large bodies that leave no room for the small bodies of others.
     #[test]
     fn the_last_eighth_of_the_bytes_is_for_small_bodies() {
         let bodies = bodies(8 << 20, 10);
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(bodies.counts().bytes, 0);
     }
 
-    /// Guards against thousands of unfinished bodies that keep out the one that is honest.
+    /// Guards against thousands of unfinished bodies that keep out an honest one.
     #[test]
     fn the_oldest_body_gives_up_its_place() {
         let bodies = bodies(1 << 20, 2);

@@ -1,4 +1,4 @@
-//! Healed prompts: each is continued in a grammar that begins with what was removed from it.
+//! Healed prompts: each is continued under a grammar that begins with the bytes removed from it.
 
 use lexiform_engine::{OnBudget, Request, Task};
 
@@ -10,11 +10,11 @@ use crate::wire::error::ApiError;
 
 /// Heals the prompts of these requests, whose answers are in this language; blocks while grammars compile.
 ///
-/// Free text stays free behind the removed bytes. Under the local law it is cut after `max_tokens`, as it is
-/// without healing; the other laws and searches are about whole texts.
+/// Free text stays free after the removed bytes. Under the local law it is cut after `max_tokens`, as it is
+/// without healing; the other laws and searches apply to whole texts.
 ///
 /// # Errors
-/// A grammar does not compile behind the removed bytes, or the interest was lost.
+/// Fails if a grammar does not compile after the removed bytes, or if the interest was lost.
 pub fn heal(
     served: &ServedModel,
     language: &Language,

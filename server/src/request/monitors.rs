@@ -1,5 +1,5 @@
-//! The monitors of a request as the engine has them: each the grammar of a whole answer whose content obeys
-//! it.
+//! The monitors of a request in the form of the engine: each is the grammar of a whole answer whose content
+//! obeys the monitor.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::wire::constraint::monitors::MonitorSource;
 use crate::wire::error::ApiError;
 use crate::wire::generation::Generation;
 
-/// The monitors beside a language. Where an answer has no content (it is a call of a tool), there is nothing
-/// to monitor.
+/// Returns the monitors beside a language. If an answer has no content (because it is a call of a tool),
+/// there is nothing to monitor.
 ///
 /// # Errors
-/// One does not compile, or is not registered here.
+/// Fails if a monitor does not compile, or is not registered here.
 pub fn of(
     served: &ServedModel,
     generation: &Generation,

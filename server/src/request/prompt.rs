@@ -1,7 +1,7 @@
-//! From a checked request to what the engine takes: tokens, a compiled grammar, sampling.
+//! From a checked request to the input of the engine: tokens, a compiled grammar, sampling.
 //!
-//! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread
-//! that may block, never on one that serves connections.
+//! All of this is CPU-bound work (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
+//! block, never on one that serves connections.
 
 use std::time::Duration;
 
@@ -28,18 +28,18 @@ use crate::wire::error::ApiError;
 use crate::wire::generation::{self as wire, Generation, LogprobsMode};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// How long the monitors of a request may take for the tokens of a pass. They are grammars, whose steps are
-/// counted.
+/// The maximum time that the monitors of a request may take for the tokens of a pass. They are grammars,
+/// whose steps are counted.
 const MONITOR_TIME: Duration = Duration::from_secs(5);
 
-/// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than
+/// The distance between the random streams of the prompts of one request, if an answer needs more texts than
 /// it returns.
 const STREAMS: usize = 1 << 16;
 
 /// Checks that the request asks for the model that is served.
 ///
 /// # Errors
-/// It asks for another one.
+/// Fails if it asks for another one.
 pub fn check_model(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
     if generation.model == served.name() {
         Ok(())
@@ -48,18 +48,18 @@ pub fn check_model(served: &ServedModel, generation: &Generation) -> Result<(), 
     }
 }
 
-/// A conversation as the model reads it, and what may follow.
+/// A conversation as the model reads it, and the language of the answer.
 pub struct Chat {
-    /// Its tokens.
+    /// The tokens of the conversation.
     pub tokens: Vec<u32>,
     /// The language of the answer.
     pub language: Language,
 }
 
-/// The tokens of a conversation, and the language of its answer.
+/// Returns the tokens of a conversation, and the language of its answer.
 ///
 /// # Errors
-/// The model has no chat template, its template refuses the conversation, or it is too long.
+/// Fails if the model has no chat template, its template refuses the conversation, or it is too long.
 pub fn of_chat(
     served: &ServedModel,
     request: &ChatRequest,
@@ -104,7 +104,7 @@ pub fn of_chat(
 /// sketch for the prompt, a hash.
 ///
 /// # Errors
-/// One is too long.
+/// Fails if one is too long.
 pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Result<(), ApiError> {
     let most = Limits::default().source_bytes;
     for constraint in constraints {
@@ -118,9 +118,9 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     Ok(())
 }
 
-/// A model that was trained to call tools writes the frame of a call, also around a call that it must make;
-/// unless it was trained to obey schemas, too: then a call that it must make is an answer under the tool's
-/// schema.
+/// Decides whether required calls are written in a frame. A model that was trained to call tools writes the
+/// frame of a call, even if the call is required; if it was also trained to obey schemas, a required call is
+/// instead an answer under the tool's schema.
 fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
     let obeys = matches!(
         calls.tools[..],
@@ -139,7 +139,8 @@ fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
     }
 }
 
-/// Whether the answer begins with a thought: the prompt may have opened one, or opened and closed it.
+/// Determines whether the answer begins with a thought: the prompt may have opened one, or opened and closed
+/// it.
 fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
     if !served.thinks() {
         return Thought::None;
@@ -157,10 +158,10 @@ fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
     }
 }
 
-/// Puts a registered constraint in the place of its identity.
+/// Replaces the identity of a registered constraint by the constraint.
 ///
 /// # Errors
-/// It is not registered here.
+/// Fails if it is not registered here.
 pub fn resolve(
     served: &ServedModel,
     generation: &mut Generation,
@@ -172,19 +173,19 @@ pub fn resolve(
     Ok(())
 }
 
-/// A constraint that the owner of the request registered.
+/// Returns a constraint that the owner of the request registered.
 ///
 /// # Errors
-/// It is not registered here, or by somebody else.
+/// Fails if it is not registered here, or was registered by another owner.
 pub fn registered(served: &ServedModel, id: &str, interest: &Interest) -> Result<Constraint, ApiError> {
     let found = served.grammars().registered(id, interest.owner());
     found.ok_or_else(|| ApiError::unknown_grammar(id))
 }
 
-/// The tokens of a completion's prompt.
+/// Returns the tokens of a completion's prompt.
 ///
 /// # Errors
-/// The vocabulary cannot write the text, or it is too long.
+/// Fails if the vocabulary cannot write the text, or if it is too long.
 pub fn of_text(
     served: &ServedModel,
     prompt: &Prompt,
@@ -204,10 +205,11 @@ fn refused(error: &TemplateError) -> ApiError {
     ApiError::invalid("invalid_messages", Some("messages".to_owned()), error.to_string())
 }
 
-/// The grammar of a language, if it is not free.
+/// Returns the grammar of a language, or `None` if the language is free.
 ///
 /// # Errors
-/// One of its constraints does not compile or promises more than is enforced, or the interest was lost.
+/// Fails if one of its constraints does not compile or requires more than is enforced, or if the interest was
+/// lost.
 pub fn compiled(
     served: &ServedModel,
     language: &Language,
@@ -230,10 +232,10 @@ pub fn compiled(
     Err(ApiError::constraints(&all.collect::<Vec<_>>()))
 }
 
-/// One engine request for each prompt, of `n` samples.
+/// Returns one engine request for each prompt, of `n` samples.
 ///
 /// # Errors
-/// A prompt leaves no room for an answer, or a field names tokens that do not exist.
+/// Fails if a prompt leaves no room for an answer, or if a field names tokens that do not exist.
 pub fn engine_requests(
     served: &ServedModel,
     generation: &Generation,
@@ -319,8 +321,8 @@ fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError>
     })
 }
 
-/// Tokens that write a phrase and nothing else: those of the tokenizer, or where it adds a space the longest
-/// that fit, one after the other.
+/// Returns tokens that write a phrase and nothing else: the tokens of the tokenizer, or if it adds a space,
+/// the longest that fit, one after another.
 fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiError> {
     let vocabulary = served.vocabulary();
     let written = |tokens: &[u32]| -> Vec<u8> {
@@ -344,8 +346,9 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
     Ok(tokens)
 }
 
-/// What to draft. Who names a seed wants its text, drafted or not: particles are resampled wherever all of
-/// them have got to in a pass, and with drafts that depends on what was fed.
+/// Returns the drafting settings. A request with a seed must get the same text with or without drafts, but
+/// particles are resampled at the positions that all of them have reached in a pass, which with drafts
+/// depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
     let is_resampled = matches!(generation.task, wire::Task::Draw(Law::Smc { .. }));
     if !generation.draft || is_resampled && generation.seed.is_some() {
@@ -360,8 +363,8 @@ fn speculation(generation: &Generation) -> Speculation {
     }
 }
 
-/// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for
-/// is cut.
+/// Returns how many tokens an answer may have. `max_tokens` is an upper bound, so a value larger than the
+/// room is reduced to it.
 pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
     let context = served.engine().max_context();
     let room = context.saturating_sub(prompt);
@@ -404,7 +407,7 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
     let is_ranked = generation.task.ranks();
     let defaults = match is_ranked {
-        // What a model recommends is for sampling; a search leaves nothing to chance.
+        // The model's recommendations are for sampling; a search does not sample.
         true => Defaults::default(),
         false => served.text().defaults,
     };
@@ -412,11 +415,11 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
     let filters = generation.filters;
     Sampling {
         temperature: if is_ranked { 1.0 } else { temperature },
-        // Zero is allowed by the API and means the smallest nucleus, a single token.
+        // The API allows zero, which means the smallest nucleus: a single token.
         top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
         min_p: generation.min_p.unwrap_or(defaults.min_p),
-        // Zero means the smallest set, as with top_p.
+        // Zero means the smallest set, as for `top_p`.
         typical_p: filters
             .typical_p
             .unwrap_or(defaults.typical_p)

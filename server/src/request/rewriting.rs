@@ -1,5 +1,5 @@
-//! Texts that the model writes anew: what it is told of the given text, and what it is likely to repeat of
-//! it.
+//! Texts that the model rewrites: the prompt with the given text, and the draft of the tokens that the model
+//! is likely to repeat.
 
 use lexiform::limits::Cancel;
 use lexiform::repair::{Costs, Repair, RepairLimits};
@@ -16,18 +16,18 @@ use crate::wire::completion::Prompt;
 use crate::wire::error::ApiError;
 use crate::wire::generation::Generation;
 
-/// What the model is asked to do.
+/// The task for the model.
 const TASK: &str =
     "Write this text again in the required form. Keep what it says, and change only what does not fit.";
-/// The pairs of a place and a state that the search for a draft looks at: a few milliseconds. Where they are
-/// not enough, the text itself is the draft, and an answer comes later rather than never.
+/// The number of pairs of a place and a state that the search for a draft may visit: a few milliseconds. If
+/// they are not enough, the text itself is the draft, which may make the answer slower.
 const DRAFT_NODES: usize = 1 << 14;
 
-/// A text in the prompt, and what is to be said of it beside the task: as a chat where the model has a
-/// template, else as a text.
+/// Returns the prompt with a text and an additional instruction: as a chat if the model has a template, else
+/// as a text.
 ///
 /// # Errors
-/// The template refuses the conversation, or the text is too long.
+/// Fails if the template refuses the conversation, or if the text is too long.
 pub fn prompt(
     served: &ServedModel,
     (text, instruction): (&str, Option<&str>),
@@ -48,7 +48,7 @@ pub fn prompt(
             generation: generation.clone(),
             ..ChatRequest::plain(&generation.model, vec![message])
         };
-        // The conversation is ours; what is wrong with it comes of the text.
+        // The conversation is ours; any problem with it is caused by the text.
         return prompt::of_chat(served, &request, cutting).map_err(|error| error.about("text"));
     }
     let described = told::in_text(generation).map_or_else(String::new, |told| format!("{told}\n\n"));
@@ -62,12 +62,12 @@ pub fn prompt(
     })
 }
 
-/// The tokens that the model is likely to write in place of a text: the nearest valid text, or the text
-/// itself where that one is far. They say how fast the answer comes, and nothing about what it is; so where
-/// they do not fit, there are none.
+/// Returns the tokens that the model is likely to write in place of a text: the nearest valid text, or the
+/// text itself if the search does not find one. They affect the speed of the answer and never its content; so
+/// if they do not fit, none are returned.
 ///
 /// # Errors
-/// Nobody waits any more.
+/// Fails if the interest was lost.
 pub fn likely(
     served: &ServedModel,
     grammar: &Grammar,

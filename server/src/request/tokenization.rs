@@ -1,4 +1,4 @@
-//! Tokenization of prompts within bounds: nothing is cut that cannot fit, and no more is cut than can.
+//! Tokenization of prompts within bounds: text that cannot fit is not tokenized.
 //!
 //! ```text
 //!   bytes of the prompt ─► more than any prompt of this model has: refused, before it is rendered or copied
@@ -6,8 +6,8 @@
 //!           └─ does anybody still wait?
 //! ```
 //!
-//! Cutting takes some hundred bytes of memory and some hundred nanoseconds for each byte of text. A text
-//! without a place where it may be cut in pieces (blanks, a word of a million letters) is bounded by itself.
+//! Tokenization takes some hundred bytes of memory and some hundred nanoseconds per byte of text. A text that
+//! cannot be split into pieces (blanks, a word of a million letters) is bounded as a whole.
 
 use lexiform::vocab::{Tokenizer, TokenizerError};
 
@@ -15,40 +15,40 @@ use crate::grammars::interest::Interest;
 use crate::model::served::ServedModel;
 use crate::wire::error::ApiError;
 
-/// The bytes that a prompt may have for each token of the context, beside [`SPARE_BYTES`]: prose has four or
-/// five, and of indented code few files have ten.
+/// The bytes that a prompt may have for each token of the context, in addition to [`SPARE_BYTES`]: prose has
+/// four or five, and few files of indented code have ten.
 const BYTES_PER_TOKEN: usize = 16;
 /// The bytes that a prompt may have in any case.
 const SPARE_BYTES: usize = 64 << 10;
-/// The longest text that is cut as one piece.
+/// The maximum length of a text that is tokenized as one piece.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// In which way a text is read.
+/// How a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
-    /// As what a model would have to write to say it.
+    /// As the text that a model would have to write to say it.
     Exact,
     /// As a prompt from a stranger, in which nothing becomes a special token.
     Plain,
-    /// As what a chat template wrote, in which the names of special tokens become these.
+    /// As the output of a chat template, in which the names of special tokens become the tokens.
     Template,
 }
 
-/// Cuts the texts of one prompt into tokens.
+/// Splits the texts of one prompt into tokens.
 pub struct PromptTokenizer<'a> {
     tokenizer: &'a Tokenizer,
     interest: &'a Interest,
-    /// The context, if the prompt has to fit into it.
+    /// The context length, if the prompt has to fit into it.
     context: Option<usize>,
-    /// The field that holds the prompt.
+    /// The field that contains the prompt.
     param: &'static str,
-    /// What errors call the text.
+    /// The name of the text in errors.
     noun: &'static str,
     tokens: Vec<u32>,
 }
 
 impl<'a> PromptTokenizer<'a> {
-    /// Of a prompt that this model is to read.
+    /// Creates a tokenizer of a prompt for this model.
     pub fn of_prompt(served: &'a ServedModel, param: &'static str, interest: &'a Interest) -> Self {
         Self {
             context: Some(served.engine().max_context()),
@@ -56,8 +56,8 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Of a text that the answer is likely to repeat: one that does not fit into the context cannot be
-    /// repeated.
+    /// Creates a tokenizer of a text that the answer is likely to repeat: one that does not fit into the
+    /// context cannot be repeated.
     pub fn of_prediction(served: &'a ServedModel, interest: &'a Interest) -> Self {
         Self {
             noun: "prediction",
@@ -65,7 +65,7 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Of a text that somebody wants to know the tokens of, however many.
+    /// Creates a tokenizer of a text whose tokens a client requests, however many.
     pub fn of_text(served: &'a ServedModel, param: &'static str, interest: &'a Interest) -> Self {
         Self {
             tokenizer: &served.text().tokenizer,
@@ -77,7 +77,7 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Takes tokens as they are.
+    /// Appends tokens as they are.
     pub fn push(&mut self, tokens: &[u32]) {
         self.tokens.extend_from_slice(tokens);
     }
@@ -85,7 +85,7 @@ impl<'a> PromptTokenizer<'a> {
     /// Refuses a prompt by its length alone.
     ///
     /// # Errors
-    /// It has more bytes than any prompt of this context has.
+    /// Fails if it has more bytes than any prompt of this context.
     pub fn check_bytes(&self, bytes: usize) -> Result<(), ApiError> {
         let Some(context) = self.context else {
             return Ok(());
@@ -104,10 +104,10 @@ impl<'a> PromptTokenizer<'a> {
         Err(exceeded(self.param, message))
     }
 
-    /// Takes the tokens of a text.
+    /// Appends the tokens of a text.
     ///
     /// # Errors
-    /// The vocabulary cannot write it, it is too long, or nobody waits any more.
+    /// Fails if the vocabulary cannot write the text, if it is too long, or if the interest was lost.
     pub fn text(&mut self, text: &str, reading: TextKind) -> Result<(), ApiError> {
         self.check_bytes(text.len())?;
         for piece in self.tokenizer.pieces(text) {
@@ -129,7 +129,7 @@ impl<'a> PromptTokenizer<'a> {
         Ok(())
     }
 
-    /// All tokens.
+    /// Returns all tokens.
     pub fn tokens(self) -> Vec<u32> {
         self.tokens
     }
@@ -142,9 +142,9 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Refuses a piece that cannot fit, before it is cut: a bound costs a few steps a byte and no memory, and
-    /// looks no further than the context. A piece of fewer bytes than there is room for tokens may always
-    /// fit.
+    /// Refuses a piece that cannot fit, before it is tokenized: the bound takes a few steps per byte and no
+    /// memory, and does not look beyond the context length. A piece with fewer bytes than there is room for
+    /// tokens is not refused here.
     fn check_piece(&self, piece: &str) -> Result<(), ApiError> {
         let Some(context) = self.context else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What the model is told of the tools that it may call and of the schema that its answer obeys, and where it
-//! is told.
+//! The description of the tools and of the schema of the answer that is added to the prompt, and its place
+//! there.
 //!
 //! | | the template has a place | it has none |
 //! |---|---|---|
@@ -8,10 +8,10 @@
 //! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says: its keys and types |
 //! | a schema, `always` | there, in short | whole, in the system message |
 //! | another constraint, `always` | in the system message | in the system message |
-//! | `never` | schemas and other constraints are not told | likewise |
+//! | `never` | schemas and other constraints are not described | likewise |
 //!
-//! What enforces an answer does not depend on any of this: a grammar holds whether the model knows it or not.
-//! But a model that knows what it is to write needs its constraint less.
+//! The enforcement of an answer does not depend on any of this: a grammar is enforced whether the model knows
+//! it or not. But a model that knows what it is to write needs its constraint less.
 
 use lexiform_syntax::schema::sketch;
 use serde_json::Value;
@@ -24,27 +24,27 @@ use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::{Generation, SchemaInPrompt};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// Where a model without a place for schemas is told of one if the request leaves that to the server: the
-/// default of `schema_in_prompt` for such models.
+/// Where a schema is described to a model without a place for schemas, if the request leaves that to the
+/// server: the default of `schema_in_prompt` for such models.
 ///
-/// SmolLM2-135M-Instruct read facts from 200 short texts of ten kinds under a schema, greedy; all facts of a
-/// text were right in 139 of them, in 113 where the model was told nothing, and in 84 where a sketch with the
-/// choices of each `enum` stood behind the question (`benches/record/2026-11-27-real-model-again.md`). The
-/// JSON Schema in the system message, which takes the place of that which the template has of its own, harms
-/// such a model, and so does every list of choices: it writes the first of them. So the keys are told, with
-/// their types, and choices are left to the grammar.
+/// SmolLM2-135M-Instruct read facts from 200 short texts of ten kinds under a schema, greedily; all facts of
+/// a text were right in 139 of them, in 113 without a description, and in 84 if a sketch with the choices of
+/// each `enum` followed the question (`benches/record/2026-11-27-real-model-again.md`). The JSON Schema in
+/// the system message, which replaces the template's own one, harms such a model, and so does every list of
+/// choices: it writes the first of them. So the keys are described, with their types, and choices are left to
+/// the grammar.
 const WITHOUT_PLACE: Telling = Telling::Question;
 
-/// The longest schema of which a sketch is shown to the model, in bytes. A sketch ends after some kilobytes;
-/// of a longer schema it would show an arbitrary part.
+/// The maximum length of a schema of which the model is shown a sketch, in bytes. A sketch ends after some
+/// kilobytes; of a longer schema it would show an arbitrary part.
 pub const SKETCHED: usize = 256 << 10;
 
-/// Where the model is told of something.
+/// Where a description is placed in the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Telling {
-    /// In the place that its chat template has for it.
+    /// In the place that the chat template has for it.
     Template,
-    /// Behind the last message of the user, in short.
+    /// After the last message of the user, in short.
     Question,
     /// In the system message, in words.
     Words,
@@ -52,7 +52,7 @@ enum Telling {
     Nowhere,
 }
 
-/// Whether the template has a place for the schema that the whole answer obeys.
+/// Whether the template has a place for the schema of the whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SchemaPlace {
     Present,
@@ -68,7 +68,7 @@ impl SchemaPlace {
     }
 }
 
-/// Where the model is told of the schema that its answer obeys.
+/// Returns where the schema of the answer is described.
 fn telling_of_schema(asked: SchemaInPrompt, place: SchemaPlace) -> Telling {
     match (asked, place) {
         (SchemaInPrompt::Never, _) => Telling::Nowhere,
@@ -78,7 +78,8 @@ fn telling_of_schema(asked: SchemaInPrompt, place: SchemaPlace) -> Telling {
     }
 }
 
-/// What the template has no place for, a sentence each, for whoever starts the service.
+/// Returns a sentence for each thing that the template has no place for, for the operator who starts the
+/// service.
 pub fn notices(template: &ChatTemplate) -> Vec<&'static str> {
     let mut notices = Vec::new();
     if !template.takes_tools() {
@@ -93,25 +94,26 @@ pub fn notices(template: &ChatTemplate) -> Vec<&'static str> {
     notices
 }
 
-/// What a model is told beside the messages.
+/// The descriptions that are added to the messages.
 pub struct Told<'r> {
-    /// The tools, for the place that the template has for them.
+    /// The tools, for the template's place for them.
     pub tools: &'r [Value],
-    /// The schema in short, for the place that the template has for it.
+    /// The schema in short, for the template's place for it.
     pub schema: Option<String>,
-    /// What is added to the system message; empty where there is nothing to add.
+    /// The text that is added to the system message; empty if there is none.
     pub words: String,
-    /// What is added to the last message of the user.
+    /// The text that is added to the last message of the user.
     pub behind_question: Option<String>,
 }
 
-/// What the model of this template is told of what it may answer.
+/// Returns the descriptions for the model of this template.
 pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Language) -> Told<'r> {
     let generation = &request.generation;
     let calls = language.calls.as_ref();
     let schema = obeyed(language).and_then(|constraint| in_place(template, constraint, generation));
     let tools = match calls {
-        // It must call this tool, and its answer is what the schema in the other place says.
+        // The model must call this tool, and its answer obeys the schema that is described in the other
+        // place.
         Some(calls) if calls.mode == Mode::Bare && schema.is_some() => &[],
         Some(_) if template.takes_tools() => &request.tools[..],
         _ => &[],
@@ -122,7 +124,7 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
     let is_beside_tools = calls.is_some();
     let told_constraint = content.and_then(|constraint| match is_beside_tools {
         false => in_words(constraint, generation, SchemaPlace::in_template(template)),
-        // The template's place is for what the whole answer obeys, and so is that behind the question.
+        // The template's place is for the schema of the whole answer, and so is the place after the question.
         true => in_words(constraint, generation, SchemaPlace::Missing)
             .or_else(|| behind_question(constraint, generation, SchemaPlace::Missing))
             .map(|told| format!("Where you call no tool: {told}")),
@@ -139,14 +141,14 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
     }
 }
 
-/// What a prompt that no template writes says about the constraint, if that is asked for.
+/// Returns the description of the constraint for a prompt without a template, if the request asks for it.
 pub fn in_text(generation: &Generation) -> Option<String> {
     let constraint = generation.constraint.as_ref();
     let asked = constraint.filter(|_| generation.schema_in_prompt == SchemaInPrompt::Always);
     asked.and_then(described)
 }
 
-/// The one constraint that the whole answer obeys, if there is one.
+/// Returns the one constraint that the whole answer obeys, if there is one.
 fn obeyed(language: &Language) -> Option<&Constraint> {
     let Some(calls) = &language.calls else {
         return language.content.as_ref();
@@ -157,7 +159,8 @@ fn obeyed(language: &Language) -> Option<&Constraint> {
     }
 }
 
-/// The short form of a schema, if the template has a place for it and the request lets the model see it.
+/// Returns the short form of a schema, if the template has a place for it and the request lets the model see
+/// it.
 fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
     let telling = telling_of_schema(generation.schema_in_prompt, SchemaPlace::in_template(template));
     match &constraint.source {
@@ -166,7 +169,7 @@ fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Gener
     }
 }
 
-/// What the system message says about a constraint.
+/// Returns the description of a constraint in the system message.
 fn in_words(constraint: &Constraint, generation: &Generation, place: SchemaPlace) -> Option<String> {
     let asked = generation.schema_in_prompt;
     let Source::Schema(_) = &constraint.source else {
@@ -178,7 +181,7 @@ fn in_words(constraint: &Constraint, generation: &Generation, place: SchemaPlace
     }
 }
 
-/// What is said of a schema behind the question.
+/// Returns the description of a schema after the question.
 fn behind_question(constraint: &Constraint, generation: &Generation, place: SchemaPlace) -> Option<String> {
     match &constraint.source {
         Source::Schema(text)
@@ -190,18 +193,18 @@ fn behind_question(constraint: &Constraint, generation: &Generation, place: Sche
     }
 }
 
-/// A schema in short, if it is not too long for that.
+/// Returns a sketch of a schema, if it is not too long for one.
 fn sketch(schema: &str) -> Option<String> {
     Some(sketch::sketch(&short(schema)?))
 }
 
-/// A schema that is not too long to be told in short.
+/// Returns a schema that is not too long for a sketch.
 fn short(schema: &str) -> Option<Value> {
     let is_short = schema.len() <= SKETCHED;
     is_short.then(|| serde_json::from_str(schema).ok()).flatten()
 }
 
-/// A schema in short as a sentence behind a question.
+/// Returns a schema in short as a sentence after a question.
 fn in_question(schema: &str) -> Option<String> {
     let schema = short(schema)?;
     Some(match sketch::keys(&schema) {
@@ -213,7 +216,7 @@ fn in_question(schema: &str) -> Option<String> {
     })
 }
 
-/// A constraint in words.
+/// Returns a constraint in words.
 fn described(constraint: &Constraint) -> Option<String> {
     match &constraint.source {
         Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
@@ -225,12 +228,12 @@ fn described(constraint: &Constraint) -> Option<String> {
         Source::Extract(text, _) => Some(format!(
             "Answer with words of this text, exactly as they stand in it:\n{text}"
         )),
-        // Whoever sends tags has told the model of them: else it would not write any.
+        // A client that sends tags has described them to the model, or the model would not write any.
         Source::Tags(_) => None,
     }
 }
 
-/// The tools that may be called in words, and how a call is written. `described` are all of the request.
+/// Returns the callable tools in words, and the form of a call. `described` has all tools of the request.
 fn tools_in_words(described: &[Value], calls: &Calls) -> String {
     let is_callable = |tool: &&Value| {
         let name = tool["type"].as_str().and_then(|kind| tool[kind]["name"].as_str());
@@ -255,7 +258,7 @@ fn tools_in_words(described: &[Value], calls: &Calls) -> String {
 }
 
 impl Told<'_> {
-    /// The conversation with what is told in it.
+    /// Returns the conversation with these descriptions added.
     pub fn within(&self, messages: &[Message]) -> Vec<Message> {
         let mut messages = match self.words.as_str() {
             "" => messages.to_vec(),
@@ -274,7 +277,7 @@ impl Told<'_> {
     }
 }
 
-/// The conversation with more instructions in its system message, which is made if there is none.
+/// Returns the conversation with more instructions in its system message, which is created if there is none.
 fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
     let mut messages = messages.to_vec();
     match messages.first_mut().filter(|first| first.role == "system") {

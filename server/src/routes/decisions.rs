@@ -7,10 +7,10 @@ use crate::routes::handler::{self, ApiRequest, blocking};
 use crate::wire;
 use crate::wire::error::ApiError;
 
-/// Answers questions that have closed lists of answers.
+/// Answers questions with closed lists of answers.
 ///
 /// # Errors
-/// The request is wrong, or the engine cannot take it.
+/// Fails if the request is invalid, or if the engine cannot accept it.
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;

@@ -1,5 +1,5 @@
-//! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`,
-//! `check`, `mask`, `explain`; and `POST /v1/verify`, which checks certificates again.
+//! `POST /v1/grammars` (compile once, use by identity) and the queries of a grammar: `lint`, `check`, `mask`,
+//! `explain`; and `POST /v1/verify`, which checks certificates again.
 
 pub mod repair;
 
@@ -21,10 +21,10 @@ use crate::wire::constraint::{Constraint, Source};
 use crate::wire::error::ApiError;
 use crate::wire::grammars::{self, GrammarRequest, Named};
 
-/// Compiles a constraint and keeps it.
+/// Compiles a constraint and registers it.
 ///
 /// # Errors
-/// It does not compile.
+/// Fails if it does not compile.
 pub async fn register(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
@@ -36,10 +36,10 @@ pub async fn register(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// A grammar that was registered.
+/// Returns a registered grammar.
 ///
 /// # Errors
-/// There is none of this identity.
+/// Fails if there is none with this identity.
 pub async fn get(
     app: web::Data<AppState>,
     request: HttpRequest,
@@ -53,10 +53,10 @@ pub async fn get(
     Ok(json_answer(&told.await?))
 }
 
-/// Says what is wrong with a constraint, or noteworthy; never an error.
+/// Reports the problems of a constraint and its findings; a constraint that does not compile is not an error.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub async fn lint(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let constraint = constraint(served, &asked.grammar, interest)?;
@@ -72,10 +72,10 @@ pub async fn lint(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says of texts whether they belong to a grammar, and where they leave it.
+/// Reports whether texts belong to a grammar, and where they leave it.
 ///
 /// # Errors
-/// The request is wrong, or its constraint does not compile.
+/// Fails if the request is invalid, or if its constraint does not compile.
 pub async fn check(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (_, compiled) = compiled(served, &asked.grammar, interest)?;
@@ -88,11 +88,11 @@ pub async fn check(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Checks texts again as a certificate does, with programs that share no code with the decoder where there
-/// are such, and says whether a certificate from before is confirmed.
+/// Checks texts again as a certificate does, where possible with programs that share no code with the
+/// decoder, and reports whether an earlier certificate is confirmed.
 ///
 /// # Errors
-/// The request is wrong, or its constraint does not compile.
+/// Fails if the request is invalid, or if its constraint does not compile.
 pub async fn verify(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
@@ -105,10 +105,10 @@ pub async fn verify(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says what may come after a prefix.
+/// Reports what may follow a prefix.
 ///
 /// # Errors
-/// The request is wrong, or its constraint does not compile.
+/// Fails if the request is invalid, or if its constraint does not compile.
 pub async fn mask(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (_, compiled) = compiled(served, &asked.grammar, interest)?;
@@ -119,11 +119,11 @@ pub async fn mask(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says what a constraint means: its shortest text, what every text begins with; of a schema, a sketch, and
-/// how each of its assertions is enforced.
+/// Explains a constraint: its shortest text and the common beginning of all texts; for a schema, also a
+/// sketch and the enforcement of each of its assertions.
 ///
 /// # Errors
-/// The request is wrong, or its constraint does not compile.
+/// Fails if the request is invalid, or if its constraint does not compile.
 pub async fn explain(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;

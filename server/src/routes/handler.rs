@@ -1,4 +1,4 @@
-//! What handlers have in common: a request with its body, who asks, and work on threads that may block.
+//! The code that handlers share: a request with its body, its requester, and work on threads that may block.
 
 use std::future::Ready;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::response::Usage;
 
-/// The header that names the fields of a request that mean nothing to this server.
+/// The header that names the fields of a request that have no effect on this server.
 pub(crate) const IGNORED: &str = "x-lexiform-ignored";
 
-/// A request with a body, and what its handler needs to answer it.
+/// A request with a body, and the state that its handler needs to answer it.
 pub struct ApiRequest {
     pub(crate) app: web::Data<AppState>,
     pub(crate) request: HttpRequest,
@@ -31,10 +31,10 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// The whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// It is too large, not declared as JSON, or broken off.
+    /// Fails if the body is too large, not declared as JSON, or incomplete.
     pub(crate) async fn body(self) -> Result<Body, ApiError> {
         let limit = self.app.settings.body_limit;
         body::read(&self.request, self.payload, (&self.app.bodies, limit)).await
@@ -60,10 +60,10 @@ impl FromRequest for ApiRequest {
     }
 }
 
-/// Answers a request that asks nothing of the model: its body in, JSON out.
+/// Answers a request that does not use the model: its body in, JSON out.
 ///
 /// # Errors
-/// The request is wrong, or the server takes none.
+/// Fails if the request is invalid, or if the server accepts none.
 pub(crate) async fn answer_json(
     asked: ApiRequest,
     tell: impl FnOnce(&ServedModel, &[u8], &Interest) -> Result<(Value, Ignored), ApiError> + Send + 'static,
@@ -83,7 +83,7 @@ pub(crate) async fn answer_json(
     Ok(told_answer(&app, told, &ignored))
 }
 
-/// An answer that is this JSON, and tells which fields of its request mean nothing here.
+/// Returns an answer with this JSON, which names the fields of its request that have no effect here.
 pub(crate) fn told_answer(app: &AppState, mut told: Value, ignored: &Ignored) -> HttpResponse {
     app.served.metrics().ignored(ignored.count());
     let Some(header) = ignored.header() else {
@@ -99,14 +99,15 @@ pub(crate) fn told_answer(app: &AppState, mut told: Value, ignored: &Ignored) ->
     answer
 }
 
-/// An answer that is this JSON.
+/// Returns an answer with this JSON.
 pub(crate) fn json_answer(told: &Value) -> HttpResponse {
     HttpResponse::Ok()
         .content_type("application/json")
         .body(told.to_string())
 }
 
-/// Counts a client that leaves while its request is prepared: then the future that holds this is dropped.
+/// Counts a client that disconnects while its request is prepared: then the future that owns this value is
+/// dropped.
 struct Leaving<'a>(Option<&'a AppState>);
 
 impl Drop for Leaving<'_> {
@@ -117,7 +118,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Who asks: the owner of the key, or whoever is at the other end of the connection.
+/// Returns the requester: the owner of the key, or else the peer of the connection.
 pub(crate) fn owner(request: &HttpRequest) -> Requester {
     let key = request.extensions().get::<Arc<Key>>().cloned();
     let owner: Owner = key.map(|key| Arc::from(key.name.as_str()));
@@ -128,13 +129,14 @@ pub(crate) fn owner(request: &HttpRequest) -> Requester {
     }
 }
 
-/// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this
-/// request alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is
-/// over, work that has not begun never does, and work that runs is told by its interest, so that a crowd that
-/// sends expensive schemas and goes away costs nothing.
+/// Runs CPU-bound work (reading, compiling) on a thread that may block. A panic in it becomes a 500 of this
+/// request alone. The request waits no longer than the operator allows. If its client disconnects or its time
+/// is over, work that has not begun never starts, and running work notices through its interest, so that a
+/// crowd that sends expensive schemas and disconnects costs nothing.
 ///
 /// # Errors
-/// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.
+/// Returns the error of the work, or fails if it panicked, took too long, or found no room among those that
+/// wait for a thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &AppState,
     requester: Requester,
@@ -154,7 +156,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let (sender, done) = oneshot::channel();
     let work = move || {
         let _room = room;
-        // Nobody listens when the client has left.
+        // The receiver is gone if the client has disconnected.
         let _ = sender.send(work());
     };
     app.threads.start(share, Length::Short, Box::new(work));

@@ -6,7 +6,7 @@ use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
 use crate::wire::models::{ModelCard, ModelList};
 
-/// The models that are served: one.
+/// Lists the models that are served: one.
 pub async fn list(app: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(ModelList {
         object: "list",
@@ -14,10 +14,10 @@ pub async fn list(app: web::Data<AppState>) -> HttpResponse {
     })
 }
 
-/// One model.
+/// Returns one model.
 ///
 /// # Errors
-/// It is not served here.
+/// Fails if it is not served here.
 pub async fn get(app: web::Data<AppState>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
     if *id == app.served.name() {
         Ok(HttpResponse::Ok().json(card(&app)))

@@ -1,4 +1,4 @@
-//! What load balancers and monitoring ask.
+//! The routes for load balancers and monitoring.
 
 use actix_web::{HttpResponse, web};
 
@@ -8,15 +8,16 @@ use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
 use crate::wire::models::{Health, Version};
 
-/// Whether the process runs.
+/// Reports that the process runs.
 pub async fn live() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "ok" })
 }
 
-/// Whether requests are taken: the engine runs, the server is not going down, and the queue has room.
+/// Reports whether requests are accepted: the engine runs, the server is not shutting down, and the queue has
+/// room.
 ///
 /// # Errors
-/// They are not.
+/// Fails if they are not accepted.
 pub async fn ready(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
     if app.served.engine().stats().waiting >= app.served.queue() {
@@ -25,14 +26,14 @@ pub async fn ready(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(Health { status: "ok" }))
 }
 
-/// The version of the server.
+/// Returns the version of the server.
 pub async fn version() -> HttpResponse {
     HttpResponse::Ok().json(Version {
         version: env!("CARGO_PKG_VERSION"),
     })
 }
 
-/// What the server counts, for Prometheus.
+/// Returns the metrics of the server, for Prometheus.
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
     let served = &app.served;
     let text = served.metrics().exposition(Gauges {

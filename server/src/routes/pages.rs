@@ -1,5 +1,5 @@
-//! The pages for people: the playground at `/`, the description of the API at `/docs/`, and the files that
-//! both are made of. All of it is built into the program, so the pages work without a network.
+//! The web pages: the playground at `/`, the description of the API at `/docs/`, and the files that both use.
+//! All of them are built into the program, so the pages work without a network.
 //!
 //! ```text
 //!   /                   playground/index.html ─┐
@@ -7,8 +7,8 @@
 //!   /openapi.json       what /docs/ shows      ┘
 //! ```
 //!
-//! They hold nothing secret and are served to everybody, also where keys are asked for: a page asks for a key
-//! itself.
+//! The pages contain nothing secret and are served without a key, even if the server requires keys: a page
+//! asks the user for a key.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ use crate::wire::error::ApiError;
 /// The OpenAPI document.
 pub const OPENAPI: &str = include_str!("../pages/openapi.json");
 
-/// The pages run the scripts and ask the server that they came from, and nobody else.
+/// The content security policy: pages run their own scripts and connect to their own server only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -31,13 +31,13 @@ const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// A file that is built in.
+/// A built-in file.
 struct PageFile {
     /// Its path below `/pages/`.
     path: &'static str,
     kind: &'static str,
     text: &'static str,
-    /// What tells one version of it from another.
+    /// The entity tag, which identifies the version of the file.
     tag: String,
 }
 
@@ -47,7 +47,7 @@ macro_rules! files {
     };
 }
 
-/// All files, the two pages first.
+/// All files; the two pages come first.
 static FILES: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
     files![
         HTML "playground/index.html",
@@ -91,14 +91,14 @@ impl PageFile {
         }
     }
 
-    /// The file, unless the client has it already.
+    /// Returns the file, unless the client already has it.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let is_known = self.is_known(request);
         let mut response = match is_known {
             true => HttpResponse::NotModified(),
             false => HttpResponse::Ok(),
         };
-        // Asked for again every time, and sent only where the program is another one.
+        // Browsers revalidate the file every time, and it is sent only if the program has changed.
         response
             .insert_header((ETAG, self.tag.as_str()))
             .insert_header((CACHE_CONTROL, "no-cache"))
@@ -126,51 +126,51 @@ fn answer(request: &HttpRequest, path: &str) -> Result<HttpResponse, ApiError> {
     Ok(file.answer(request))
 }
 
-/// Whether a path is that of a page or of what it is made of, which everybody may read.
+/// Returns `true` if a path belongs to a page or to one of its files, which need no key.
 pub fn is_page(path: &str) -> bool {
     let below = path.strip_prefix("/pages/");
     let is_file = below.is_some_and(|below| FILES.iter().any(|file| file.path == below));
     is_file || ["/", "/docs", "/docs/", "/openapi.json", "/favicon.ico"].contains(&path)
 }
 
-/// The playground.
+/// Serves the playground.
 ///
 /// # Errors
-/// None: the file is built in.
+/// Never fails: the file is built in.
 pub async fn playground(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     answer(&request, "playground/index.html")
 }
 
-/// The description of the API.
+/// Serves the description of the API.
 ///
 /// # Errors
-/// None: the file is built in.
+/// Never fails: the file is built in.
 pub async fn documentation(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     answer(&request, "docs/index.html")
 }
 
-/// A file that the pages are made of.
+/// Serves a file that the pages use.
 ///
 /// # Errors
-/// There is no such file.
+/// Fails if there is no such file.
 pub async fn file(request: HttpRequest, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
     answer(&request, &path)
 }
 
-/// The OpenAPI document.
+/// Serves the OpenAPI document.
 pub async fn openapi(request: HttpRequest) -> HttpResponse {
     static DOCUMENT: LazyLock<PageFile> = LazyLock::new(|| PageFile::new("", "application/json", OPENAPI));
     DOCUMENT.answer(&request)
 }
 
-/// The icon that browsers ask for.
+/// Serves the icon that browsers request.
 pub async fn icon(request: HttpRequest) -> HttpResponse {
     static ICON: LazyLock<PageFile> =
         LazyLock::new(|| PageFile::new("", "image/svg+xml", include_str!("../pages/favicon.svg")));
     ICON.answer(&request)
 }
 
-/// Sends whoever left out the last slash to the documentation.
+/// Redirects a path without the final slash to the documentation.
 pub async fn to_documentation() -> HttpResponse {
     HttpResponse::PermanentRedirect()
         .insert_header((LOCATION, "/docs/"))

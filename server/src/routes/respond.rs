@@ -1,5 +1,5 @@
-//! What all generating routes do around their own reading of the request: body in, samples submitted, answer
-//! out; or an answer at once, where a route generates only for some of its requests.
+//! The steps that all generating routes share around their own reading of the request: body in, samples
+//! submitted, answer out; or an immediate answer, if a route generates only for some of its requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::wire::response::Usage;
 /// Answers a request that `prepare` reads.
 ///
 /// # Errors
-/// The request is wrong, or the engine cannot take it.
+/// Fails if the request is invalid, or if the engine cannot accept it.
 pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<HttpResponse, ApiError> {
     let prepare = move |served: &Arc<ServedModel>, body: &[u8], interest: &Interest| {
         Ok(Reply::Generated(Box::new(prepare(served, body, interest)?)))
@@ -36,10 +36,10 @@ pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<Http
     reply(asked, prepare).await
 }
 
-/// Answers a request for which the model may be needed or not.
+/// Answers a request that may or may not need the model.
 ///
 /// # Errors
-/// The request is wrong, or the engine cannot take it.
+/// Fails if the request is invalid, or if the engine cannot accept it.
 pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
@@ -62,7 +62,7 @@ pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Resu
     }
 }
 
-/// Reads a request, as long as somebody waits.
+/// A function that reads a request, and stops when its interest is lost.
 pub(crate) trait PrepareReply:
     FnOnce(&Arc<ServedModel>, &[u8], &Interest) -> Result<Reply, ApiError> + Send + 'static
 {
@@ -73,11 +73,11 @@ impl<F> PrepareReply for F where
 {
 }
 
-/// What came of a request until the model has to write, if it has to.
+/// The outcome of preparing a request: an answer, or running samples.
 enum Begun {
-    /// The answer.
+    /// The answer, and the fields that have no effect.
     Told(Value, Ignored),
-    /// Samples that are being written.
+    /// The prepared request, and its samples in the engine.
     Running(Box<Prepared>, Running),
 }
 
@@ -123,14 +123,14 @@ async fn run(
     Ok(Begun::Running(prepared, running))
 }
 
-/// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server,
-/// 2026-11-21.
+/// The date since which the `guided_*` fields are deprecated, in the form of RFC 9745: the first day of this
+/// server, 2026-11-21.
 const DEPRECATED: &str = "@1795219200";
-/// Where the fields that succeed them are described (the relation is that of RFC 9745).
+/// The link to the description of the fields that replace them (with the relation of RFC 9745).
 const SUCCESSOR: &str = "</docs/>; rel=\"deprecation\"; type=\"text/html\"";
 
-/// Answers. The future that this returns, or the body of the stream, owns the samples: when the client
-/// leaves, they are dropped and the engine frees their sequences.
+/// Returns the answer. The future, or the body of the stream, owns the samples: when the client disconnects,
+/// they are dropped and the engine frees their sequences.
 async fn answer(
     app: &AppState,
     prepared: Prepared,
@@ -173,7 +173,7 @@ async fn answer(
     Ok(event_stream(response, reader))
 }
 
-/// The whole answer, with the values that could have stood in it.
+/// Returns the whole answer, with the values that were possible in it.
 async fn weighed(
     app: &AppState,
     frame: AnswerBuilder,
@@ -190,7 +190,7 @@ async fn weighed(
     grown.finish()
 }
 
-/// An answer whose body is a stream of events.
+/// Returns an answer whose body is a stream of events.
 pub(crate) fn event_stream<S>(mut response: HttpResponseBuilder, body: S) -> HttpResponse
 where
     S: Stream<Item = Result<Bytes, Infallible>> + 'static,
@@ -198,7 +198,7 @@ where
     response
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache"))
-        // Proxies of the nginx kind would otherwise collect the stream before they pass it on.
+        // Proxies such as nginx would otherwise buffer the stream before they pass it on.
         .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
         .streaming(body)
 }

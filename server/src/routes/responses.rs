@@ -9,7 +9,7 @@ use crate::wire::error::ApiError;
 /// Answers a list of items with more items.
 ///
 /// # Errors
-/// The request is wrong, or the engine cannot take it.
+/// Fails if the request is invalid, or if the engine cannot accept it.
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     respond::generate(asked, prepare::response).await
 }

@@ -1,4 +1,4 @@
-//! The HTTP servers on their listeners, and what is done around every request.
+//! The HTTP servers on their listeners, and the steps around every request.
 
 use std::net::{SocketAddr, TcpListener};
 use std::panic::AssertUnwindSafe;
@@ -23,26 +23,26 @@ use crate::routes::pages;
 use crate::routes::state::{AppState, RequestId};
 use crate::wire::error::{ApiError, ErrorCode};
 
-/// Connections of those who read metrics.
+/// The maximum number of connections to the metrics server.
 const METRICS_CONNECTIONS: usize = 64;
-/// The longest request id that is taken over from a client.
+/// The maximum length of a request id that is accepted from a client.
 const REQUEST_ID_BYTES: usize = 128;
 
-/// How the server listens.
+/// The settings of the server on its listener.
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// Threads that serve connections.
+    /// The number of threads that serve connections.
     pub workers: usize,
-    /// Seconds that running requests have to end after a signal to stop.
+    /// The seconds that running requests have to end after a stop signal.
     pub drain_seconds: u64,
-    /// The certificate, to speak HTTPS alone.
+    /// The TLS configuration; with it, the server accepts only HTTPS.
     pub tls: Option<ServerConfig>,
 }
 
-/// Makes the server on a bound listener. It stops when its handle says so, not on signals.
+/// Creates the server on a bound listener. It stops when its handle says so, not on signals.
 ///
 /// # Errors
-/// The listener cannot be used.
+/// Fails if the listener cannot be used.
 pub fn server(
     app: Arc<AppState>,
     listener: TcpListener,
@@ -60,8 +60,8 @@ pub fn server(
     })
     .workers(listening.workers)
     .max_connections(connections)
-    // A client that closes its side of the connection is gone; without this, actix lets its handler run to
-    // the end.
+    // A client that closes its side of the connection has disconnected; without this, actix lets its handler
+    // run to the end.
     .h1_allow_half_closed(false)
     .shutdown_timeout(listening.drain_seconds)
     .disable_signals();
@@ -72,11 +72,11 @@ pub fn server(
     Ok((server.run(), address))
 }
 
-/// Makes the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor
-/// certificates, and must go on while the other drains.
+/// Creates the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor
+/// certificates, and must continue while the main server drains.
 ///
 /// # Errors
-/// The listener cannot be used.
+/// Fails if the listener cannot be used.
 pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
     let data = web::Data::from(app);
@@ -92,16 +92,16 @@ pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Res
     Ok((server.run(), address))
 }
 
-/// The paths that are answered to everybody, beside those of the pages.
+/// The paths that need no key, besides those of the pages.
 const OPEN_PATHS: [&str; 2] = ["/live", "/ready"];
 
-/// Whether a path is answered to everybody. Pages hold no more than this repository does, and ask for a key
-/// themselves.
+/// Returns `true` if a path needs no key. Pages contain no more than this repository does, and ask the user
+/// for a key.
 fn is_open(app: &AppState, path: &str) -> bool {
     OPEN_PATHS.contains(&path) || (app.settings.offered.pages && pages::is_page(path))
 }
 
-/// Around every request: an id, the key, the counters, a line in the log, and a 500 in place of a panic.
+/// Wraps every request: an id, the key, the counters, a line in the log, and a 500 instead of a panic.
 async fn around(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -112,7 +112,7 @@ async fn around(
     let seen = SeenRequest {
         begun: Instant::now(),
         id: request_id(&request),
-        // So that lines of the log can be found from a trace.
+        // This makes it possible to find the lines of the log from a trace.
         trace: Parent::of(request.headers()).map(|parent| parent.trace),
         method: request.method().clone(),
         path: request.path().to_owned(),
@@ -143,7 +143,7 @@ async fn around(
     Err(InternalError::from_response("a handler panicked", response).into())
 }
 
-/// Checks the key of a request and notes whose it is, or answers at once.
+/// Checks the key of a request and records its owner, or returns an immediate answer.
 fn admit(
     app: &AppState,
     request: &ServiceRequest,
@@ -165,7 +165,7 @@ fn admit(
     Ok(None)
 }
 
-/// What is known of a request before it is answered.
+/// The facts about a request that are known before it is answered.
 struct SeenRequest {
     begun: Instant,
     id: HeaderValue,
@@ -176,7 +176,7 @@ struct SeenRequest {
 }
 
 impl SeenRequest {
-    /// Marks an answer, counts it and writes its line.
+    /// Adds the headers to an answer, counts it and writes its line in the log.
     fn finish(
         self,
         app: &AppState,
@@ -232,7 +232,7 @@ impl SeenRequest {
     }
 }
 
-/// The client's id of the request, if it is short and harmless, or a new one.
+/// Returns the client's id of the request if it is short and harmless, or else a new one.
 fn request_id(request: &ServiceRequest) -> HeaderValue {
     let harmless = |value: &&HeaderValue| {
         value.len() <= REQUEST_ID_BYTES && value.as_bytes().iter().all(|byte| byte.is_ascii_graphic())

@@ -1,4 +1,4 @@
-//! The state that all handlers share, and what the operator chose for it.
+//! The state that all handlers share, and its settings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,45 +16,45 @@ use crate::operate::traces::{Recording, Traces};
 use crate::request::body::{Bodies, BodyLimits};
 use crate::wire::error::ApiError;
 
-/// The largest body that is read, unless the operator chooses.
+/// The default for the maximum size of a body.
 pub const BODY_LIMIT: usize = 4 << 20;
-/// Connections at a time, unless the operator chooses.
+/// The default for the maximum number of connections.
 pub const CONNECTIONS: usize = 2048;
-/// Requests that may be prepared at a time although each takes long: more would only make compiles of many
-/// clients slow each other.
+/// The number of long-running requests that may be prepared at a time: more would only make the compilations
+/// of many clients slow each other down.
 const LONG_PREPARES: usize = 16;
-/// How long a request may keep a thread from those behind it that are to be prepared.
+/// How long a request may keep a thread while others wait to be prepared.
 const SLICE: Duration = Duration::from_millis(4);
-/// The time between two looks at what grammars have grown to.
+/// The time between two checks of how large grammars have grown.
 const WEIGHED_EVERY: Duration = Duration::from_secs(1);
-/// What the operator has an address serve beside the API.
+/// The pages that an address serves besides the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered {
-    /// The playground and the documentation.
+    /// `true` to serve the playground and the documentation.
     pub pages: bool,
-    /// The metrics.
+    /// `true` to serve the metrics.
     pub metrics: bool,
 }
 
-/// What the operator chose.
+/// The settings of the operator.
 pub struct Settings {
-    /// The largest body in bytes.
+    /// The maximum size of a body in bytes.
     pub body_limit: usize,
-    /// What bodies may take while they arrive.
+    /// The limits on bodies while they arrive.
     pub bodies: BodyLimits,
-    /// Connections at a time; more wait until one is closed.
+    /// The maximum number of connections; further ones wait until one is closed.
     pub connections: usize,
-    /// Who may ask; nobody in particular if there are no keys.
+    /// The API keys; without any, requests need no key.
     pub keys: Keys,
-    /// Which pages of other origins may ask.
+    /// The origins whose pages may send requests.
     pub cors: Cors,
-    /// Where accounts of requests are written.
+    /// The audit log of requests.
     pub audit: Arc<Audit>,
-    /// Where traces of requests go.
+    /// The exporter of traces.
     pub traces: Arc<Traces>,
-    /// What is served beside the API.
+    /// The pages that are served besides the API.
     pub offered: Offered,
-    /// How much of streams is kept so that they can be resumed.
+    /// The limits on streams that are kept so that they can be resumed.
     pub keeping: ResumeLimits,
 }
 
@@ -77,24 +77,24 @@ impl Default for Settings {
     }
 }
 
-/// What all handlers share.
+/// The state that all handlers share.
 pub struct AppState {
     /// The model.
     pub served: Arc<ServedModel>,
-    /// What the operator chose.
+    /// The settings of the operator.
     pub settings: Settings,
-    /// The bodies that arrive.
+    /// The bodies that are arriving.
     pub bodies: Arc<Bodies>,
     /// The streams that can be resumed.
     pub streams: Arc<Streams>,
-    /// Where requests are prepared.
+    /// The threads that prepare requests.
     pub threads: Pool,
     in_flight: Arc<InFlight>,
     closing: AtomicBool,
 }
 
 impl AppState {
-    /// The state of a server for this model.
+    /// Creates the state of a server for this model.
     pub fn new(served: Arc<ServedModel>, settings: Settings) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
         keep_grammars_small(&served);
@@ -109,7 +109,7 @@ impl AppState {
         }
     }
 
-    /// How many requests are being answered.
+    /// Returns how many requests are being answered.
     pub fn in_flight(&self) -> usize {
         self.in_flight.count()
     }
@@ -117,7 +117,7 @@ impl AppState {
     /// Opens the account of a request that generates.
     ///
     /// # Errors
-    /// Its key has nothing left.
+    /// Fails if its key has reached a limit.
     pub fn open_account(&self, request: &HttpRequest) -> Result<Account, ApiError> {
         let extensions = request.extensions();
         let key = extensions.get::<Arc<Key>>();
@@ -137,12 +137,12 @@ impl AppState {
         })
     }
 
-    /// Takes no more requests; what runs may end.
+    /// Stops accepting requests; running ones may end.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
     }
 
-    /// Takes no more requests, waits until the running ones have ended, and ends the rest when the time is
+    /// Stops accepting requests, waits until the running ones have ended, and ends the rest when the time is
     /// over.
     pub async fn drain(&self, time: Duration) {
         self.close();
@@ -153,10 +153,10 @@ impl AppState {
         self.served.limits().stop();
     }
 
-    /// Whether requests are taken.
+    /// Checks whether requests are accepted.
     ///
     /// # Errors
-    /// The server is going down, or its engine has stopped.
+    /// Fails if the server is shutting down, or if its engine has stopped.
     pub fn check_open(&self) -> Result<(), ApiError> {
         let open = !self.closing.load(Ordering::Acquire) && self.served.engine().stats().alive;
         if open {
@@ -170,8 +170,8 @@ impl AppState {
 /// The identity of a request.
 pub(super) struct RequestId(pub(super) String);
 
-/// Has the grammars weighed from time to time, as long as the model is served: what a few requests made one
-/// grow to does not stay until others ask for theirs.
+/// Starts a thread that weighs the grammars from time to time, as long as the model is served: the memory to
+/// which a few requests have grown a grammar is freed even if no others follow.
 fn keep_grammars_small(served: &Arc<ServedModel>) {
     let served = Arc::downgrade(served);
     let look = move || {

@@ -9,10 +9,10 @@ use crate::routes::respond::event_stream;
 use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
 
-/// The events of a stream after the one that `Last-Event-ID` names, or all of them.
+/// Returns the events of a stream after the one that `Last-Event-ID` names, or all of them.
 ///
 /// # Errors
-/// There is no such stream, or none any more, or not for this key.
+/// Fails if there is no such stream, if it was forgotten, or if it belongs to another key.
 pub async fn get(
     app: web::Data<AppState>,
     request: HttpRequest,

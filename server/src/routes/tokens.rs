@@ -1,5 +1,5 @@
-//! `POST /tokenize` and `POST /detokenize`: what the model's tokenizer makes of a text or a conversation, and
-//! back.
+//! `POST /tokenize` and `POST /detokenize`: converts a text or a conversation to the tokens of the model's
+//! tokenizer, and back.
 
 use actix_web::HttpResponse;
 use serde_json::json;
@@ -11,10 +11,10 @@ use crate::routes::handler::{ApiRequest, answer_json};
 use crate::wire::error::ApiError;
 use crate::wire::tokens::{self, Tokenized};
 
-/// The tokens of a text, or of a conversation with the model's chat template around it.
+/// Returns the tokens of a text, or of a conversation with the model's chat template around it.
 ///
 /// # Errors
-/// The request is wrong, or the vocabulary cannot write the text.
+/// Fails if the request is invalid, or if the vocabulary cannot write the text.
 pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer_json(asked, |served, body, interest| {
         let most = served.engine().max_context();
@@ -39,17 +39,17 @@ pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// A prompt as the model reads it: special tokens by their names.
+/// Returns a prompt as the model reads it, with special tokens by their names.
 fn read(served: &ServedModel, tokens: &[u32]) -> String {
     let bytes = tokens.iter().flat_map(|&token| served.vocabulary().bytes(token));
     let bytes: Vec<u8> = bytes.copied().collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The text of tokens.
+/// Returns the text of tokens.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub async fn detokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer_json(asked, |served, body, _| {
         let (tokens, ignored) = tokens::read_tokens(body)?;

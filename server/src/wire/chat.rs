@@ -8,10 +8,10 @@ use super::generation::{self, Generation};
 use super::tools::{self, Calls, Mode, Spelling};
 use crate::wire::error::ApiError;
 
-/// The most messages of one conversation.
+/// The maximum number of messages in a conversation.
 const MESSAGES: usize = 4_096;
 
-/// What clients repeat of an earlier answer, or of an item of one, and no template reads.
+/// The fields that clients repeat from an earlier answer, or from an item of one, and that no template reads.
 const REPEATED: &[&str] = &[
     "type",
     "id",
@@ -34,24 +34,24 @@ pub struct ChatRequest {
     pub tools: Vec<Value>,
     /// The tools that the answer may or must call.
     pub calls: Option<Calls>,
-    /// More variables for the chat template.
+    /// Additional variables for the chat template.
     pub template_arguments: Map<String, Value>,
-    /// Log-probabilities, with how many alternatives.
+    /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
-    /// Whether the answer shows what the model thought.
+    /// `true` if the answer shows the model's thought.
     pub include_reasoning: bool,
-    /// What a stream tells of each token beside its text.
+    /// The details of each token in a stream besides its text.
     pub token_details: Option<TokenDetails>,
-    /// Text that the answer is likely to repeat; it says how fast the answer comes, never what it is.
+    /// Text that the answer is likely to repeat; it affects the speed of the answer, never its content.
     pub prediction: Option<String>,
-    /// Everything that all routes share.
+    /// The fields that all routes share.
     pub generation: Generation,
-    /// The fields that mean nothing here.
+    /// The fields that have no effect here.
     pub ignored: Ignored,
 }
 
 impl ChatRequest {
-    /// A conversation without any wish.
+    /// Creates a request with a conversation and default settings.
     pub fn plain(model: &str, messages: Vec<Message>) -> Self {
         Self {
             messages,
@@ -67,15 +67,15 @@ impl ChatRequest {
         }
     }
 
-    /// All constraints that it holds.
+    /// Returns all constraints of the request.
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
         let tools = self.calls.iter().flat_map(|calls| &calls.tools);
         let inputs = tools.filter_map(|tool| tool.input.constraint());
         self.generation.constraints().chain(inputs)
     }
 
-    /// The bytes of its messages and their calls, which is the least that any template writes of it for most
-    /// models.
+    /// Returns the bytes of its messages and their calls, which for most models is the minimum that any
+    /// template writes of it.
     pub fn bytes(&self) -> usize {
         let texts = |message: &Message| {
             let content = message.content.as_ref().map_or(0, String::len);
@@ -85,25 +85,25 @@ impl ChatRequest {
     }
 }
 
-/// What is to be told of each token.
+/// The details to report about each token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenDetails {
-    /// How many of the model's likeliest tokens, and of the likeliest allowed ones, are listed beside it.
+    /// How many of the model's likeliest tokens, and of the likeliest allowed ones, are listed with it.
     pub top: u8,
-    /// Whether its places in the constraint are named.
+    /// `true` to name its places in the constraint.
     pub places: bool,
-    /// Whether the drafts of its pass are listed.
+    /// `true` to list the drafts of its pass.
     pub drafts: bool,
 }
 
 /// One message of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: String,
-    /// What is said.
+    /// The text of the message.
     pub content: Option<String>,
-    /// The speaker's name.
+    /// The name of the speaker.
     pub name: Option<String>,
     /// The tools that the assistant called, with arguments as values.
     pub tool_calls: Vec<Value>,
@@ -114,7 +114,7 @@ pub struct Message {
 /// Reads a request.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
@@ -159,7 +159,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     })
 }
 
-/// `true`, or an object that says what more is told.
+/// Takes `true`, or an object that selects further details.
 fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDetails> {
     let value = match fields.take("token_details")? {
         Value::Bool(wanted) => return wanted.then(TokenDetails::default),
@@ -177,7 +177,7 @@ fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDe
     })
 }
 
-/// What the choice of tools means for the other fields: an answer that is a call has no content, so nothing
+/// Applies the choice of tools to the other fields: an answer that is a call has no content, so nothing
 /// constrains its content; and stopping early would cut a call.
 pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problems: &mut Problems) {
     let Some(calls) = calls else { return };
@@ -187,7 +187,7 @@ pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problem
     generation.never_cut("a call of a tool", problems);
 }
 
-/// Refuses to heal the prompt of a chat.
+/// Refuses `token_healing` in a chat.
 pub(crate) fn not_healed(fields: &mut Fields, problems: &mut Problems) {
     if fields.boolean("token_healing", problems) == Some(true) {
         let message = "only possible at /v1/completions: the prompt of a chat ends in what its template writes, where there is \
@@ -211,7 +211,7 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
     fields.only_neutral(table, problems);
 }
 
-/// More variables for the chat template, with the effort that the request asks for.
+/// Takes additional variables for the chat template, with the reasoning effort that the request asks for.
 pub(crate) fn template_arguments(
     fields: &mut Fields,
     effort: Option<String>,
@@ -242,7 +242,7 @@ fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
         .collect()
 }
 
-/// A message at this path.
+/// Reads a message at this path.
 pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Option<Message> {
     let mut fields = Fields::of(item, path, problems)?;
     let roles = [
@@ -274,7 +274,7 @@ pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Optio
     })
 }
 
-/// The text of OpenAI's predicted outputs.
+/// Takes the text of OpenAI's predicted outputs.
 fn prediction(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
     let mut prediction = fields.object("prediction", problems)?;
     for name in ["type", "content"] {
@@ -288,7 +288,7 @@ fn prediction(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
     text
 }
 
-/// A text, or parts of type `text`, which are joined by line breaks.
+/// Takes a text, or parts of type `text`, which are joined by line breaks.
 fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
     let path = fields.path("content");
     let parts = match fields.take("content")? {
@@ -324,7 +324,7 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
     Some(texts.join("\n"))
 }
 
-/// The text of a part, which must be there: a part without it would be passed over in silence.
+/// Takes the text of a part, which is required: a part without it would be ignored silently.
 fn text_of(part: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<String> {
     if !part.has(name) {
         problems.invalid(part.path(name), "this field is required");
@@ -332,8 +332,8 @@ fn text_of(part: &mut Fields, name: &'static str, problems: &mut Problems) -> Op
     part.string(name, problems)
 }
 
-/// The calls of an assistant's message. Templates want the arguments as values where the API has them as
-/// text.
+/// Takes the calls of an assistant's message. Templates expect the arguments as values, while the API has
+/// them as text.
 fn tool_calls(fields: &mut Fields, problems: &mut Problems) -> Vec<Value> {
     let path = fields.path("tool_calls");
     let items = fields.array("tool_calls", problems).unwrap_or_default();

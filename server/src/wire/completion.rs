@@ -6,10 +6,10 @@ use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
 use crate::wire::error::ApiError;
 
-/// The most prompts of one request.
+/// The maximum number of prompts in a request.
 const PROMPTS: usize = 16;
 
-/// What a completion continues.
+/// The prompt of a completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prompt {
     /// A text; no part of it is read as a special token.
@@ -23,20 +23,20 @@ pub enum Prompt {
 pub struct CompletionRequest {
     /// The prompts; each gets `n` choices.
     pub prompts: Vec<Prompt>,
-    /// Log-probabilities, with how many alternatives.
+    /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
-    /// Whether answers may begin with a token that goes back into the prompt.
+    /// `true` if answers may begin with a token that reaches back into the prompt.
     pub token_healing: bool,
-    /// Everything that all routes share.
+    /// The fields that all routes share.
     pub generation: Generation,
-    /// The fields that mean nothing here.
+    /// The fields that have no effect here.
     pub ignored: Ignored,
 }
 
 /// Reads a request.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
@@ -68,7 +68,7 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     })
 }
 
-/// What healed prompts cannot be combined with.
+/// Refuses fields that cannot be combined with healed prompts.
 fn healed(generation: &Generation, problems: &mut Problems) {
     let combined = [
         ("monitors", !generation.monitors.is_empty()),
@@ -80,7 +80,7 @@ fn healed(generation: &Generation, problems: &mut Problems) {
     }
 }
 
-/// A text, tokens, or a list of either.
+/// Takes a text, tokens, or a list of either.
 fn prompts(fields: &mut Fields, problems: &mut Problems) -> Vec<Prompt> {
     let expected = "expected a text, an array of tokens, or an array of up to 16 of these";
     let prompts = match fields.take("prompt") {

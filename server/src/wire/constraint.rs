@@ -1,4 +1,5 @@
-//! Constraints: what the output of a request must obey, in whichever of many fields a client asks for it.
+//! Constraints: what the output of a request must obey, from any of the many fields in which clients send
+//! them.
 
 pub mod fields;
 pub mod monitors;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use super::fields::{Fields, Problems, type_name};
 use crate::wire::error::Subject;
 
-/// The text of a constraint.
+/// The source of a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A JSON Schema.
@@ -32,7 +33,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// How long it is.
+    /// Returns the length of the source in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) | Source::Extract(text, _) => {
@@ -44,21 +45,22 @@ impl Source {
     }
 }
 
-/// Where a JSON text may hold whitespace.
+/// Where a JSON text may contain white space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// In the usual styles, with no more indentation than the depth needs: models loop in white space.
+    /// In the usual styles, with no more indentation than the depth requires: models tend to loop in white
+    /// space.
     #[default]
     Indented,
     /// In the usual styles, with any indentation up to a bound.
     Flexible,
     /// Nowhere.
     Compact,
-    /// What this regular expression matches.
+    /// White space that this regular expression matches.
     Pattern(String),
 }
 
-/// In which order the properties of an object stand.
+/// The order of the properties of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyOrder {
     /// As `properties` lists them.
@@ -68,26 +70,27 @@ pub enum KeyOrder {
     Any,
 }
 
-/// What the output of a request must obey. Two are equal if they mean the same, wherever they came from.
+/// A constraint on the output of a request. Two constraints are equal if they mean the same, whichever field
+/// they came from.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     /// The constraint itself.
     pub source: Source,
-    /// The field it came from.
+    /// The field that the constraint came from.
     pub param: String,
-    /// The client's name for it.
+    /// The client's name for the constraint.
     pub name: Option<String>,
-    /// Whitespace of JSON, if the client chose.
+    /// The white space of JSON.
     pub whitespace: Whitespace,
-    /// Key order of JSON, if the client chose.
+    /// The key order of JSON.
     pub key_order: KeyOrder,
     /// The dialect of a regular expression.
     pub dialect: Dialect,
-    /// What objects may hold that list their properties and say nothing of others.
+    /// The additional keys of objects that list their properties and say nothing about others.
     pub additional_properties: AdditionalProperties,
-    /// How numbers are spelled.
+    /// The spelling of numbers.
     pub numbers: Numbers,
-    /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no
+    /// `true` if a keyword that was meant to assert something and has no effect is an error; this changes no
     /// text.
     pub strict: bool,
 }
@@ -136,7 +139,7 @@ impl Constraint {
         )
     }
 
-    /// A constraint with the default layout, and what models write by default.
+    /// Creates a constraint with the default layout and the defaults for what models write.
     pub fn new(source: Source, param: impl Into<String>) -> Self {
         let schema::Options {
             additional_properties,
@@ -156,13 +159,13 @@ impl Constraint {
         }
     }
 
-    /// Whether it came in a field that only older clients send.
+    /// Returns `true` if the constraint came in a field that only older clients send.
     pub fn is_deprecated(&self) -> bool {
         let field = self.param.rsplit('.').next();
         field.is_some_and(|field| field.starts_with("guided_"))
     }
 
-    /// What an error about this constraint should call it.
+    /// Returns the subject of errors about this constraint.
     pub fn subject(&self) -> Subject<'_> {
         Subject {
             param: &self.param,
@@ -172,7 +175,7 @@ impl Constraint {
     }
 }
 
-/// A schema as a value, or as a string that holds one.
+/// Reads a schema as a value, or as a string that contains one.
 pub(in crate::wire) fn schema_constraint(
     value: Value,
     param: String,
@@ -189,14 +192,14 @@ pub(in crate::wire) fn schema_constraint(
     Some(Constraint::new(Source::Schema(text), param))
 }
 
-/// The dialects of regular expressions by their names.
+/// The names of the dialects of regular expressions.
 const DIALECTS: [(&str, Dialect); 3] = [
     ("rust", Dialect::Rust),
     ("ecma", Dialect::Ecma),
     ("python", Dialect::Python),
 ];
 
-/// Takes the dialect that stands beside a constraint, which must be a regular expression then.
+/// Takes the dialect beside a constraint, which must then be a regular expression.
 pub(in crate::wire) fn with_dialect(
     fields: &mut Fields,
     constraint: Option<Constraint>,
@@ -215,11 +218,11 @@ pub(in crate::wire) fn with_dialect(
     })
 }
 
-/// Where the spans of a text begin and end; at words, unless the request says otherwise.
+/// Takes the boundary of the spans of a text; words, unless the request says otherwise.
 pub(in crate::wire) fn boundary(fields: &mut Fields, problems: &mut Problems) -> Boundary {
     let words = [("word", Boundary::Word), ("character", Boundary::Character)];
     fields.word("boundary", &words, problems).unwrap_or_default()
 }
 
-/// What a text, or a part of it, looks like: a structural tag whose parts obey constraints.
+/// The form of a text or a part of it: a structural tag whose parts are under constraints.
 pub type Form = lexiform_syntax::tags::Form<Constraint>;

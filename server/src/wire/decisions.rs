@@ -11,46 +11,46 @@ use crate::wire::error::ApiError;
 
 pub use self::spans::Spans;
 
-/// The most questions of one request.
+/// The maximum number of questions in a request.
 const QUESTIONS: usize = 400;
-/// The most choices of a question.
+/// The maximum number of choices of a question.
 const CHOICES: usize = 4_096;
-/// The most levels of a score.
+/// The maximum number of levels of a score.
 const LEVELS: usize = 10;
-/// The longest answer, in bytes.
+/// The maximum length of an answer, in bytes.
 const ANSWER_BYTES: usize = 1_024;
 
 /// A request whose every field was checked.
 #[derive(Clone, Debug)]
 pub struct DecisionsRequest {
-    /// The model that is asked for.
+    /// The name of the requested model.
     pub model: String,
     /// The input, as a conversation.
     pub messages: Vec<Message>,
     /// The questions.
     pub questions: Vec<Question>,
-    /// What the probability of an answer is of.
+    /// The tokenisations over which the probability of an answer is taken.
     pub tokenisations: Tokenisations,
-    /// The fields that mean nothing here.
+    /// The fields that have no effect here.
     pub ignored: Ignored,
 }
 
-/// In which tokens an answer counts.
+/// The tokenisations of an answer that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tokenisations {
-    /// In those that the tokenizer makes of it.
+    /// The tokens that the tokenizer produces.
     #[default]
     Canonical,
-    /// In all that write it.
+    /// All tokens that write the answer.
     All,
 }
 
-/// What kind of answer a question wants.
+/// The kind of answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How likely a statement is true.
+    /// The probability that a statement is true.
     Predicate,
-    /// One of a list.
+    /// One choice from a list.
     Choice,
     /// A place on a scale.
     Score,
@@ -58,7 +58,7 @@ pub enum Kind {
     Extract(Spans),
 }
 
-/// What a question calls its kind.
+/// The kinds of questions by their names in requests.
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Predicate,
@@ -70,31 +70,31 @@ enum Word {
 /// A question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What kind of answer it wants.
+    /// The kind of answer.
     pub kind: Kind,
-    /// The client's name for it.
+    /// The client's name for the question.
     pub name: Option<String>,
     /// The question itself.
     pub instructions: String,
-    /// The possible answers; of a predicate, yes and no, and none where they are spans of a text.
+    /// The possible answers; for a predicate, yes and no; empty if the answers are spans of a text.
     pub options: Vec<Choice>,
 }
 
 /// A possible answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What the model would write.
+    /// The text that the model would write.
     pub text: String,
-    /// What the client called it.
+    /// The client's value for it.
     pub value: Value,
-    /// What it means.
+    /// The meaning of the answer.
     pub description: Option<String>,
 }
 
 /// Reads a request.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
@@ -182,7 +182,7 @@ fn option(value: Value, description: Option<String>) -> Choice {
     }
 }
 
-/// A text, or parts of text and JSON.
+/// Takes a text, or parts of text and JSON.
 fn instructions(fields: &mut Fields, problems: &mut Problems) -> String {
     let path = fields.path("instructions");
     let parts = match fields.take("instructions") {
@@ -244,7 +244,8 @@ fn listed(
     distinct(&path, options, problems)
 }
 
-/// Values must differ. A text and a boolean that look the same are told apart by quotes around texts.
+/// Checks that values differ. A text and a boolean that look the same are distinguished by quotes around
+/// texts.
 fn distinct(path: &str, mut options: Vec<Choice>, problems: &mut Problems) -> Vec<Choice> {
     let repeats = |options: &[Choice]| {
         let mut texts: Vec<&str> = options.iter().map(|option| option.text.as_str()).collect();

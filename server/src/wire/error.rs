@@ -5,8 +5,7 @@
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
 //!
-//! `subject` finds the words for what is wrong with a constraint, `failed` for what was right and came to
-//! nothing.
+//! `subject` describes the problems of a constraint, `failed` the failures of valid requests.
 
 pub mod envelope;
 mod failed;
@@ -25,8 +24,8 @@ use self::subject::diagnostic;
 pub use self::subject::{Diagnosis, Subject};
 use crate::wire::error::envelope::{Body, Diagnostic, Envelope, Extension};
 
-/// How many problems one answer lists; a hostile source could otherwise make the answer larger than the
-/// request.
+/// The maximum number of problems in one answer; a hostile source could otherwise make the answer larger than
+/// the request.
 const LISTED_PROBLEMS: usize = 10;
 /// An error of the API.
 #[derive(Clone, Debug)]
@@ -38,10 +37,10 @@ pub struct ApiError {
     message: String,
     diagnostics: Vec<Diagnostic>,
     retry_after_seconds: Option<f64>,
-    /// Whether clients that retry by themselves should, where the status alone would mislead them.
+    /// Whether clients that retry automatically should do so, if the status alone would mislead them.
     should_retry: Option<bool>,
     allow: Option<&'static str>,
-    /// Whether the connection ends with the answer: what the client still sends is not read.
+    /// `true` if the connection is closed after the answer: what the client still sends is not read.
     closes: bool,
 }
 
@@ -61,7 +60,7 @@ impl ApiError {
         }
     }
 
-    /// The request is wrong: 400.
+    /// The request is invalid: 400.
     pub fn invalid(code: &'static str, param: Option<String>, message: impl Into<String>) -> Self {
         Self {
             param,
@@ -69,7 +68,7 @@ impl ApiError {
         }
     }
 
-    /// The body is not what the route reads: 400.
+    /// The body is not in the format of the route: 400.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::invalid("invalid_json", None, message)
     }
@@ -92,7 +91,7 @@ impl ApiError {
         }
     }
 
-    /// No grammar was registered under this identity, or it had to make room: 404.
+    /// No grammar was registered under this identity, or it was evicted: 404.
     pub fn unknown_grammar(id: &str) -> Self {
         let message = format!(
             "Grammar '{}' is not registered or was evicted; register it with POST /v1/grammars.",
@@ -105,7 +104,7 @@ impl ApiError {
         }
     }
 
-    /// The same error about this field.
+    /// Attributes the error to this field.
     pub fn about(self, param: &str) -> Self {
         Self {
             param: Some(param.to_owned()),
@@ -113,7 +112,7 @@ impl ApiError {
         }
     }
 
-    /// The same error where the request has the fields of this object, not at its top.
+    /// Moves the error into this object, if it is about one of these fields of the object.
     pub fn inside(mut self, object: &str, fields: &[&str]) -> Self {
         if let Some(param) = self.param.take() {
             let is_inside = fields.contains(&param.as_str());
@@ -126,14 +125,14 @@ impl ApiError {
         self
     }
 
-    /// An independent check refuted the answer: 500.
+    /// An independent check found the answer invalid: 500.
     pub fn refuted() -> Self {
         let message = "The answer failed an independent validation and is withheld.";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, "server_error", "invalid_output", message)
     }
 
-    /// No such route: 404.
+    /// There is no such route: 404.
     pub fn unknown_route(method: &str, path: &str) -> Self {
         let message = format!("There is no route {method} {}.", shortened(path));
         Self::new(
@@ -184,7 +183,7 @@ impl ApiError {
         }
     }
 
-    /// The bodies that are arriving take all the room there is for them: 503.
+    /// The arriving bodies take all the room that there is for them: 503.
     pub fn bodies_full(what: &str, limit: usize) -> Self {
         let message = format!(
             "The limit of {limit} {what} for all incoming request bodies is reached. Try again shortly."
@@ -197,7 +196,7 @@ impl ApiError {
         }
     }
 
-    /// The queue is full: 429, with the time after which another try makes sense.
+    /// The queue is full: 429, with the time after which to retry.
     pub fn queue_full(limit: usize) -> Self {
         let message = format!("The queue is full ({limit} requests are waiting). Try again shortly.");
         let error = Self::new(
@@ -222,7 +221,7 @@ impl ApiError {
         }
     }
 
-    /// The prompts that wait have too many tokens together: 429.
+    /// The waiting prompts have too many tokens in total: 429.
     pub fn queue_of_tokens_full(limit: usize) -> Self {
         let message = format!(
             "The queue is full (prompts of up to {limit} tokens may wait together). Try again shortly."
@@ -239,7 +238,7 @@ impl ApiError {
         Self::new(status, "authentication_error", "invalid_api_key", message)
     }
 
-    /// The owner of a key is over one of its limits: 429.
+    /// A limit of the key is reached: 429.
     pub fn rate_limit(what: &str, seconds: f64) -> Self {
         let message = format!("Your limit of {what} is reached. Try again in {seconds:.1} s.");
         let status = StatusCode::TOO_MANY_REQUESTS;
@@ -249,7 +248,7 @@ impl ApiError {
         }
     }
 
-    /// The answer took longer than it may: 408, with whether a retry makes sense.
+    /// The answer took longer than allowed: 408, with whether a retry makes sense.
     pub fn timed_out(what: &str, seconds: f64, retry: bool) -> Self {
         let message = format!("The request {what} for more than {seconds} s and was cancelled.");
         let status = StatusCode::REQUEST_TIMEOUT;
@@ -259,7 +258,7 @@ impl ApiError {
         }
     }
 
-    /// A search took longer than an answer may: 408. The same again would take as long.
+    /// A search took longer than an answer may: 408. A retry would take as long.
     pub fn search_timed_out(seconds: f64) -> Self {
         let message = format!("The search found no end within {seconds} s; set max_tokens.");
         let status = StatusCode::REQUEST_TIMEOUT;
@@ -269,8 +268,7 @@ impl ApiError {
         }
     }
 
-    /// Reading the request and compiling its constraint took too long: 408. The same again would take as
-    /// long.
+    /// Reading the request and compiling its constraint took too long: 408. A retry would take as long.
     pub fn compile_timed_out(seconds: f64) -> Self {
         let message = format!(
             "Reading the request and compiling its constraint took more than {seconds} s and was cancelled."
@@ -282,7 +280,7 @@ impl ApiError {
         }
     }
 
-    /// The answer to a request whose client has left; nobody reads it.
+    /// The client of the request has disconnected; the answer is not read.
     pub fn nobody_waits() -> Self {
         Self::internal()
     }
@@ -314,7 +312,7 @@ impl ApiError {
         }
     }
 
-    /// The server is going down: 503.
+    /// The server is shutting down: 503.
     pub fn shutting_down() -> Self {
         let message = "The server is shutting down.";
         let error = Self::new(
@@ -340,7 +338,7 @@ impl ApiError {
         )
     }
 
-    /// A 4xx that the HTTP layer found before any route was reached.
+    /// The HTTP layer refused the request before it reached any route: a 4xx.
     pub fn transport(status: StatusCode, message: impl Into<String>) -> Self {
         let code = if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             "unsupported_media_type"
@@ -350,12 +348,12 @@ impl ApiError {
         Self::new(status, "invalid_request_error", code, message)
     }
 
-    /// A constraint that does not compile: 400 with every problem and its place.
+    /// A constraint does not compile: 400, with every problem and its place.
     pub fn constraint(what: &Subject<'_>, error: &CompileError) -> Self {
         Self::constraints(&[(*what, error)])
     }
 
-    /// Several constraints with something wrong in each: 400 with every problem, its field and its place.
+    /// Several constraints have problems: 400, with every problem, its field and its place.
     pub fn constraints(all: &[(Subject<'_>, &CompileError)]) -> Self {
         let problems = |&(what, error)| {
             let error: &CompileError = error;
@@ -386,7 +384,7 @@ impl ApiError {
         }
     }
 
-    /// The same, where nothing is wrong with the request: 503, and another try makes sense.
+    /// Turns the error into a 503 with a retry, if there is nothing wrong with the request.
     fn for_now(self) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -396,17 +394,17 @@ impl ApiError {
         }
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The machine-readable reason.
+    /// Returns the machine-readable reason.
     pub fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The JSON that clients read.
+    /// Returns the JSON that clients read.
     pub fn envelope(&self) -> Envelope<'_> {
         let lexiform = (!self.diagnostics.is_empty()).then_some(Extension {
             diagnostics: self.diagnostics.as_slice(),
@@ -462,7 +460,7 @@ impl ResponseError for ApiError {
     }
 }
 
-/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body
+/// Gives an answer the error envelope: refusals of the HTTP layer, most of which have no body, get the body
 /// of every other error.
 pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let status = answer.status();
@@ -482,7 +480,7 @@ pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     answer.into_response(error.error_response())
 }
 
-/// The reason of a refusal, for those who count answers.
+/// The reason of a refusal, for the counters of answers.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorCode(pub &'static str);
 

@@ -1,4 +1,4 @@
-//! Reading a JSON object field by field, noting every problem with the path of its field.
+//! Reads a JSON object field by field, and records every problem with the path of its field.
 
 mod resemblance;
 
@@ -6,17 +6,18 @@ use serde_json::{Map, Value};
 
 use crate::wire::error::{ApiError, shortened};
 
-/// How many problems of one request are told.
+/// The maximum number of problems of a request that are reported.
 const LISTED_PROBLEMS: usize = 10;
-/// How many ignored fields of one request are told: a body may hold as many as it has bytes.
+/// The maximum number of ignored fields of a request that are reported: a body may have as many as it has
+/// bytes.
 const LISTED_IGNORED: usize = 32;
-/// The longest header that tells of them, in characters.
+/// The maximum length of the header that names them, in characters.
 const HEADER_CHARS: usize = 1_000;
-/// How many unknown fields one request may have.
+/// The maximum number of unknown fields in a request.
 const UNKNOWN_FIELDS: usize = 1_024;
 
 /// Words in a field's name that make it look like a constraint on the output. A field with such a name that
-/// no reader took is refused: answering unconstrained what asked for a constraint would be the worst failure.
+/// no reader took is refused: answering a request for a constraint without one would be the worst failure.
 const CONSTRAINT_WORDS: &[&str] = &[
     "guided",
     "grammar",
@@ -38,19 +39,19 @@ const CONSTRAINT_WORDS: &[&str] = &[
     "function",
 ];
 
-/// One thing that is wrong with a request.
+/// A problem of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldProblem {
     /// The path of the field, as `messages[0].content`.
     pub param: String,
     /// The machine-readable reason.
     pub code: &'static str,
-    /// What is wrong, as a sentence without its full stop.
+    /// A description of the problem, as a sentence without its full stop.
     pub message: String,
 }
 
-/// The fields of a request that mean nothing to this server, by their paths. The request is answered as if
-/// they were not there, and the answer names them.
+/// The fields of a request that have no effect on this server, by their paths. The request is answered as if
+/// they were absent, and the answer names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     paths: Vec<String>,
@@ -66,18 +67,19 @@ impl Ignored {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of fields.
     pub fn count(&self) -> usize {
         self.paths.len() + self.more
     }
 
-    /// Their paths; of very many the first, and how many more there are.
+    /// Returns the paths; if there are very many, the first ones and the number of the rest.
     pub fn listed(&self) -> Vec<String> {
         let more = (self.more > 0).then(|| format!("and {} more", self.more));
         self.paths.iter().cloned().chain(more).collect()
     }
 
-    /// The same as the value of a header, unless there are none. What a header cannot hold is shown as `?`.
+    /// Returns the paths as the value of a header, or `None` if there are none. Characters that a header
+    /// cannot contain are shown as `?`.
     pub fn header(&self) -> Option<String> {
         let shown = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
         let told = || {
@@ -92,36 +94,36 @@ impl Ignored {
     }
 }
 
-/// The problems found so far, and what is ignored.
+/// The problems found so far, and the ignored fields.
 #[derive(Debug, Default)]
 pub struct Problems {
     found: Vec<FieldProblem>,
-    /// Problems beyond those that are told.
+    /// The number of problems beyond those that are reported.
     more: usize,
     ignored: Ignored,
-    /// Unknown fields so far.
+    /// The number of unknown fields so far.
     unknown: usize,
 }
 
 impl Problems {
-    /// Notes a value that is not what its field takes.
+    /// Records an invalid value of a field.
     pub fn invalid(&mut self, param: impl Into<String>, message: impl Into<String>) {
         self.push("invalid_value", param.into(), message.into());
     }
 
-    /// Notes a field that this server knows and does not honour.
+    /// Records a field that this server knows and does not support.
     pub fn unsupported(&mut self, param: impl Into<String>, message: impl Into<String>) {
         self.push("unsupported_parameter", param.into(), message.into());
     }
 
-    /// Notes a field that no reader knows, with what it was probably meant to be.
+    /// Records an unknown field, with the field that was probably meant.
     fn unknown(&mut self, param: String, meant: &str) {
         let message = format!("unknown field; did you mean {meant}?");
         self.push("unknown_field", param, message);
     }
 
-    /// Whether one more unknown field is looked at; names are compared with many others, so not any number
-    /// is.
+    /// Returns `true` if one more unknown field may be examined; names are compared with many others, so
+    /// their number is bounded.
     fn has_room(&mut self, prefix: &str) -> bool {
         self.unknown += 1;
         if self.unknown == UNKNOWN_FIELDS + 1 {
@@ -131,7 +133,7 @@ impl Problems {
         self.unknown <= UNKNOWN_FIELDS
     }
 
-    /// Notes a field that means nothing here.
+    /// Records a field that has no effect here.
     pub fn ignore(&mut self, path: &str) {
         self.ignored.note(path);
     }
@@ -149,10 +151,10 @@ impl Problems {
         });
     }
 
-    /// What is ignored of a request without a problem.
+    /// Returns the ignored fields of a request without problems.
     ///
     /// # Errors
-    /// There is at least one problem; the error tells of all of them.
+    /// Fails if there is at least one problem; the error reports all of them.
     pub fn check(self) -> Result<Ignored, ApiError> {
         let Some(first) = self.found.first() else {
             return Ok(self.ignored);
@@ -170,17 +172,17 @@ impl Problems {
     }
 }
 
-/// An object being read: fields are taken out one by one, and what is left at the end was not known.
+/// An object being read: fields are taken out one by one, and the rest at the end is unknown.
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
     prefix: String,
-    /// The names that its reader asked for: what a misspelt one may have been meant to be.
+    /// The names that the reader has taken, with which misspelled names are compared.
     known: Vec<&'static str>,
 }
 
 impl Fields {
-    /// The fields of the outermost object.
+    /// Creates the fields of the outermost object.
     pub fn root(map: Map<String, Value>) -> Self {
         Self {
             map,
@@ -189,7 +191,7 @@ impl Fields {
         }
     }
 
-    /// The fields of a value that should be an object, at a path.
+    /// Creates the fields of a value at a path, which should be an object.
     pub fn of(value: Value, path: &str, problems: &mut Problems) -> Option<Self> {
         match value {
             Value::Object(map) => Some(Self {
@@ -204,7 +206,7 @@ impl Fields {
         }
     }
 
-    /// What an object holds beside the fields that its reader knows and took some other way.
+    /// Creates the fields of an object without those that its reader knows and took in another way.
     pub fn beside(value: &Value, known: &'static [&'static str], path: &str) -> Self {
         let entries = value.as_object().into_iter().flatten();
         let unknown = entries.filter(|(name, _)| !known.contains(&name.as_str()));
@@ -217,7 +219,7 @@ impl Fields {
         }
     }
 
-    /// The path of a field of this object.
+    /// Returns the path of a field of this object.
     pub fn path(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
@@ -228,7 +230,7 @@ impl Fields {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
-    /// Whether a field is there and not `null`.
+    /// Returns `true` if a field is present and not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
@@ -293,8 +295,8 @@ impl Fields {
         }
     }
 
-    /// Takes an array of so many items; `None`, and said once, if there is none or another number. `items`
-    /// names them.
+    /// Takes an array of up to `most` items; returns `None` and records a problem if it is empty or too long.
+    /// `items` names them.
     pub fn array_of(
         &mut self,
         name: &'static str,
@@ -350,7 +352,7 @@ impl Fields {
         None
     }
 
-    /// Refuses fields that this server knows but cannot honour, unless they hold their neutral value.
+    /// Refuses fields that this server knows but does not support, unless they have their neutral value.
     pub fn only_neutral(&mut self, table: &[(&'static str, &[&str])], problems: &mut Problems) {
         for (name, neutral) in table {
             let Some(value) = self.take(name) else { continue };
@@ -360,7 +362,7 @@ impl Fields {
         }
     }
 
-    /// Drops fields that clients are known to send, that mean nothing to this server and promise nothing to
+    /// Drops fields that clients are known to send, that have no effect on this server and promise nothing to
     /// the client.
     pub fn ignore(&mut self, names: &[&'static str]) {
         for name in names {
@@ -369,7 +371,7 @@ impl Fields {
         }
     }
 
-    /// Ends the reading of an object whose every field matters: what is left is refused.
+    /// Ends the reading of an object in which every field matters: the remaining fields are refused.
     pub fn finish_strict(self, problems: &mut Problems) {
         for name in self.map.keys() {
             if !problems.has_room(&self.prefix) {
@@ -385,9 +387,9 @@ impl Fields {
         }
     }
 
-    /// Ends the reading of an object that clients extend freely. What is left is refused where its name
-    /// resembles that of a field that constrains or limits, or where it holds such a field; otherwise it is
-    /// noted as ignored. `null` is as good as absent.
+    /// Ends the reading of an object that clients extend freely. A remaining field is refused if its name
+    /// resembles that of a field that constrains or limits, or if it contains such a field; otherwise it is
+    /// recorded as ignored. `null` counts as absent.
     pub fn finish(self, problems: &mut Problems) {
         for (name, value) in self.map.iter().filter(|(_, value)| !value.is_null()) {
             self.leftover(name, value, problems);
@@ -426,7 +428,7 @@ impl Fields {
     }
 }
 
-/// A whole number, also when it is written as `3.0`.
+/// Returns a whole number, also if it is written as `3.0`.
 fn whole(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         let number = value.as_f64()?;
@@ -434,7 +436,7 @@ fn whole(value: &Value) -> Option<i64> {
     })
 }
 
-/// The JSON type of a value, for people.
+/// Returns the readable name of the JSON type of a value.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

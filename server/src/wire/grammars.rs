@@ -1,5 +1,4 @@
-//! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked
-//! about it.
+//! `POST /v1/grammars` and its subroutes: a constraint in any of its fields, and the queries of it.
 
 pub mod repair;
 
@@ -10,9 +9,9 @@ use super::constraint::{self, Constraint};
 use super::fields::{Fields, Ignored, Problems};
 use crate::wire::error::ApiError;
 
-/// The most texts that one request may have checked.
+/// The maximum number of texts to check in a request.
 const TEXTS: usize = 256;
-/// A constraint, or the identity of one that was registered.
+/// A constraint, or the identity of a registered one.
 #[derive(Clone, Debug)]
 pub enum Named {
     /// The constraint itself.
@@ -21,27 +20,27 @@ pub enum Named {
     Id(String),
 }
 
-/// A question about a grammar.
+/// A query of a grammar.
 #[derive(Clone, Debug)]
 pub struct GrammarRequest {
-    /// Which one.
+    /// The grammar.
     pub grammar: Named,
-    /// Texts to be checked.
+    /// The texts to check.
     pub texts: Vec<String>,
-    /// The prefix after which a mask is asked for.
+    /// The prefix for a mask.
     pub prefix: String,
-    /// A certificate to be checked again.
+    /// A certificate to check again.
     pub certificate: Option<Certificate>,
-    /// The fields that mean nothing here.
+    /// The fields that have no effect here.
     pub ignored: Ignored,
 }
 
-/// What a certificate says that can be checked again.
+/// The statements of a certificate that can be checked again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The hash of the text.
     pub output_sha256: String,
-    /// Whether it obeys.
+    /// `true` if the text is valid.
     pub valid: bool,
     /// The identity of the grammar.
     pub grammar: Option<String>,
@@ -49,10 +48,10 @@ pub struct Certificate {
     pub tokenizer_sha256: Option<String>,
 }
 
-/// Reads a question.
+/// Reads a query.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
@@ -77,7 +76,7 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     })
 }
 
-/// The ways in which a body may name a grammar.
+/// The forms in which a body may name a grammar.
 struct Names {
     id: Option<String>,
     constraint: Option<Constraint>,
@@ -91,7 +90,8 @@ impl Names {
         Self { id, constraint }
     }
 
-    /// The one grammar that is named. Asked once all fields are known: a misspelled field may have named it.
+    /// Returns the one grammar that is named. Called once all fields are known: a misspelled field may have
+    /// named it.
     fn one(self, problems: &mut Problems) -> Option<Named> {
         match (self.id, self.constraint) {
             (Some(id), None) => Some(Named::Id(id)),
@@ -105,14 +105,14 @@ impl Names {
     }
 }
 
-/// A certificate as an answer holds it; what is said in it beside its claim is passed over.
+/// Takes a certificate in the form of an answer; its fields besides the claim are ignored.
 fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certificate> {
     let mut inner = fields.object("certificate", problems)?;
     let output_sha256 = inner.string("output_sha256", problems);
     let valid = inner.boolean("valid", problems);
     let grammar = inner.string("grammar", problems);
     let tokenizer_sha256 = inner.string("tokenizer_sha256", problems);
-    // What `verify` itself tells is among them: its answers can be sent back as they are.
+    // These include the fields that `verify` itself returns: its answers can be sent back as they are.
     inner.ignore(&[
         "verified_by",
         "independent",
@@ -137,7 +137,7 @@ fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certifica
     })
 }
 
-/// What came of checking a text again, held against the certificate if there is one.
+/// Returns the result of checking a text again, compared with the certificate if there is one.
 pub fn verified(mut fresh: Value, claimed: Option<&Certificate>) -> Value {
     let same = |claimed: &Certificate| {
         fresh["output_sha256"] == claimed.output_sha256.as_str() && fresh["valid"] == claimed.valid

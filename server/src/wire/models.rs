@@ -14,33 +14,33 @@ pub struct ModelList<'a> {
 /// A model.
 #[derive(Debug, Serialize)]
 pub struct ModelCard<'a> {
-    /// Its name in requests.
+    /// The name of the model in requests.
     pub id: &'a str,
     /// Always `model`.
     pub object: &'static str,
-    /// When it was loaded, in seconds.
+    /// When the model was loaded, in seconds since 1970.
     pub created: u64,
     /// Always `lexiform`.
     pub owned_by: &'static str,
-    /// The most tokens of prompt and output together.
+    /// The maximum number of tokens of prompt and output together.
     pub max_model_len: usize,
-    /// How its weights are kept: `stored` as the folder has them, or rounded to this format, which makes it
-    /// another model.
+    /// The format of its weights in memory: `stored` as in the folder, or the format that they were rounded
+    /// to, which makes it a different model.
     pub weights: &'static str,
-    /// Whether requests may have `batch_invariant`.
+    /// `true` if requests may set `batch_invariant`.
     pub batch_invariant: bool,
 }
 
 /// The state of the server.
 #[derive(Debug, Serialize)]
 pub struct Health {
-    /// One word.
+    /// The state in one word.
     pub status: &'static str,
 }
 
 /// The version of the server.
 #[derive(Debug, Serialize)]
 pub struct Version {
-    /// Of the package.
+    /// The version of the package.
     pub version: &'static str,
 }

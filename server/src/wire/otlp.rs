@@ -1,4 +1,4 @@
-//! Traces in the JSON of OTLP 1.x: numbers of 64 bits as strings, identities as hexadecimal digits.
+//! Traces in the JSON of OTLP 1.x: 64-bit numbers as strings, identities as hexadecimal digits.
 
 use serde_json::{Map, Value, json};
 
@@ -7,15 +7,15 @@ use crate::wire::response::FINGERPRINT;
 /// A part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What was done.
+    /// The name of the step.
     pub name: &'static str,
-    /// The sample that it was done for.
+    /// The sample that the step was done for.
     pub sample: Option<usize>,
-    /// When it began, in nanoseconds since 1970.
+    /// The start time, in nanoseconds since 1970.
     pub from: u64,
-    /// When it ended.
+    /// The end time.
     pub to: u64,
-    /// Its name in the protocol.
+    /// The identity of the span in the protocol.
     pub id: u64,
 }
 
@@ -24,25 +24,25 @@ pub struct Span {
 pub struct Trace {
     /// The whole request.
     pub root: Span,
-    /// Its parts.
+    /// The parts of the request.
     pub parts: Vec<Span>,
-    /// The trace that it belongs to, in hexadecimal digits.
+    /// The identity of the trace, in hexadecimal digits.
     pub id: String,
-    /// The span of the client that it belongs to, in hexadecimal digits.
+    /// The client's span that the request belongs to, in hexadecimal digits.
     pub parent: Option<String>,
 }
 
-/// A span of a server's side of a call, and one of its own work.
+/// The kinds of spans: the server's side of a call, and internal work.
 const SERVER: u8 = 2;
 const INTERNAL: u8 = 1;
-/// The status of a span that did not end well.
+/// The status of a span that failed.
 const ERROR: u8 = 2;
 
 /// The spans of a trace, ready to be sent.
 #[derive(Debug)]
 pub struct Encoded(Vec<Value>);
 
-/// Encodes a trace with what its account says of the request, of which it tells neither prompts nor answers.
+/// Encodes a trace with the line of the request's account, which contains neither prompts nor answers.
 pub fn encoded(trace: &Trace, line: &Value) -> Encoded {
     let path = line["path"].as_str().unwrap_or_default();
     let verdict = line["verdict"].as_str().unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn encoded(trace: &Trace, line: &Value) -> Encoded {
     Encoded(spans)
 }
 
-/// One message for several traces.
+/// Returns one message for several traces.
 pub fn message(traces: Vec<Encoded>) -> String {
     let spans: Vec<Value> = traces.into_iter().flat_map(|trace| trace.0).collect();
     let service = json!([{"key": "service.name", "value": {"stringValue": "lexiform"}},
@@ -87,7 +87,7 @@ fn span(trace: &Trace, span: &Span, name: String, kind: u8) -> Value {
            "startTimeUnixNano": span.from.to_string(), "endTimeUnixNano": span.to.to_string()})
 }
 
-/// The fields of an object as attributes in our name.
+/// Converts the fields of an object to attributes with our prefix.
 fn attributes(object: &Value) -> Value {
     let fields = object.as_object().into_iter().flatten();
     let attribute = |(key, value): (&String, &Value)| {

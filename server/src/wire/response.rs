@@ -1,17 +1,17 @@
 //! The shapes of answers and of stream chunks.
 //!
-//! Clients differ in what they tolerate, so every key that any of them reads is always there, `null` where it
-//! holds nothing; log-probabilities are always finite numbers.
+//! Clients differ in what they tolerate, so every key that any of them reads is always present, `null` if it
+//! has no value; log-probabilities are always finite numbers.
 
 use serde::Serialize;
 
-/// The version, with which the `system_fingerprint` begins that clients see.
+/// The version, with which the `system_fingerprint` of answers begins.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
 
-/// The number that stands for the logarithm of zero, which JSON cannot hold.
+/// The number that represents the logarithm of zero, which JSON cannot express.
 const LOG_ZERO: f64 = -9999.0;
 
-/// A logarithm as JSON can hold it.
+/// Returns a logarithm as a finite number.
 pub fn finite(value: f64) -> f64 {
     if value.is_finite() {
         value.max(LOG_ZERO)
@@ -20,45 +20,46 @@ pub fn finite(value: f64) -> f64 {
     }
 }
 
-/// An answer: the same frame for chats, completions, and the chunks of both.
+/// An answer: the same envelope for chats, completions, and the chunks of both.
 #[derive(Debug, Serialize)]
 pub struct Answer<'a, C> {
-    /// The identity of the answer; the same for all its chunks.
+    /// The identity of the answer; all its chunks have the same one.
     pub id: &'a str,
-    /// What it is: `chat.completion`, `chat.completion.chunk` or `text_completion`.
+    /// The type of the object: `chat.completion`, `chat.completion.chunk` or `text_completion`.
     pub object: &'a str,
-    /// When it was begun, in seconds.
+    /// The time at which the answer was begun, in seconds.
     pub created: u64,
-    /// The model.
+    /// The name of the model.
     pub model: &'a str,
-    /// The version of the server, and how the weights of the model are kept, if that is not as they are
-    /// stored.
+    /// The version of the server, and the format of the model's weights in memory if it differs from the
+    /// stored one.
     pub system_fingerprint: &'a str,
-    /// One choice for each sample; of a chunk, those that it brings news of.
+    /// One choice for each sample; in a chunk, only the samples with news.
     pub choices: Vec<C>,
-    /// The tokens used; `null` in the chunks that do not tell it.
+    /// The tokens used; `null` in chunks that do not report them.
     pub usage: Option<Usage>,
-    /// What only this server tells; in streams, when a sample begins and when it ends.
+    /// The fields that are specific to this server; in streams, at the beginning and the end of a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Extension<'a>>,
 }
 
-/// What only this server tells of a whole answer.
+/// The fields about a whole answer that are specific to this server.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Extension<'a> {
-    /// What is enforced, of answers under a constraint.
+    /// The enforcement of the constraint, if there is one.
     #[serde(flatten)]
     pub enforcement: Option<&'a Enforcement>,
-    /// The format of the model's weights, if they were rounded to it: then the law is that of another model.
+    /// The format of the model's weights, if they were rounded to it: the law is then that of a different
+    /// model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<&'static str>,
-    /// The fields of the request that mean nothing to this server.
+    /// The fields of the request that have no effect on this server.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub ignored: &'a [String],
 }
 
 impl<'a> Extension<'a> {
-    /// The extension, if there is anything to tell.
+    /// Creates the extension, if it has any content.
     pub fn of(
         enforcement: Option<&'a Enforcement>,
         weights: Option<&'static str>,
@@ -73,7 +74,7 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// What an answer may list as its choices.
+/// The types that an answer may list as its choices.
 pub trait Choice: Serialize {}
 
 impl Choice for ChatChoice {}
@@ -81,10 +82,11 @@ impl Choice for ChatDelta {}
 impl Choice for TextChoice {}
 
 impl<C: Choice> Answer<'_, C> {
-    /// The answer as JSON, on one line.
+    /// Returns the answer as JSON, on one line.
     pub fn to_json(&self) -> String {
         let written = serde_json::to_string(self);
-        // These shapes hold only strings, finite numbers and lists of them, which JSON can always write.
+        // These shapes contain only strings, finite numbers and lists of them, which can always be written as
+        // JSON.
         debug_assert!(written.is_ok(), "an answer could not be written: {written:?}");
         written.unwrap_or_default()
     }
@@ -93,48 +95,48 @@ impl<C: Choice> Answer<'_, C> {
 /// The tokens that a request used.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Usage {
-    /// Of the prompt.
+    /// The tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Written.
+    /// The tokens written.
     pub completion_tokens: usize,
-    /// Both.
+    /// The sum of both.
     pub total_tokens: usize,
-    /// Of the prompt, in detail.
+    /// The details of the prompt's tokens.
     pub prompt_tokens_details: PromptDetails,
-    /// Written, in detail.
+    /// The details of the written tokens.
     pub completion_tokens_details: CompletionDetails,
 }
 
-/// The prompt's tokens in detail.
+/// The details of the prompt's tokens.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PromptDetails {
-    /// Those that an earlier request had left in the cache.
+    /// The tokens that were found in the cache.
     pub cached_tokens: usize,
 }
 
-/// The written tokens in detail.
+/// The details of the written tokens.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CompletionDetails {
-    /// Those of the thought before the answer.
+    /// The tokens of the thought before the answer.
     pub reasoning_tokens: usize,
-    /// Drafted from the request's prediction, and written.
+    /// The tokens that were drafted from the request's prediction and written.
     pub accepted_prediction_tokens: usize,
-    /// Drafted from there, and not written. What was not drafted counts neither way.
+    /// The tokens that were drafted from it and not written. Tokens that were not drafted count in neither.
     pub rejected_prediction_tokens: usize,
 }
 
 /// One sample of a chat.
 #[derive(Debug, Serialize)]
 pub struct ChatChoice {
-    /// Its number.
+    /// The index of the sample.
     pub index: usize,
-    /// What was written.
+    /// The message that was written.
     pub message: ChatMessage,
-    /// Log-probabilities of its tokens.
+    /// The log-probabilities of its tokens.
     pub logprobs: Option<ChatLogprobs>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub finish_reason: &'static str,
-    /// What only this server tells.
+    /// The fields that are specific to this server.
     pub lexiform: Told,
 }
 
@@ -145,17 +147,17 @@ pub struct ChatMessage {
     pub role: &'static str,
     /// The text, unless a tool is called.
     pub content: Option<String>,
-    /// Never: this server does not refuse.
+    /// Always `null`: this server does not refuse.
     pub refusal: Option<String>,
     /// Always empty.
     pub annotations: [(); 0],
     /// The calls of tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// What the model thought before, in the spelling of DeepSeek and older servers.
+    /// The thought of the model, under the name of DeepSeek and older servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
-    /// The same in the spelling of newer ones.
+    /// The thought of the model, under the name of newer servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
 }
@@ -163,68 +165,68 @@ pub struct ChatMessage {
 /// A call of a tool.
 #[derive(Debug, Serialize)]
 pub struct ToolCall {
-    /// The place among the calls; only in streams.
+    /// The index among the calls; only in streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// The identity; in streams only at the beginning.
+    /// The identity of the call; in streams only at the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `function` or `custom`; in streams only at the beginning.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
-    /// What is called.
+    /// The tool and its input.
     #[serde(flatten)]
     pub called: Called,
 }
 
-/// What is called and with what. Names are told once; in streams only at the beginning.
+/// The tool of a call and its input. In streams, the name is present only at the beginning.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Called {
     /// A function, with a JSON text.
     Function {
-        /// Its name.
+        /// The name of the function.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Its arguments.
+        /// The arguments.
         arguments: String,
     },
     /// A custom tool, with any text.
     Custom {
-        /// Its name.
+        /// The name of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Its input.
+        /// The input.
         input: String,
     },
 }
 
-/// News of one sample of a chat.
+/// The changes of one sample of a chat.
 #[derive(Debug, Serialize)]
 pub struct ChatDelta {
-    /// The sample's number.
+    /// The index of the sample.
     pub index: usize,
-    /// What is new.
+    /// The changes of the message.
     pub delta: Delta,
-    /// Log-probabilities of the new tokens.
+    /// The log-probabilities of the new tokens.
     pub logprobs: Option<ChatLogprobs>,
-    /// Why it ended, in its last chunk.
+    /// The reason why it ended, in its last chunk.
     pub finish_reason: Option<&'static str>,
-    /// How the new tokens came about, if that was asked for.
+    /// How the new tokens were chosen, if the request asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lexiform_tokens: Vec<TokenDetail>,
-    /// How the JSON value of the content has grown, if that was asked for: operations of JSON Patch.
+    /// How the JSON value of the content has grown, if the request asks for it: operations of JSON Patch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lexiform_patch: Vec<serde_json::Value>,
-    /// What only this server tells, in its last chunk.
+    /// The fields that are specific to this server, in its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Told>,
 }
 
-/// What is new in a message.
+/// The changes of a message.
 #[derive(Debug, Default, Serialize)]
 pub struct Delta {
-    /// The speaker, in the first chunk.
+    /// The role of the speaker, in the first chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
     /// More text.
@@ -236,15 +238,15 @@ pub struct Delta {
     /// More of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// More of the thought, in the spelling of DeepSeek and older servers.
+    /// More of the thought, under the name of DeepSeek and older servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
-    /// The same in the spelling of newer ones.
+    /// More of the thought, under the name of newer servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
 }
 
-/// Log-probabilities in the form of chats.
+/// Log-probabilities in the format of chats.
 #[derive(Debug, Default, Serialize)]
 pub struct ChatLogprobs {
     /// One entry for each token.
@@ -253,47 +255,48 @@ pub struct ChatLogprobs {
     pub refusal: Option<()>,
 }
 
-/// A token and what else was likely there.
+/// A token with the likely alternatives.
 #[derive(Clone, Debug, Serialize)]
 pub struct TokenLogprob {
-    /// The token's text; parts of characters are shown as U+FFFD.
+    /// The text of the token; incomplete characters are shown as U+FFFD.
     pub token: String,
-    /// The model's own log-probability, before the constraint; or after, if `logprobs_mode` says so.
+    /// The model's own log-probability, before the constraint; or after it, if `logprobs_mode` says so.
     pub logprob: f64,
-    /// The token's bytes.
+    /// The bytes of the token.
     pub bytes: Vec<u8>,
-    /// The most likely tokens at this place, of the same law.
+    /// The most likely tokens at this place, under the same distribution.
     pub top_logprobs: Vec<TopLogprob>,
 }
 
-/// How a token came about.
+/// How a token was chosen.
 #[derive(Clone, Debug, Serialize)]
 pub struct TokenDetail {
-    /// The token.
+    /// The id of the token.
     pub id: u32,
-    /// Its text.
+    /// The text of the token.
     pub text: String,
     /// `sampled`, `drafted` or `forced`.
     pub origin: &'static str,
-    /// How many tokens the constraint, and what `max_tokens` leaves of it, allowed here.
+    /// How many tokens were allowed here by the constraint and the remaining `max_tokens`.
     pub allowed: usize,
-    /// Whether `max_tokens` took something away here that the constraint allows.
+    /// `true` if `max_tokens` excluded tokens here that the constraint allows.
     pub steered: bool,
     /// The model's own probability of the token, before the constraint.
     pub probability: f64,
     /// The probability that the model itself put on all allowed tokens.
     pub mass: f64,
-    /// Microseconds since the token before.
+    /// The microseconds since the previous token.
     pub micros: u64,
-    /// Where in the constraint the token stands, if that was asked for: of each reading of the text the rules
-    /// that are being read, from the inside out, which are rules of a grammar or JSON pointers into a schema.
+    /// The places of the token in the constraint, if the request asks for them: for each reading of the text,
+    /// the rules being read, from the innermost outwards. They are rules of a grammar or JSON pointers into a
+    /// schema.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Vec<String>>,
-    /// What else might have come here, by the model's own probability, if that was asked for.
+    /// The alternatives to the token, by the model's own probability, if the request asks for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateToken>,
-    /// The drafts of the pass that wrote this token first, if that was asked for: a tree, in which each
-    /// stands after its parent.
+    /// The drafts of the pass that wrote this token first, if the request asks for them: a tree in which each
+    /// draft comes after its parent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drafts: Vec<DraftedToken>,
 }
@@ -301,51 +304,51 @@ pub struct TokenDetail {
 /// A token that was drafted.
 #[derive(Clone, Debug, Serialize)]
 pub struct DraftedToken {
-    /// The token.
+    /// The id of the token.
     pub id: u32,
-    /// Its text.
+    /// The text of the token.
     pub text: String,
-    /// The number of the draft that it follows; `None` for one that follows the text before the token.
+    /// The index of the draft that it follows; `None` if it follows the text before the token.
     pub parent: Option<usize>,
-    /// Who drafted it.
+    /// The drafter that proposed it.
     pub drafter: &'static str,
-    /// `kept`, `refused` or `unjudged`, which is what follows a refused one.
+    /// `kept`, `refused`, or `unjudged` if it follows a refused one.
     pub fate: &'static str,
 }
 
-/// A token that might have come.
+/// An alternative to a token.
 #[derive(Clone, Debug, Serialize)]
 pub struct CandidateToken {
-    /// The token.
+    /// The id of the token.
     pub id: u32,
-    /// Its text.
+    /// The text of the token.
     pub text: String,
     /// The model's own probability, before the constraint.
     pub probability: f64,
-    /// Whether the constraint, and what `max_tokens` leaves of it, allows the token.
+    /// `true` if the constraint and the remaining `max_tokens` allow the token.
     pub allowed: bool,
-    /// Its probability among the tokens that may be drawn: after penalties, temperature, filters and the
-    /// constraint (at temperature 0 as at 1). 0 for what is not among them.
+    /// The probability among the tokens that may be drawn: after penalties, temperature, filters and the
+    /// constraint (at temperature 0 as at 1). 0 for tokens that may not be drawn.
     pub share: f64,
 }
 
 /// A likely token.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopLogprob {
-    /// Its text.
+    /// The text of the token.
     pub token: String,
-    /// Its log-probability, of the same law.
+    /// The log-probability, under the same distribution.
     pub logprob: f64,
-    /// Its bytes.
+    /// The bytes of the token.
     pub bytes: Vec<u8>,
 }
 
-/// Log-probabilities in the form of responses: a list, empty if none were asked for.
+/// Returns log-probabilities in the format of responses: a list, empty if none were requested.
 pub fn logprobs_json(entries: &[TokenLogprob]) -> serde_json::Value {
     serde_json::to_value(entries).unwrap_or_else(|_| serde_json::Value::Array(Vec::new()))
 }
 
-/// What only this server tells of a response.
+/// Returns the fields of a response that are specific to this server.
 pub fn response_extension(
     extension: Option<Extension<'_>>,
     told: Option<&Told>,
@@ -375,48 +378,49 @@ pub fn event(name: &str, body: &serde_json::Value, out: &mut String) {
 /// One sample of a completion, whole or in part.
 #[derive(Debug, Serialize)]
 pub struct TextChoice {
-    /// Its number.
+    /// The index of the sample.
     pub index: usize,
     /// The text.
     pub text: String,
-    /// Log-probabilities of its tokens.
+    /// The log-probabilities of its tokens.
     pub logprobs: Option<TextLogprobs>,
-    /// Why it ended; `null` in all chunks but the last.
+    /// The reason why it ended; `null` in all chunks but the last.
     pub finish_reason: Option<&'static str>,
-    /// What only this server tells.
+    /// The fields that are specific to this server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Told>,
 }
 
-/// Log-probabilities in the older form of completions.
+/// Log-probabilities in the older format of completions.
 #[derive(Debug, Default, Serialize)]
 pub struct TextLogprobs {
-    /// The tokens' texts.
+    /// The texts of the tokens.
     pub tokens: Vec<String>,
-    /// Their log-probabilities.
+    /// The log-probabilities of the tokens.
     pub token_logprobs: Vec<f64>,
     /// The most likely tokens at each place.
     pub top_logprobs: Vec<serde_json::Map<String, serde_json::Value>>,
-    /// Where each token begins, in characters of the text.
+    /// The offset of each token, in characters of the text.
     pub text_offset: Vec<usize>,
 }
 
-/// What only this server tells of a sample.
+/// The fields about a sample that are specific to this server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
-    /// Where it came from.
+    /// The origin of the sample.
     #[serde(flatten)]
     pub sample: Sample,
     /// How `max_tokens` narrowed what the constraint allows, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// The texts in it that were checked again, if that was asked for.
+    /// The certificates of the texts that were checked again, if the request asks for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<serde_json::Value>,
-    /// How sure the model was of each value, if that was asked for and the text is JSON.
+    /// The model's confidence in each value, if the request asks for it and the text is JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<Confidence>>,
-    /// The texts that it was drawn from, if that was asked for: with the first answer of each prompt.
+    /// The texts that the sample was drawn from, if the request asks for them; only with the first answer to
+    /// each prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<Vec<ParticleText>>,
 }
@@ -424,73 +428,73 @@ pub struct Told {
 /// A text of a population.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ParticleText {
-    /// The text as it was written, thoughts and calls of tools included; `null` where it could not be
+    /// The text as it was written, including thoughts and calls of tools; `null` if it could not be
     /// completed.
     pub text: Option<String>,
     /// The log of its weight.
     pub log_weight: f64,
 }
 
-/// An answer that was steered so that it is complete in time.
+/// How an answer was steered so that it is complete in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Budget {
-    /// Always true: of an answer that was not steered, nothing is told.
+    /// Always `true`: an answer that was not steered has no budget.
     pub steered: bool,
-    /// How many tokens stood before the first one whose choice was narrowed; absent where that was the end of
-    /// the text alone.
+    /// The number of tokens before the first one whose choice was narrowed; absent if only the end of the
+    /// text was narrowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_token: Option<usize>,
-    /// The tokens that there were.
+    /// The maximum number of tokens.
     pub max_tokens: usize,
 }
 
-/// How sure the model was of a value that it wrote.
+/// The model's confidence in a value that it wrote.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Confidence {
-    /// The pointer of the value.
+    /// The JSON pointer of the value.
     pub path: String,
-    /// The call of a tool whose arguments hold it; absent for content.
+    /// The index of the call whose arguments contain the value; absent for content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<usize>,
     /// The probability of its tokens under the model itself, before the constraint.
     pub probability: f64,
-    /// The logarithm of that.
+    /// The logarithm of the probability.
     pub logprob: f64,
-    /// The mass on allowed tokens at its tokens, multiplied up: small where the constraint decided more than
+    /// The product of the mass on allowed tokens over its tokens: small if the constraint decided more than
     /// the model.
     pub mass: f64,
-    /// How many tokens hold it.
+    /// The number of tokens that hold the value.
     pub tokens: usize,
-    /// The values that the constraint left there, the likeliest first, if that was asked for and they are
-    /// few.
+    /// The values that the constraint allowed there, the likeliest first, if the request asks for them and
+    /// they are few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<ValueOption>>,
 }
 
-/// A value that could have stood at a place of an answer.
+/// A possible value at a place of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueOption {
-    /// The value; of an answer that is not JSON, its text.
+    /// The value; for an answer that is not JSON, its text.
     pub value: serde_json::Value,
-    /// Its probability among the values that could have stood there.
+    /// The probability of the value among the possible ones.
     pub probability: f64,
 }
 
-/// What is enforced in an answer under a constraint.
+/// The enforcement of the constraint of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Enforcement {
     /// The identity of the grammar.
     pub grammar: String,
-    /// `exact`; `closed` where objects that the constraint leaves open hold only the keys that it lists;
-    /// `narrower` where more of what it allows is not written; `partial` where a part of it has no effect.
+    /// `exact`; `closed` if objects that the constraint leaves open contain only the keys that it lists;
+    /// `narrower` if more of what it allows is left out; `partial` if part of it has no effect.
     pub enforced: &'static str,
     /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
-    /// The keywords that are not enforced exactly, if there are any; all of them, if that was asked for. In
-    /// streams only when a sample ends.
+    /// The keywords that are not enforced exactly, if there are any; or all keywords, if the request asks for
+    /// them. In streams only at the end of a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Vec<Keyword>>,
-    /// How many more there are than can be listed.
+    /// The number of further keywords that are not listed.
     #[serde(skip_serializing_if = "none")]
     pub unlisted: usize,
 }
@@ -503,80 +507,80 @@ fn none(count: &usize) -> bool {
     *count == 0
 }
 
-/// How one keyword of a constraint is enforced.
+/// The enforcement of one keyword of a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Keyword {
-    /// The field of the request that holds the constraint.
+    /// The field of the request that contains the constraint.
     pub param: String,
     /// The JSON pointer of the keyword in its schema.
     pub path: String,
-    /// The keyword; `null` where the constraint is no schema.
+    /// The keyword; `null` if the constraint is not a schema.
     pub keyword: Option<String>,
-    /// `exact`; `closed`, where it lists the only keys that are written; `narrower`, where some of what it
-    /// allows is not written; `ignored`, where it has no effect.
+    /// `exact`; `closed` if only the listed keys are written; `narrower` if part of what it allows is not
+    /// written; `ignored` if it has no effect.
     pub status: &'static str,
-    /// What is not written, or why it has no effect; where it is `exact`, which spellings of its values are
-    /// not written.
+    /// What is not written, or why the keyword has no effect; if it is `exact`, the spellings of its values
+    /// that are not written.
     pub how: Option<String>,
 }
 
-/// Where a sample came from: the law it was drawn from and how much of it was drafted.
+/// The origin of a sample: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`,
-    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search, and the first and third with `-filtered`.
+    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search; the first and third may also end in `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature
-    /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] says what this and
-    /// the weight are under which law.
+    /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] defines this and the
+    /// weight for each law.
     pub log_probability: f64,
     /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`,
-    /// which has the normalised law already: not to be mixed with the weights of other laws. For `smc` and
-    /// `sir` the estimate of the normaliser. Absent for `greedy`, `best-of`, `mcmc`, `aprad` and searches,
-    /// for what was cut, and where the probability of the end is not known because `weights` was not asked
-    /// for.
+    /// whose law is already normalised: not to be mixed with the weights of other laws. For `smc` and `sir`,
+    /// the estimate of the normaliser. Absent for `greedy`, `best-of`, `mcmc`, `aprad` and searches, for
+    /// truncated texts, and where the probability of the end is unknown because `weights` was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_weight: Option<f64>,
-    /// Attempts that the global law took; for `aprad` one more than the times the text went back.
+    /// The number of attempts under the global law; for `aprad`, one more than the number of times the text
+    /// went back.
     pub attempts: usize,
-    /// Tokens drafted ahead.
+    /// The number of tokens drafted ahead.
     pub drafted: usize,
-    /// Those that were kept.
+    /// The number of drafted tokens that were kept.
     pub accepted: usize,
-    /// What a law that draws several texts for an answer says of them.
+    /// The diagnostics of a law that draws several texts for an answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
 }
 
-/// How near a sample is to its law.
+/// How close a sample is to its law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Diagnostics {
-    /// Of `smc` and `sir`.
+    /// The diagnostics of `smc` and `sir`.
     Particles {
-        /// Texts under way.
+        /// The number of texts drawn together.
         particles: usize,
-        /// How many of equal weight would say as much.
+        /// The effective sample size: the number of equally weighted texts that would be as informative.
         effective_size: f64,
-        /// How often they were resampled.
+        /// The number of times that the texts were resampled.
         resampled: usize,
     },
-    /// Of a search.
+    /// The diagnostics of a search.
     Search {
-        /// Prefixes followed at a time, where the search bounds them.
+        /// The number of prefixes followed at a time, if the search bounds it.
         #[serde(skip_serializing_if = "Option::is_none")]
         beam_width: Option<usize>,
         /// The log-probability of the text, divided by its length to the power of `length_penalty`; with
-        /// `cntp` by its length.
+        /// `cntp`, divided by its length.
         score: f64,
-        /// Prefixes of which the model was asked what follows, for all answers together.
+        /// The number of prefixes evaluated by the model, for all answers together.
         rows: usize,
     },
-    /// Of `mcmc`.
+    /// The diagnostics of `mcmc`.
     Chain {
-        /// Texts proposed after the first.
+        /// The number of texts proposed after the first.
         steps: usize,
-        /// Those of them that were accepted.
+        /// The number of proposals that were accepted.
         moves: usize,
     },
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/responses`: the stateless part of the request. Its conversation becomes a chat.
 //!
-//! Whatever would need a memory (`previous_response_id`, `conversation`, `background`, a stored `prompt`) is
-//! refused; `store` is accepted and the answer says `false`.
+//! Fields that would need stored state (`previous_response_id`, `conversation`, `background`, a stored
+//! `prompt`) are refused; `store` is accepted and the answer says `false`.
 
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,12 @@ use super::generation::{self, Generation};
 use super::tools::{self, Spelling};
 use crate::wire::error::ApiError;
 
-/// The most items of one input.
+/// The maximum number of items in an input.
 const ITEMS: usize = 4_096;
-/// The most likely tokens that may be listed beside each token.
+/// The maximum number of alternatives that may be listed for each token.
 const TOP_LOGPROBS: i64 = 20;
 
-/// What the answer repeats of the request, with what stands there when it was not sent.
+/// The fields of the request that the answer repeats, with the value for a field that was not sent.
 const REPEATED: [(&str, &str); 13] = [
     ("instructions", "null"),
     ("max_output_tokens", "null"),
@@ -37,16 +37,16 @@ const REPEATED: [(&str, &str); 13] = [
 /// A request whose every field was checked.
 #[derive(Clone, Debug)]
 pub struct ResponsesRequest {
-    /// The same as a chat.
+    /// The request as a chat.
     pub chat: ChatRequest,
-    /// What the answer repeats of the request.
+    /// The fields of the request that the answer repeats.
     pub repeated: Map<String, Value>,
 }
 
 /// Reads a request.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let body = super::object(body)?;
     let repeated = repeated(&body);
@@ -89,7 +89,7 @@ fn repeated(body: &Map<String, Value>) -> Map<String, Value> {
     REPEATED.iter().map(value).collect()
 }
 
-/// The shared fields, with the length under its own name.
+/// Takes the shared fields; the maximum length has a different name here.
 fn length(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let tokens = fields.integer("max_output_tokens", 1, i64::from(u32::MAX), problems);
     let mut generation = generation::read(fields, problems);
@@ -154,7 +154,7 @@ fn unsupported(fields: &mut Fields, problems: &mut Problems) {
     fields.ignore(&["max_tool_calls"]);
 }
 
-/// The instructions and the items, as messages.
+/// Takes the instructions and the items, as messages.
 pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
     let instructions = fields.string("instructions", problems);
     let system = instructions.map(|text| Message {
@@ -184,7 +184,8 @@ pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<
                 check_item(&item, &path, problems);
                 messages.extend(output(item, &path, problems));
             }
-            // What a model thought in an earlier turn is not shown to it again, as its templates have it.
+            // The model's thoughts in earlier turns are not shown to it again, in accordance with its
+            // templates.
             "reasoning" => {}
             other => problems.unsupported(
                 format!("{path}.type"),
@@ -195,7 +196,7 @@ pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<
     messages
 }
 
-/// Notes fields of a call, or of what a tool answered, that nobody reads.
+/// Records fields of a call, or of a tool's output, that are not read.
 fn check_item(item: &Value, path: &str, problems: &mut Problems) {
     const KNOWN: &[&str] = &[
         "type",
@@ -212,7 +213,7 @@ fn check_item(item: &Value, path: &str, problems: &mut Problems) {
     Fields::beside(item, KNOWN, path).finish(problems);
 }
 
-/// A call that the assistant made. Calls that follow each other belong to one message.
+/// Reads a call that the assistant made. Consecutive calls belong to one message.
 fn call(kind: &str, item: &Value, path: &str, messages: &mut Vec<Message>, problems: &mut Problems) {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     if text("name").is_empty() || text("call_id").is_empty() {
@@ -220,7 +221,7 @@ fn call(kind: &str, item: &Value, path: &str, messages: &mut Vec<Message>, probl
         return;
     }
     let call = if kind == "function_call" {
-        // Templates want arguments as values; what is no JSON stays a text.
+        // Templates expect arguments as values; a text that is not JSON stays a text.
         let arguments = serde_json::from_str::<Value>(text("arguments"))
             .ok()
             .filter(Value::is_object)
@@ -241,7 +242,7 @@ fn call(kind: &str, item: &Value, path: &str, messages: &mut Vec<Message>, probl
     }
 }
 
-/// What a tool answered.
+/// Reads the output of a tool.
 fn output(item: Value, path: &str, problems: &mut Problems) -> Option<Message> {
     let content = match &item["output"] {
         Value::String(text) => Value::from(text.as_str()),

@@ -6,10 +6,10 @@ use super::fields::{Fields, Ignored, Problems};
 use super::generation;
 use crate::wire::error::ApiError;
 
-/// The most tokens of one request.
+/// The maximum number of tokens in a request.
 const TOKENS: usize = 1 << 20;
 
-/// What is to be cut into tokens.
+/// The input to tokenize.
 #[derive(Clone, Debug)]
 pub enum Tokenized {
     /// A text.
@@ -18,10 +18,10 @@ pub enum Tokenized {
     Chat(Box<ChatRequest>),
 }
 
-/// Reads a request for tokens: a `prompt`, or `messages` with whatever else a chat may hold.
+/// Reads a request for tokens: a `prompt`, or `messages` with any other field of a chat.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
     let map = super::object(body)?;
     if map.contains_key("messages") {
@@ -48,7 +48,7 @@ pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
 /// Reads a request for the text of tokens.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read_tokens(body: &[u8]) -> Result<(Vec<u32>, Ignored), ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::constraint::{Constraint, Source, schema_constraint};
 use super::fields::{Fields, Problems};
 
-/// The most tools of one request.
+/// The maximum number of tools in a request.
 const TOOLS: usize = 128;
 
-/// What a tool is called with.
+/// The input of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// JSON that obeys a schema.
@@ -26,7 +26,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// What it obeys, unless it is free.
+    /// Returns the constraint on the input, unless it is free.
     pub fn constraint(&self) -> Option<&Constraint> {
         match self {
             Input::Arguments(constraint) => Some(constraint),
@@ -38,43 +38,43 @@ impl Input {
 /// A tool that may be called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Callable {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it takes.
+    /// The input of the tool.
     pub input: Input,
 }
 
 impl Callable {
-    /// Whether it is a custom tool.
+    /// Returns `true` if it is a custom tool.
     pub fn is_custom(&self) -> bool {
         matches!(self.input, Input::Raw(_))
     }
 }
 
-/// When tools are called.
+/// The condition for calling tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// If the model wants to.
+    /// The model decides.
     Auto,
-    /// At least one.
+    /// At least one tool is called.
     Required,
-    /// The only tool of the list, and the answer is its input and nothing else.
+    /// The only tool is called, and the answer is its input and nothing else.
     Bare,
 }
 
-/// The calls that an answer may hold.
+/// The calls that an answer may contain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Calls {
     /// The tools.
     pub tools: Vec<Callable>,
-    /// When they are called.
+    /// The condition for calling them.
     pub mode: Mode,
-    /// Whether there may be several calls.
+    /// `true` if several calls are allowed.
     pub parallel: bool,
 }
 
 impl Calls {
-    /// The constraints of the tools' inputs.
+    /// Returns the constraints of the tools' inputs.
     pub fn constraints(&mut self) -> impl Iterator<Item = &mut Constraint> {
         self.tools.iter_mut().filter_map(|tool| match &mut tool.input {
             Input::Arguments(constraint) => Some(constraint),
@@ -83,10 +83,10 @@ impl Calls {
     }
 }
 
-/// How a route spells tools.
+/// The spelling of tools on a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// With an object named like the type.
+    /// In an object with the name of the type.
     Nested,
     /// In the tool itself.
     Flat,
@@ -95,9 +95,9 @@ pub enum Spelling {
 /// The tools of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    /// As the chat template sees them: in the spelling of chats.
+    /// The tools in the form that the chat template reads: the spelling of chats.
     pub described: Vec<Value>,
-    /// Those that may be called; `Bare` if exactly one must be.
+    /// The tools that may be called; `Bare` if exactly one must be.
     pub calls: Option<Calls>,
     /// The choice as it was sent.
     pub choice: Option<Value>,
@@ -139,7 +139,7 @@ pub fn read(fields: &mut Fields, spelling: Spelling, problems: &mut Problems) ->
     }
 }
 
-/// A tool, and its description in the spelling of chats.
+/// Reads a tool, and its description in the spelling of chats.
 fn tool(index: usize, item: Value, spelling: Spelling, problems: &mut Problems) -> Option<(Callable, Value)> {
     let path = format!("tools[{index}]");
     let mut fields = Fields::of(item.clone(), &path, problems)?;
@@ -186,7 +186,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// A flat tool in the spelling of chats.
+/// Converts a flat tool to the spelling of chats.
 fn nested(kind: &str, mut item: Value) -> Value {
     if let Some(map) = item.as_object_mut() {
         map.shift_remove("type");
@@ -253,7 +253,7 @@ fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Pro
     Some(Input::Raw(Some(constraint)))
 }
 
-/// The tools that the choice leaves, and when they are called.
+/// Returns the tools that the choice allows, and the condition for calling them.
 fn choose(
     choice: Option<&Value>,
     tools: Vec<Callable>,
@@ -281,7 +281,7 @@ fn choose(
     }
 }
 
-/// Refuses what stands in a choice and is not read: every part of it limits what is called.
+/// Refuses fields of a choice that are not read: every part of it limits what is called.
 fn check_choice(choice: &Value, known: &'static [&'static str], problems: &mut Problems) {
     Fields::beside(choice, known, "tool_choice").finish_strict(problems);
 }
@@ -323,7 +323,7 @@ fn allowed(object: &Value, tools: Vec<Callable>, problems: &mut Problems) -> Opt
     }
 }
 
-/// The name in `{"type": T, T: {"name"}}` or `{"type": T, "name"}`.
+/// Returns the name in `{"type": T, T: {"name"}}` or `{"type": T, "name"}`.
 fn named(object: &Value, problems: &mut Problems) -> Option<String> {
     let kind = object["type"]
         .as_str()

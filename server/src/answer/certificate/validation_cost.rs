@@ -1,21 +1,21 @@
-//! The cost of validating a JSON value against its schema: whether it takes a bounded number of steps.
+//! The cost of validating a JSON value against its schema: checks whether it takes a bounded number of steps.
 //!
-//! An independent program checks answers again, and it follows a schema as it is written. Forty levels of
-//! `{"allOf": [{"$ref": "#/$defs/next"}, {"$ref": "#/$defs/next"}]}` are two kilobytes, and 2⁴⁰ steps for it:
-//! no limit of the compiler is met, for a grammar knows that both are the same. So the steps are counted
-//! before they are taken, by walking the schema along the value as that program would, without checking
+//! The independent validator follows a schema as it is written. Forty levels of `{"allOf": [{"$ref":
+//! "#/$defs/next"}, {"$ref": "#/$defs/next"}]}` are two kilobytes, and cost it 2⁴⁰ steps; no limit of the
+//! compiler catches this, because a grammar recognises that both are the same. So the steps are counted
+//! before they are taken, by walking the schema along the value as the validator would, without checking
 //! anything.
 
 use serde_json::Value;
 
-/// The most steps that are worth an independent check: some tens of milliseconds.
+/// The maximum number of steps of an independent check: some tens of milliseconds.
 const STEPS: usize = 200_000;
 
-/// Keywords that hold schemas for the same value.
+/// Keywords that hold lists of schemas for the same value.
 const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// The same with a single schema.
+/// Keywords that hold a single schema for the same value.
 const CONDITIONS: [&str; 4] = ["not", "if", "then", "else"];
-/// Keywords that hold schemas by the names of properties, of which one that is there tests the same value.
+/// Keywords that map property names to schemas for the same value, each applied if the property is present.
 const DEPENDENCIES: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// Keywords whose schema may test every part of the value.
 const ANY_PART: [&str; 6] = [
@@ -27,8 +27,8 @@ const ANY_PART: [&str; 6] = [
     "contains",
 ];
 
-/// Whether a check takes no more steps than are worth it. A schema that refers to what this does not find is
-/// not small.
+/// Returns `true` if validation takes at most `STEPS` steps. Returns `false` for a schema with a reference
+/// that cannot be resolved.
 pub(crate) fn is_small(schema: &Value, value: &Value) -> bool {
     let mut walk = CostWalk {
         root: schema,
@@ -49,7 +49,7 @@ struct CostWalk<'a> {
     root: &'a Value,
     todo: Vec<(&'a Value, &'a Value)>,
     steps: usize,
-    /// Whether a reference leads nowhere.
+    /// `true` if a reference could not be resolved.
     lost: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> CostWalk<'a> {
         let Some(map) = schema.as_object() else { return };
         let listed = map.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
         self.steps += 1 + listed / 16;
-        // To know what was evaluated, the schemas beside it are asked again.
+        // To find out which parts were evaluated, the validator reads the adjacent schemas again.
         let asked = ["unevaluatedProperties", "unevaluatedItems"].map(|name| map.contains_key(name));
         for _ in 0..=asked.into_iter().filter(|asked| *asked).count() {
             self.same(schema, value);
@@ -77,7 +77,7 @@ impl<'a> CostWalk<'a> {
         }
     }
 
-    /// What tests the same value.
+    /// Pushes the schemas that test the same value.
     fn same(&mut self, schema: &'a Value, value: &'a Value) {
         for name in ["$ref", "$dynamicRef", "$recursiveRef"] {
             match schema.get(name).map(|target| self.resolve(target)) {
@@ -139,10 +139,10 @@ impl<'a> CostWalk<'a> {
         }
     }
 
-    /// The schema that a reference inside the document names.
+    /// Returns the schema that a reference within the document names.
     fn resolve(&self, target: &Value) -> Option<&'a Value> {
         let pointer = target.as_str()?.strip_prefix('#')?;
-        // Percent signs spell other characters here, and are rare enough to be given up on.
+        // A percent sign escapes another character here; this is rare, so such references are not resolved.
         let plain = !pointer.contains('%');
         plain.then(|| self.root.pointer(pointer)).flatten()
     }

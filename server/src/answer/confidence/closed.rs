@@ -1,4 +1,4 @@
-//! The values that a constraint leaves at a place of an answer, where they are few: those of an enum, `true`
+//! The possible values at a place of an answer where the constraint leaves few: the values of an enum, `true`
 //! and `false`, the texts of a choice.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //!             place   tail       what is weighed: "small" ,   "medium" ,   "large" ,
 //! ```
 //!
-//! What is weighed begins where a token of the answer begins and ends with the punctuation that the answer
-//! has behind the value, since tokens often hold both. The grammar is asked byte by byte, with a bound on the
-//! places that it is asked about.
+//! The weighed text begins where a token of the answer begins, and ends with the punctuation that follows the
+//! value in the answer, since tokens often hold both. The grammar is queried byte by byte, with a bound on
+//! the number of states that are queried.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,50 +20,51 @@ use super::{Span, Trace, ValueKind, joined};
 use crate::answer::parts::Part;
 use crate::wire::response::Confidence;
 
-/// The most values of a place.
+/// The maximum number of values at a place.
 pub const MOST_VALUES: usize = 1_024;
-/// The most places of an answer that are told.
+/// The maximum number of places of an answer that are reported.
 pub const MOST_PLACES: usize = 256;
-/// Where more bytes may come next than this, strings are free.
+/// The number of possible next bytes above which a string counts as free.
 const MOST_BYTES: usize = 128;
-/// The most branches of texts that are looked at for one answer.
+/// The maximum number of branches of texts that are explored for one answer.
 const MOST_BRANCHES: usize = 1 << 14;
-/// The longest number, in bytes. A number may have zeros behind its point without end.
+/// The maximum length of a number, in bytes. Without it, a number could have any number of trailing zeros.
 const NUMBER_BYTES: usize = 32;
-/// What may follow a value in JSON, and belongs to no value.
+/// The characters that may follow a value in JSON and belong to no value.
 const PUNCTUATION: &str = ",:]}\" \t\r\n";
 
 /// A place of an answer at which the constraint leaves few values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
-    /// The number of the value that stands there, among those that are told.
+    /// The index of the value at this place, among the reported values.
     pub field: usize,
-    /// How many tokens of the answer stand before what is weighed.
+    /// The number of tokens of the answer before the weighed text.
     pub before: usize,
-    /// The values.
+    /// The possible values.
     pub values: Vec<Value>,
-    /// What is weighed, each with the number of its value: a value may be written in several ways.
+    /// The weighed texts, each with the index of its value: a value may be written in several ways.
     pub texts: Vec<(String, usize)>,
-    /// Whether the answer ends behind it.
+    /// `true` if the answer ends after this value.
     pub with_end: bool,
 }
 
-/// What ends a value.
+/// The extent of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// The value is a scalar of a JSON text.
     Scalar,
-    /// It is the whole text.
+    /// The value is the whole text.
     Whole,
 }
 
 impl Trace {
-    /// The first tokens of the answer.
+    /// Returns the first `count` tokens of the answer.
     pub fn tokens(&self, count: usize) -> Vec<u32> {
         self.steps.iter().take(count).map(|step| step.token).collect()
     }
 
-    /// The values of an answer under a grammar, and those of their places at which few could have stood.
+    /// Returns the values of an answer under a grammar, and the places at which the grammar allowed few
+    /// values.
     pub fn with_closed(&self, parts: &[Part], grammar: &Grammar) -> (Vec<Confidence>, Vec<Closed>) {
         let mut located = self.located(parts);
         let mut reach = Reach::Scalar;
@@ -83,7 +84,7 @@ impl Trace {
         (located.into_iter().map(|located| located.0).collect(), closed)
     }
 
-    /// The whole text of an answer that is not JSON and has no calls.
+    /// Returns the whole text of an answer that is not JSON and has no calls.
     fn text(&self, parts: &[Part]) -> Option<(Confidence, Span)> {
         let texts = joined(parts);
         let told = texts.iter().filter(|(kind, _)| *kind != ValueKind::Thought);
@@ -101,13 +102,13 @@ impl Trace {
     }
 }
 
-/// Goes along an answer, from place to place.
+/// Walks along an answer, from place to place.
 struct Walker<'a> {
     trace: &'a Trace,
     grammar: &'a Grammar,
-    /// How many tokens it has read, and the state after them.
+    /// The number of tokens read, and the state after them.
     at: (usize, State),
-    /// How many branches it may still look at.
+    /// The number of branches that may still be explored.
     branches: usize,
 }
 
@@ -155,7 +156,7 @@ impl Walker<'_> {
         })
     }
 
-    /// The state after so many tokens of the answer.
+    /// Returns the state after this many tokens of the answer.
     fn state_after(&mut self, tokens: usize) -> Option<State> {
         if self.at.0 > tokens {
             self.at = (0, self.grammar.start());
@@ -168,16 +169,16 @@ impl Walker<'_> {
         Some(self.at.1)
     }
 
-    /// All texts of a value that may stand here, the shorter before the longer, as far as they have forced
-    /// text; none where the values are too many, or not all are scalars. Of numbers only those of so many
-    /// bytes.
+    /// Returns all texts of a value that the grammar allows at this state, in order of length up to forced
+    /// text; `None` if there are too many values, or if not all are scalars. Numbers are limited to
+    /// `NUMBER_BYTES` bytes.
     fn spellings(&mut self, state: State, reach: Reach) -> Option<Vec<String>> {
         let (mut open, mut found) = (VecDeque::from([(state, Vec::new())]), Vec::new());
         let mut values = HashSet::new();
         while let Some((mut state, mut text)) = open.pop_front() {
             self.branches = self.branches.checked_sub(1)?;
             for byte in self.grammar.forced(state) {
-                // What is forced may go on behind the value.
+                // Forced text may continue after the value.
                 if reach.is_closed(&text) || reach.goes_on(&text, byte) == Some(false) {
                     break;
                 }
@@ -212,13 +213,13 @@ impl Walker<'_> {
         Some(found)
     }
 
-    /// The bytes that may come next, each with the state after it.
+    /// Returns the bytes that may come next, each with the state after it.
     fn following(&self, state: State) -> Option<Vec<(u8, State)>> {
         let mask = self.grammar.try_mask(state).ok()?;
         let vocabulary = self.grammar.vocabulary();
         let mut next = Vec::new();
         for byte in 0..=u8::MAX {
-            // Most bytes are tokens, of which the mask knows.
+            // Most bytes are tokens, for which the mask has the answer.
             let own = vocabulary.token_of_byte(byte);
             if own.is_none_or(|token| mask.contains(token))
                 && let Some(state) = self.grammar.try_step_bytes(state, &[byte]).ok()?
@@ -231,7 +232,7 @@ impl Walker<'_> {
 }
 
 impl Reach {
-    /// The value that a text writes.
+    /// Returns the value that a text denotes.
     fn value(self, spelling: &str) -> Option<Value> {
         match self {
             Reach::Scalar => serde_json::from_str(spelling).ok(),
@@ -244,7 +245,8 @@ impl Reach {
         first.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
     }
 
-    /// Whether a text is a whole value whatever comes: a string up to the quote that closes it.
+    /// Returns `true` if a text is a whole value regardless of what follows: a string up to its closing
+    /// quote.
     fn is_closed(self, text: &[u8]) -> bool {
         let Some(inner) = text.strip_prefix(b"\"").filter(|_| self == Reach::Scalar) else {
             return false;
@@ -257,7 +259,8 @@ impl Reach {
         })
     }
 
-    /// Whether a text may be a whole value, where these bytes may come next, or the text may end.
+    /// Returns `true` if a text can be a whole value, given the bytes that may come next and whether the text
+    /// may end.
     fn ends(self, text: &[u8], mut next: impl Iterator<Item = u8>, may_end: bool) -> bool {
         match (self, text.first()) {
             (Reach::Whole, _) => may_end,
@@ -267,7 +270,7 @@ impl Reach {
         }
     }
 
-    /// Whether a byte goes on with the value; `None` where it begins something that is no scalar.
+    /// Returns `true` if a byte continues the value; `None` if it begins a value that is not a scalar.
     fn goes_on(self, text: &[u8], byte: u8) -> Option<bool> {
         match (self, text.first(), byte) {
             (Reach::Scalar, None, b'{' | b'[') => None,
@@ -277,7 +280,7 @@ impl Reach {
     }
 }
 
-/// The same for equal values: `1`, `1.0` and `10e-1` are one number.
+/// Returns a text that is equal for equal values: `1`, `1.0` and `10e-1` are one number.
 fn identity(value: &Value) -> String {
     match value.as_f64().filter(|_| !value.is_i64() && !value.is_u64()) {
         Some(number) => number.to_string(),
@@ -289,7 +292,7 @@ fn is_punctuation(byte: u8) -> bool {
     PUNCTUATION.contains(char::from(byte))
 }
 
-/// Whether one of these texts begins another.
+/// Returns `true` if one of these texts is a prefix of another.
 fn has_beginnings(texts: &[String]) -> bool {
     let mut sorted: Vec<&String> = texts.iter().collect();
     sorted.sort();
@@ -307,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// A token for each byte, and some that hold more.
+    /// Tokens that hold more than one byte, besides one token for each byte.
     const LONGER: [&str; 5] = ["\":", "\",\"", "\"}", "{\"", "re"];
 
     fn vocabulary() -> Arc<Vocabulary> {
@@ -318,7 +321,7 @@ mod tests {
         Arc::new(Vocabulary::new(&tokens, &[261]).expect("tokens"))
     }
 
-    /// The places of an answer in these tokens.
+    /// Returns the places of an answer in these tokens.
     fn places(source: Source<'_>, tokens: &[&str]) -> Vec<Closed> {
         let vocabulary = vocabulary();
         let (grammar, _) = compile(source, &vocabulary, &Options::default()).expect("a grammar");
@@ -354,7 +357,7 @@ mod tests {
         assert_eq!((found[0].field, found[0].before), (0, 3));
         assert_eq!(texts(&found[0]), ["\"green\",\"", "\"red\",\"", "\"reed\",\""]);
         assert_eq!(texts(&found[2]), ["false,", "true,"]);
-        // A number may be written in several ways, which are one value: that of the shortest.
+        // A number may be written in several ways that are one value, represented by the shortest.
         let numbers: BTreeSet<u64> = found[1].values.iter().filter_map(Value::as_u64).collect();
         assert_eq!((found[1].values.len(), numbers), (3, BTreeSet::from([1, 3, 12])));
         assert!(

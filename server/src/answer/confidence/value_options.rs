@@ -1,10 +1,10 @@
-//! The values that could have stood in an answer, weighed: how likely each was where the constraint left few.
+//! Weighs the possible values of an answer: how likely each was where the constraint left few.
 //!
-//! The answer has been written by then. Each place is a request of its own to the engine, which finds the
-//! keys and values of the prompt and of the answer up to there in its cache, and weighs all values of the
-//! place as one tree. The probability of a value is that of its text in the tokens that the model's tokenizer
-//! makes of it, after what the answer has before it, under the model itself at temperature 1; those of a
-//! place add up to 1.
+//! This happens after the answer has been written. Each place is a separate request to the engine, which
+//! finds the keys and values of the prompt and of the answer up to there in its cache, and weighs all values
+//! of the place as one tree. The probability of a value is the probability of its text, in the tokens that
+//! the model's tokenizer makes of it, after the preceding part of the answer, under the model itself at
+//! temperature 1; the probabilities at a place add up to 1.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::model::weighing::{logs, normalised, weigh};
 use crate::wire::error::ApiError;
 use crate::wire::response::{Confidence, Usage, ValueOption};
 
-/// What a sample goes on from.
+/// The beginning of a sample.
 #[derive(Clone, Debug)]
 struct Begun {
     prompt: Arc<Vec<u32>>,
@@ -26,23 +26,23 @@ struct Begun {
     owner: Owner,
 }
 
-/// What it takes to weigh the values of all samples.
+/// The state for weighing the values of all samples.
 #[derive(Clone, Debug, Default)]
 pub struct ValueOptions {
-    /// Of each sample, if it has a constraint.
+    /// The beginning of each sample that has a constraint.
     samples: Vec<Option<Begun>>,
 }
 
-/// The values of a sample, and the places of which more is asked.
+/// The values of a sample, and the places whose values are to be weighed.
 #[derive(Debug, Default)]
 pub struct Chosen {
-    /// The values, if they are told.
+    /// The values, if they are reported.
     pub fields: Option<Vec<Confidence>>,
     asked: Vec<(Closed, Request)>,
 }
 
 impl ValueOptions {
-    /// Keeps the prompts and grammars of these requests, which are those of the samples.
+    /// Keeps the prompts and grammars of these requests, which are the requests of the samples.
     pub fn keep(&mut self, requests: &[Request]) {
         for request in requests {
             let begun = request.constraints.grammar.clone().map(|grammar| Begun {
@@ -55,7 +55,7 @@ impl ValueOptions {
         }
     }
 
-    /// Finds the places of a sample at which few values could have stood. Without a constraint there are
+    /// Finds the places of a sample where the constraint left few values. Without a constraint there are
     /// none.
     pub fn find(&self, served: &ServedModel, sample: usize, (trace, parts): (&Trace, &[Part])) -> Chosen {
         let Some(begun) = self.samples.get(sample).and_then(Option::as_ref) else {
@@ -77,8 +77,8 @@ impl ValueOptions {
 }
 
 impl Begun {
-    /// The request that weighs the values of a place; none where they do not fit into the model's context or
-    /// are too many.
+    /// Returns the request that weighs the values of a place; `None` if they do not fit into the model's
+    /// context or are too many.
     fn request(&self, served: &ServedModel, trace: &Trace, closed: &Closed) -> Option<Request> {
         let tokenizer = &served.text().tokenizer;
         let texts = closed.texts.iter().map(|(text, _)| tokenizer.encode(text).ok());
@@ -102,10 +102,10 @@ impl Begun {
 }
 
 impl Chosen {
-    /// Weighs the values of all places. The tokens that it takes are added to those that were written.
+    /// Weighs the values of all places and adds the tokens used to `usage`.
     ///
     /// # Errors
-    /// The engine cannot take a request, or failed.
+    /// Fails if the engine cannot accept a request, or failed.
     pub async fn weigh(&mut self, served: &ServedModel, usage: &mut Usage) -> Result<(), ApiError> {
         let (closed, requests): (Vec<Closed>, Vec<Request>) = self.asked.drain(..).unzip();
         let mut own = Usage::default();
@@ -122,7 +122,7 @@ impl Chosen {
     }
 }
 
-/// The values of a place with their probabilities, the likeliest first.
+/// Returns the values of a place with their probabilities, the likeliest first.
 fn options(closed: Closed, logs: &[f64]) -> Vec<ValueOption> {
     let mut options: Vec<ValueOption> = closed
         .values

@@ -1,4 +1,4 @@
-//! The details of tokens: how each came about, where in the constraint it stands, what else might have come.
+//! The details of tokens: how each was chosen, its place in the constraint, and the alternatives.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use lexiform_engine::{Candidate, Candidates, Drafted, Fate, Grammar, Origin, Sta
 use crate::wire::chat::TokenDetails;
 use crate::wire::response::{CandidateToken, DraftedToken, TokenDetail};
 
-/// Readings of a text whose places are named.
+/// The maximum number of readings of a text whose places are named.
 const READINGS: usize = 8;
 
-/// What is watched of a sample: where its grammar stands, and when the last token came.
+/// The state of watching a sample: the state of its grammar, and the time of the last token.
 #[derive(Debug)]
 pub(super) struct TokenWatch {
     grammar: Option<(Grammar, State)>,
@@ -23,7 +23,7 @@ pub(super) struct TokenWatch {
 /// A token as the engine reports it.
 pub(super) struct Seen {
     pub(super) token: u32,
-    /// The text by which it is shown.
+    /// The text that shows the token.
     pub(super) text: String,
     pub(super) logprob: f32,
     pub(super) log_mass: f32,
@@ -31,7 +31,7 @@ pub(super) struct Seen {
 }
 
 impl TokenWatch {
-    /// At the beginning of a text; with a grammar, the places of tokens are named.
+    /// Begins a text; with a grammar, the places of tokens are named.
     pub(super) fn new(grammar: Option<Grammar>, details: TokenDetails) -> Self {
         Self {
             grammar: grammar.map(|grammar| (grammar.clone(), grammar.start())),
@@ -40,7 +40,7 @@ impl TokenWatch {
         }
     }
 
-    /// Makes a step over a token.
+    /// Takes a token and returns its details.
     pub(super) fn step(
         &mut self,
         seen: Seen,
@@ -73,7 +73,7 @@ impl TokenWatch {
         }
     }
 
-    /// The places in the grammar where this token begins, which is where it has come to now.
+    /// Returns the places in the grammar where this token begins: the places reached so far.
     fn places(&mut self, token: u32, vocabulary: &Vocabulary) -> Vec<Vec<String>> {
         let Some((grammar, state)) = &mut self.grammar else {
             return Vec::new();

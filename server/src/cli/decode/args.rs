@@ -9,20 +9,20 @@ use lexiform_engine::Shape;
 use super::arms::ARMS;
 use crate::cli::model::ModelArgs;
 
-/// The programs that can be measured beside.
+/// The programs that can be measured for comparison.
 pub(super) const PEERS: [&str; 1] = ["transformers"];
 
-/// Measure how fast the decode loop writes: tokens a second, time to the first token, share of the memory
+/// Measure how fast the decode loop writes: tokens per second, time to the first token, share of the memory
 /// limit
 ///
 /// Every combination of --answers, --prompts and --temperatures is measured with every arm. The share of the
-/// memory limit is what a pass reads (weights, keys and values, as the model's configuration says) over its
-/// time, divided by the speed of the memory, which is measured in the same run on the same device with as
-/// many threads. A model that fits into the caches of the processor can exceed 1.
+/// memory limit is the number of bytes that a pass reads (weights, keys and values, according to the model's
+/// configuration) over its time, divided by the memory bandwidth, which is measured in the same run on the
+/// same device with as many threads. A model that fits into the caches of the processor can exceed 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// Answers that are written at a time
+    /// Answers that are generated at a time
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 8, 64])]
     pub(super) answers: Vec<usize>,
     /// Tokens of each prompt
@@ -31,24 +31,24 @@ pub struct Args {
     /// Temperatures
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_values_t = [1.0])]
     pub(super) temperatures: Vec<f64>,
-    /// What is written: free text, a list under a schema, the same with drafts, a record under the local and
-    /// under the global law. By default all of them
+    /// What is generated: free text, a list under a schema, the same list with drafts, a record under the
+    /// local and under the global law. By default all of them
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = ARMS.map(|arm| arm.name))]
     pub(super) arms: Vec<String>,
-    /// Tokens of each answer; of a record the most
+    /// Tokens of each answer; for a record, the maximum
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(super) tokens: usize,
-    /// How often everything is measured; the first time does not count
+    /// How often everything is measured; the first round does not count
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) rounds: usize,
-    /// A model of this shape with random weights, made in memory: tiny, 1b, 3b or 8b. Its tokenizer is that
-    /// of --model, whose weights need not be there
+    /// A model of this shape with random weights, created in memory: tiny, 1b, 3b or 8b. It uses the
+    /// tokenizer of --model, whose weights are not needed
     #[arg(long)]
     pub(super) shape: Option<Shape>,
-    /// Measure another program beside, on the same weights and prompts
+    /// Also measure another program, on the same weights and prompts
     #[arg(long, value_parser = PEERS)]
     pub(super) peer: Option<String>,
-    /// The Python that has transformers
+    /// The Python interpreter that has transformers
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub(super) python: PathBuf,
     /// Write the report as JSON to this file too
@@ -64,7 +64,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the answer is JSON.
+    /// Returns `true` if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.output.json
     }

@@ -1,4 +1,4 @@
-//! The arms: what is written, under which law, and whether it is drafted.
+//! The arms: what is generated, under which law, and whether with drafts.
 
 use lexiform::{Compiler, Options, Source};
 use lexiform_cli::failure::Failure;
@@ -6,18 +6,18 @@ use lexiform_engine::{Fallback, Grammar, Law, OnBudget, Request, Sampling, Specu
 
 use crate::model::served::ServedModel;
 
-/// A list that is longer than any answer, so that all answers under it have as many tokens as free ones.
+/// A list that is longer than any answer, so that all answers under it have as many tokens as free text.
 const LIST: &str = include_str!("../../../../benches/engine/throughput.schema.json");
-/// A record, which any model can end within some forty tokens: laws are about whole texts.
+/// A record, which any model can complete within some forty tokens: laws concern whole texts.
 const RECORD: &str = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
     "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"], "additionalProperties": false}"#;
 
-/// The attempts of an answer under the global law, after which it is drawn by the local law and weighted. A
-/// model that does not write records by itself, one with random weights above all, would make attempts for
-/// ever.
+/// The number of attempts of an answer under the global law after which it is drawn by the local law and
+/// weighted. A model that does not write records without a constraint, especially one with random weights,
+/// would try forever.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// What an answer must match.
+/// The constraint of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Constraint {
     Nothing,
@@ -25,11 +25,11 @@ enum Constraint {
     Record,
 }
 
-/// A way to write.
+/// One way of generating answers.
 #[derive(Debug)]
 pub(super) struct Arm {
     pub(super) name: &'static str,
-    /// The arm that its speed is compared with.
+    /// The arm with which its speed is compared.
     pub(super) baseline: Option<&'static str>,
     constraint: Constraint,
     is_drafted: bool,
@@ -107,18 +107,18 @@ impl Constraints {
 }
 
 impl Arm {
-    /// Whether every pass brings every answer on, so that it is known what a pass reads: not under the global
-    /// law, whose attempts begin again.
+    /// Returns `true` if every pass advances every answer, so that the bytes read by a pass are known: not
+    /// under the global law, whose attempts restart.
     pub(super) fn is_steady(&self) -> bool {
         self.law == Law::Local
     }
 
-    /// Whether it can be measured at this temperature: the global law has no likeliest token.
+    /// Returns `true` if the arm can be measured at this temperature: the global law has no likeliest token.
     pub(super) fn takes(&self, temperature: f64) -> bool {
         self.is_steady() || temperature > 0.0
     }
 
-    /// A request of this arm.
+    /// Returns a request of this arm.
     pub(super) fn request(
         &self,
         constraints: &Constraints,

@@ -1,4 +1,4 @@
-//! What is measured: every combination of the flags, and whether they make sense.
+//! The measurements: every combination of the flags, checked for validity.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use super::args::Args;
 use super::arms::{ARMS, Arm};
 use crate::model::served::ServedModel;
 
-/// The most answers at a time, tokens of an answer or a prompt, and rounds: beyond them a slip of the finger
-/// is likelier than a wish.
+/// The maximum number of answers at a time, tokens of an answer or a prompt, and rounds: larger values are
+/// more likely a typing error than intended.
 const MOST_ANSWERS: usize = 1024;
 const MOST_TOKENS: usize = 1 << 20;
 const MOST_ROUNDS: usize = 100;
 
-/// Of what prompts are made. They are continued from their beginning where a prompt is longer.
+/// The texts that prompts consist of. A longer prompt repeats its text from the beginning.
 const TEXTS: [&str; 4] = [
     "Order 4711 by Ada Lovelace from 12 March 2024: three lamps at 19.90 each, to be sent to 5 Mill Road, Cambridge. ",
     "The printer on the second floor has been jammed since Monday, says Grace Hopper. It is urgent. ",
@@ -23,30 +23,30 @@ const TEXTS: [&str; 4] = [
     "Please book a table for four at Luigi's tomorrow at seven, outside if the weather is good. ",
 ];
 
-/// All that is measured.
+/// All measurements.
 pub(super) struct Grid {
-    /// Tokens of an answer.
+    /// The number of tokens of an answer.
     pub(super) tokens: usize,
     pub(super) rounds: usize,
     pub(super) groups: Vec<Group>,
-    /// Arms that cannot be measured at some temperature, and why.
+    /// The arms that cannot be measured at some temperature, with the reasons.
     pub(super) skipped: Vec<String>,
 }
 
 /// Arms that are compared with each other.
 pub(super) struct Group {
     pub(super) answers: usize,
-    /// Tokens of a prompt.
+    /// The number of tokens of a prompt.
     pub(super) prompt: usize,
     pub(super) temperature: f64,
     pub(super) arms: Vec<&'static Arm>,
 }
 
 impl Grid {
-    /// What the flags ask for.
+    /// Builds the grid that the flags describe.
     ///
     /// # Errors
-    /// All flags that make no sense.
+    /// Reports all invalid flags.
     pub(super) fn of(args: &Args) -> Result<Self, Failure> {
         let mut problems = Vec::new();
         let mut bounded = |flag: &str, values: &[usize], least: usize, most: usize| {
@@ -101,7 +101,8 @@ impl Grid {
         }
     }
 
-    /// Gives an engine room for all answers of the largest group at once, and nothing to learn from.
+    /// Gives an engine room for all answers of the largest group at once, and turns off learning from
+    /// answers.
     pub(super) fn fit(&self, config: &mut EngineConfig) {
         let (answers, blocks) = self.most(config.block_size);
         config.blocks = blocks;
@@ -113,17 +114,18 @@ impl Grid {
         };
     }
 
-    /// The most answers at a time, and the blocks of the cache that the largest group fills.
+    /// Returns the maximum number of answers at a time, and the number of cache blocks that the largest group
+    /// fills.
     fn most(&self, block_size: usize) -> (usize, usize) {
         let answers = self.groups.iter().map(|group| group.answers).max().unwrap_or(1);
         let longest = self.groups.iter().map(|group| group.prompt).max().unwrap_or(1) + self.tokens;
         (answers, answers * (longest.div_ceil(block_size) + 1))
     }
 
-    /// Whether a model that takes texts of so many tokens can write all of it, in this memory.
+    /// Checks whether a model with this many positions can generate all answers, in this memory.
     ///
     /// # Errors
-    /// The prompts that are too long, and how much memory would be needed.
+    /// Reports the prompts that are too long, and the amount of memory needed.
     pub(super) fn check_room(
         &self,
         positions: usize,
@@ -158,7 +160,7 @@ impl Grid {
     }
 }
 
-/// The values without those that are there already.
+/// Returns the values without duplicates.
 fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {
@@ -170,8 +172,8 @@ fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
 }
 
 impl Group {
-    /// New prompts, each with a number of its own at its beginning. `serial` is the first of these numbers,
-    /// and becomes the one after the last.
+    /// Returns new prompts, each with a unique number at its beginning. `serial` is the number before the
+    /// first of them, and becomes the last one.
     pub(super) fn prompts(&self, served: &ServedModel, serial: &mut usize) -> Result<Vec<Vec<u32>>, Failure> {
         let encode = |text: &str| {
             let encoded = served.text().tokenizer.encode(text);
@@ -211,7 +213,7 @@ impl fmt::Display for Group {
 mod tests {
     use super::*;
 
-    /// Two answers of eleven tokens, each with room for one more, at a hundred bytes a token.
+    /// Two answers of eleven tokens, each with room for one more, at a hundred bytes per token.
     #[test]
     fn what_does_not_fit_is_refused_before_it_is_tried() {
         let group = |answers, prompt| Group {

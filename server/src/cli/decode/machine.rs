@@ -1,4 +1,4 @@
-//! The machine that figures are of.
+//! The machine on which the figures were measured.
 
 use std::process::Command;
 
@@ -8,35 +8,36 @@ use serde_json::{Value, json};
 use crate::cli::model::ModelArgs;
 use crate::operate::process;
 
-/// A buffer on a card is larger than its cache of some 50 MiB.
+/// The size of a buffer on a card: larger than the card's cache of some 50 MiB.
 const CARD_BUFFER: usize = 1 << 30;
-/// A buffer in memory is so many times as large as the largest cache of the processor, and at least so large.
+/// The size of a buffer in memory, in multiples of the largest cache of the processor, and its minimum in
+/// bytes.
 const CACHES: usize = 4;
 const LEAST_BUFFER: usize = 128 << 20;
-/// The caches of a processor that does not say how large they are.
+/// The assumed cache size of a processor that does not report it.
 const USUAL_CACHE: usize = 32 << 20;
 
 /// The machine.
 pub(super) struct Machine {
     pub(super) processor: String,
     pub(super) cores: usize,
-    /// Threads of the model.
+    /// The number of threads of the model.
     pub(super) threads: usize,
     pub(super) device: Device,
-    /// The card and its driver, where there is one.
+    /// The card and its driver, if there is one.
     pub(super) card: Option<(String, String)>,
-    /// The bytes of the largest cache of the processor.
+    /// The size of the largest cache of the processor, in bytes.
     pub(super) cache_bytes: usize,
-    /// The size of the buffers by which the speed of the memory is measured.
+    /// The size of the buffers with which the memory bandwidth is measured.
     pub(super) buffer_bytes: usize,
-    /// The memory that is free for keys and values, where that is known before.
+    /// The memory that is free for keys and values, if it is known in advance.
     pub(super) free_bytes: Option<usize>,
-    /// Processes that wanted to run in the minute before.
+    /// The average number of runnable processes in the minute before the start.
     pub(super) load: Option<f64>,
 }
 
 impl Machine {
-    /// The machine that this process runs on.
+    /// Detects the machine that this process runs on.
     pub(super) fn found(model: &ModelArgs) -> Self {
         let options = model.load_options();
         let cache_bytes = cache_bytes().unwrap_or(USUAL_CACHE);
@@ -55,7 +56,7 @@ impl Machine {
             },
             cache_bytes,
             buffer_bytes: match options.device {
-                // Two of them, and the model needs the rest.
+                // There are two buffers, and the model needs the rest.
                 Device::Cpu => (CACHES * cache_bytes)
                     .max(LEAST_BUFFER)
                     .min(free_bytes.unwrap_or(usize::MAX) / 8),
@@ -79,7 +80,7 @@ impl Machine {
         })
     }
 
-    /// In a line.
+    /// Describes the machine in a line.
     pub(super) fn in_words(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };
         let processor = format!(
@@ -97,7 +98,7 @@ impl Machine {
     }
 }
 
-/// The load of the last minute, where the system tells.
+/// Returns the load of the last minute, if the system reports it.
 pub(super) fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()
@@ -109,7 +110,7 @@ fn processor() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// The largest cache of the first core.
+/// Returns the size of the largest cache of the first core.
 fn cache_bytes() -> Option<usize> {
     let size = |index: usize| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
@@ -120,7 +121,7 @@ fn cache_bytes() -> Option<usize> {
     (0..8).filter_map(size).max()
 }
 
-/// The name and the driver of a card, as its driver tells.
+/// Returns the name and the driver of a card, as its driver reports them.
 fn card(index: usize) -> Option<(String, String)> {
     let output = Command::new("nvidia-smi")
         .args(["--query-gpu=name,driver_version", "--format=csv,noheader", "-i"])

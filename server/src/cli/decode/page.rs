@@ -3,7 +3,7 @@
 use super::report::{Cell, Report};
 use crate::cli::plot::Page;
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn html(report: &Report) -> String {
     let mut page = Page::new("Decoding");
     report.subject().iter().for_each(|line| page.paragraph(line));
@@ -41,7 +41,7 @@ pub(super) fn html(report: &Report) -> String {
     page.html()
 }
 
-/// The cells of each length of prompts and temperature.
+/// Groups the cells by prompt length and temperature.
 fn groups(report: &Report) -> Vec<Vec<&Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in &report.cells {
@@ -55,7 +55,7 @@ fn groups(report: &Report) -> Vec<Vec<&Cell>> {
     groups
 }
 
-/// A plot of one figure of the cells that have it.
+/// Plots one figure of the cells that have it.
 fn plot(page: &mut Page, title: &str, cells: &[&Cell], of: impl Fn(&Cell) -> Option<f64>) {
     let bar = |cell: &&Cell| Some((format!("{} × {}", cell.answers, cell.arm), of(cell)?));
     let bars: Vec<_> = cells.iter().filter_map(bar).collect();

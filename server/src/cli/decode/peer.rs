@@ -1,7 +1,8 @@
-//! Another program beside: `transformers`, in a process of its own, on the same weights and prompts.
+//! The program measured for comparison: `transformers`, in a separate process, on the same weights and
+//! prompts.
 //!
 //! A small script, which is part of this program, loads the model once and is then asked for one run after
-//! the other, so that it takes its turn in each round like an arm.
+//! another, so that it takes its turn in each round like an arm.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,13 +20,13 @@ use crate::cli::model::Chosen;
 use crate::model::source::Place;
 
 const SCRIPT: &str = include_str!("transformers.py");
-/// What the script needs of a model.
+/// The files of a model that the script needs.
 const FILES: [&str; 3] = ["config.json", "generation_config.json", "model.safetensors"];
 
-/// A program that runs, and ends with this value.
+/// The running peer process, which ends when this value is dropped.
 pub(super) struct Peer {
     child: RefCell<Process>,
-    /// The folder that was made for it.
+    /// The temporary folder that was created for the process.
     folder: Option<PathBuf>,
 }
 
@@ -36,10 +37,10 @@ struct Process {
 }
 
 impl Peer {
-    /// Starts it on the model of these files.
+    /// Starts the process on the model of these files.
     ///
     /// # Errors
-    /// There is no such Python, or it cannot load `transformers` or the model.
+    /// Fails if there is no such Python interpreter, or if it cannot load `transformers` or the model.
     pub(super) fn start(args: &Args, chosen: &Chosen, machine: &Machine) -> Result<Self, Failure> {
         let (folder, made) = match (&chosen.located.place, args.shape) {
             (Place::Disk(path), None) if path.is_dir() => (path.clone(), None),
@@ -82,10 +83,10 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Writes so many tokens after each of these prompts.
+    /// Generates this many tokens after each of these prompts.
     ///
     /// # Errors
-    /// What it says went wrong.
+    /// Returns the error that the process reports.
     pub(super) fn run(
         &self,
         prompts: &[Vec<u32>],
@@ -137,7 +138,7 @@ impl Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         let process = self.child.get_mut();
-        // It ends with its input.
+        // The process ends when its input is closed.
         process.asked = None;
         let _ = process.child.wait();
         if let Some(folder) = &self.folder {
@@ -153,13 +154,13 @@ fn unable(message: &str) -> Failure {
     ))
 }
 
-/// The name that torch has for the numbers of the model.
+/// Returns the torch name of the number format of the model.
 fn dtype(args: &Args, folder: &Path) -> Result<&'static str, Failure> {
     Ok(match (args.model.dtype, args.model.device) {
         (Dtype::F32, _) | (Dtype::Auto, Device::Cpu) => "float32",
         (Dtype::Bf16, _) => "bfloat16",
         (Dtype::F16, _) => "float16",
-        // What the checkpoint holds.
+        // The number format of the checkpoint.
         (Dtype::Auto, Device::Cuda(_)) => {
             let text = lexiform_cli::failure::read_text(&folder.join("config.json"))?;
             let config: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -172,14 +173,14 @@ fn dtype(args: &Args, folder: &Path) -> Result<&'static str, Failure> {
     })
 }
 
-/// Writes the files of a model that are in no folder to one, which the caller removes.
+/// Writes the files of a model that is not in a folder to a new folder, which the caller removes.
 fn written(files: &ModelFiles, has_weights: bool) -> Result<PathBuf, Failure> {
     let folder = std::env::temp_dir().join(format!("lexiform-bench-{}", std::process::id()));
     let failed = |path: &Path, source| Failure::Write {
         path: path.to_owned(),
         source,
     };
-    // Fails where it is there already: what is written below must not follow the links of somebody else.
+    // Fails if the folder exists: the writes below must not follow links placed there by another user.
     std::fs::create_dir(&folder).map_err(|error| failed(&folder, error))?;
     for name in FILES {
         if !files.has(name) || (name == "model.safetensors" && !has_weights) {

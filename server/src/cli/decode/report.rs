@@ -11,28 +11,29 @@ use super::run::{Decoding, Run};
 use crate::cli::version::{COMMIT, LIBTORCH, VERSION};
 use crate::model::served::ServedModel;
 
-/// An arm at a number of answers, a length of prompts and a temperature.
+/// The figures of an arm for a number of answers, a prompt length and a temperature.
 pub(super) struct Cell {
     pub(super) answers: usize,
-    /// Tokens of a prompt.
+    /// The number of tokens of a prompt.
     pub(super) prompt: usize,
     pub(super) temperature: f64,
     pub(super) arm: &'static str,
-    /// The arm that its speed is compared with.
+    /// The arm with which its speed is compared.
     pub(super) baseline: Option<&'static str>,
     /// One run for each round.
     pub(super) runs: Vec<Run>,
 }
 
-/// The value of this rank among the smaller ones, as a share of all: 0.5 is the median. 0 of nothing.
+/// Returns the quantile of the values at this share: 0.5 is the median. Returns 0 if there are no values.
 pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    // The nearest rank: the smallest value that so large a share of all does not exceed.
+    // The nearest rank: the smallest value that at least this share of all values does not exceed.
     let rank = (share * values.len() as f64).ceil() as usize;
     values.get(rank.max(1) - 1).copied().unwrap_or(0.0)
 }
 
-/// The median, of an even number the mean of both in the middle. 0 of nothing.
+/// Returns the median; for an even number of values, the mean of the middle two. Returns 0 if there are no
+/// values.
 pub(super) fn median(values: Vec<f64>) -> f64 {
     let upper = values.iter().map(|value| -value).collect();
     (quantile(values, 0.5) - quantile(upper, 0.5)) / 2.0
@@ -46,13 +47,12 @@ fn tokens_a_second(run: &Run) -> f64 {
 }
 
 impl Cell {
-    /// Tokens of all answers together, a second.
+    /// Returns the tokens per second of all answers together.
     pub(super) fn tokens_a_second(&self) -> f64 {
         median(self.runs.iter().map(tokens_a_second).collect())
     }
 
-    /// The time until an answer had a token, of all answers of all runs, in milliseconds: the median, or
-    /// another share.
+    /// Returns the time to the first token over all answers of all runs, in milliseconds, at this quantile.
     pub(super) fn first_ms(&self, share: f64) -> f64 {
         1e3 * quantile(
             self.runs.iter().flat_map(|run| run.firsts.clone()).collect(),
@@ -60,14 +60,14 @@ impl Cell {
         )
     }
 
-    /// The median over the runs of what they say of decoding; `None` if they say nothing.
+    /// Returns the median over the runs of a figure of decoding; `None` if no run has it.
     fn of_decoding(&self, of: impl Fn(&Decoding) -> Option<f64>) -> Option<f64> {
         let said = self.runs.iter().filter_map(|run| of(run.decoding.as_ref()?));
         let said: Vec<f64> = said.collect();
         (!said.is_empty()).then(|| median(said))
     }
 
-    /// Milliseconds from one pass to the next.
+    /// Returns the milliseconds from one pass to the next.
     pub(super) fn pass_ms(&self) -> Option<f64> {
         self.of_decoding(|decoding| Some(1e3 * decoding.seconds / decoding.passes))
     }
@@ -80,18 +80,18 @@ impl Cell {
         self.of_decoding(|decoding| Some(decoding.bytes / decoding.passes))
     }
 
-    /// The bytes that passes read a second, as a share of this many.
+    /// Returns the bytes that passes read per second, as a share of `of`.
     pub(super) fn share(&self, of: f64) -> Option<f64> {
         self.of_decoding(|decoding| Some(decoding.bytes / decoding.seconds / of))
     }
 
-    /// Whether another cell differs in the arm only.
+    /// Returns `true` if another cell differs in the arm only.
     pub(super) fn is_beside(&self, other: &Cell) -> bool {
         (self.answers, self.prompt) == (other.answers, other.prompt)
             && self.temperature.to_bits() == other.temperature.to_bits()
     }
 
-    /// The median over rounds of the speed as a multiple of that of another cell in the same round.
+    /// Returns the median over rounds of the speed relative to another cell in the same round.
     fn ratio(&self, to: &Cell) -> f64 {
         let pairs = self.runs.iter().zip(&to.runs);
         let ratios = pairs.map(|(run, to)| tokens_a_second(run) / tokens_a_second(to));
@@ -99,10 +99,10 @@ impl Cell {
     }
 }
 
-/// All that was measured.
+/// All measured figures.
 pub(super) struct Report {
     pub(super) cells: Vec<Cell>,
-    /// The speed of the memory in each round that counts.
+    /// The memory bandwidth in each round that counts.
     pub(super) memory: Vec<Bandwidth>,
     machine: Value,
     machine_in_words: String,
@@ -150,12 +150,12 @@ impl Report {
         }
     }
 
-    /// Everything is measured.
+    /// Ends the measurement by recording the load.
     pub(super) fn end(&mut self) {
         self.load_after = machine::load();
     }
 
-    /// Bytes that memory moves a second: the larger of what is read and what is copied.
+    /// Returns the memory bandwidth in bytes per second: the larger of the read speed and the copy speed.
     pub(super) fn limit(&self) -> f64 {
         let (read, copy) = self.speeds();
         read.max(copy)
@@ -166,19 +166,19 @@ impl Report {
         (of(|memory| memory.read), of(|memory| memory.copy))
     }
 
-    /// The cell that another is compared with.
+    /// Returns the cell with which another is compared.
     fn baseline(&self, cell: &Cell) -> Option<&Cell> {
         let name = cell.baseline?;
         let mut beside = self.cells.iter().filter(|other| other.is_beside(cell));
         beside.find(|other| other.arm == name)
     }
 
-    /// The speed of a cell as a multiple of that of its baseline, if that was measured.
+    /// Returns the speed of a cell relative to its baseline, if that was measured.
     pub(super) fn ratio(&self, cell: &Cell) -> Option<f64> {
         self.baseline(cell).map(|baseline| cell.ratio(baseline))
     }
 
-    /// What the report is about, a line each.
+    /// Describes what was measured, in several lines.
     pub(super) fn subject(&self) -> Vec<String> {
         let (read, copy) = self.speeds();
         vec![
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// The machine becomes twice as slow with each round, and the second arm is always twice as slow as the
+    /// The machine becomes half as fast with each round, and the second arm is always half as fast as the
     /// first.
     #[test]
     fn a_ratio_is_of_the_same_round() {
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(schema.ratio(&free), 0.5);
         assert_eq!((free.first_ms(0.5), free.first_ms(0.95)), (250.0, 500.0));
         assert_eq!((free.pass_ms(), free.model_ms()), (Some(1e3 / 6.0), Some(250.0)));
-        // 600 bytes in a second, of 1200.
+        // 600 bytes per second, of 1200.
         assert_eq!(free.share(1200.0), Some(0.5));
         assert!(free.is_beside(&schema));
     }

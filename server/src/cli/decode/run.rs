@@ -1,12 +1,11 @@
-//! One timed run: some answers that are written at the same time.
+//! One timed run: some answers that are generated at the same time.
 //!
 //! ```text
 //!   submit ──── prompts ────► first tokens …  last first token ═══════ decoding ═══════► last token
 //!   └── time to the first token of each ──┘                    └── seconds, passes, bytes that they read
 //! ```
 //!
-//! Passes are counted where the events happen, on the threads of the engine: a thread that listens may be
-//! late.
+//! Passes are counted where the events happen, on the threads of the engine: a listening thread may be late.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -16,35 +15,35 @@ use lexiform_engine::{Event, Origin, PassReads, Request, Sink};
 
 use crate::model::served::ServedModel;
 
-/// What a run took.
+/// The measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Run {
-    /// Tokens of all answers.
+    /// The number of tokens of all answers.
     pub(super) tokens: usize,
-    /// From the first request to the last token.
+    /// The seconds from the first request to the last token.
     pub(super) seconds: f64,
-    /// The seconds until each answer had a token.
+    /// The seconds until the first token of each answer.
     pub(super) firsts: Vec<f64>,
-    /// Attempts of all answers; as many as answers but under the global law.
+    /// The number of attempts of all answers; it exceeds the number of answers only under the global law.
     pub(super) attempts: usize,
-    /// Tokens that were drafted.
+    /// The number of tokens that were drafted.
     pub(super) drafted: usize,
-    /// What happened after all answers had a token, if anything did.
+    /// The measurements after all answers had their first token, if any token followed.
     pub(super) decoding: Option<Decoding>,
 }
 
-/// The part of a run in which all answers are being written.
+/// The part of a run in which all answers are being generated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Decoding {
     pub(super) seconds: f64,
     pub(super) passes: f64,
-    /// Seconds of the model for a pass, until its rows are in memory; the rest is the loop's.
+    /// The seconds per pass spent in the model, until its rows are in memory; the rest is the loop's.
     pub(super) model_seconds: Option<f64>,
-    /// Bytes that all these passes read.
+    /// The bytes that all these passes read.
     pub(super) bytes: f64,
 }
 
-/// What the engine had done at a moment.
+/// The counters of the engine at a point in time.
 #[derive(Clone, Copy)]
 struct RunMark {
     at: Instant,
@@ -65,10 +64,10 @@ impl RunMark {
     }
 }
 
-/// Writes the answers to these requests. `is_steady` says that each pass brings each answer on.
+/// Generates the answers to these requests. `is_steady` means that each pass advances each answer.
 ///
 /// # Errors
-/// The message of a refusal or a failure.
+/// Returns the message of a refusal or a failure.
 pub(super) fn timed(
     served: &Arc<ServedModel>,
     reads: &PassReads,
@@ -113,7 +112,7 @@ pub(super) fn timed(
     Ok(run)
 }
 
-/// What was decoded after all answers had their first token; `None` if nothing was.
+/// Returns the measurements after all answers had their first token; `None` if no pass followed.
 fn decoding(prompts: &[usize], tokens: &[Vec<(RunMark, Origin)>], reads: &PassReads) -> Option<Decoding> {
     let firsts = tokens.iter().map(|tokens| Some(tokens.first()?.0));
     let firsts: Option<Vec<RunMark>> = firsts.collect();
@@ -122,7 +121,7 @@ fn decoding(prompts: &[usize], tokens: &[Vec<(RunMark, Origin)>], reads: &PassRe
     let to = all.max_by_key(|mark| mark.at)?;
     let passes = to.passes.checked_sub(from.passes).filter(|passes| *passes > 0)? as f64;
     let weights = passes * reads.weights((to.fed - from.fed) / passes);
-    // A text was read once for each pass that brought a token which was not drafted.
+    // A text was read once for each pass that produced a token which was not drafted.
     let read = |(prompt, tokens): (&usize, &Vec<(RunMark, Origin)>)| -> f64 {
         let later = tokens.iter().enumerate();
         let drawn =

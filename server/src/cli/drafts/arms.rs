@@ -1,4 +1,4 @@
-//! The arms: which drafts are made.
+//! The arms: the kinds of drafts.
 
 use lexiform_engine::{DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
 use lexiform_law::draft::Retrieval as Corpus;
@@ -6,29 +6,29 @@ use lexiform_law::draft::Retrieval as Corpus;
 use crate::cli::model::ModelArgs;
 use crate::cli::skip::DraftSkip;
 
-/// A way to draft.
+/// One way of drafting.
 #[derive(Debug)]
 pub(super) struct Arm {
     pub(super) name: &'static str,
     forced: bool,
     lookup: bool,
     model: bool,
-    /// What is learned of earlier answers; `None` for nothing.
+    /// The learners that draft from earlier answers; `None` for none.
     learners: Option<(&'static [Learner], Union)>,
-    /// Which of the drafts are fed; `None` for what the command was told.
+    /// The policy that chooses the drafts to feed; `None` for the policy given on the command line.
     policy: Option<Drafting>,
-    /// Whether passes guess ahead.
+    /// `true` if passes guess ahead.
     guesses: bool,
-    /// Which model is the draft model.
+    /// The source of the draft model.
     model_of: ModelOf,
 }
 
-/// Where an arm's draft model comes from.
+/// The source of an arm's draft model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ModelOf {
-    /// As the command was told.
+    /// The draft model given on the command line.
     Told,
-    /// Another model than the one that writes.
+    /// A model other than the one that writes.
     Other,
     /// The model itself, without some of its layers.
     Itself,
@@ -65,11 +65,11 @@ const fn learning(name: &'static str, learners: &'static [Learner]) -> Arm {
 
 use Learner::{NGrams, Phrases, Recycling, Retrieval, StateKeyed, Suffixes, Trigram};
 
-/// What the engine learns of answers if nothing else is said.
+/// The default learners.
 const LEARNED: &[Learner] = &[Suffixes, StateKeyed, Recycling];
 
-/// All arms. Those with a store draft what is forced, too, as the arm `forced` does by itself. The last ones
-/// are the default with another policy.
+/// All arms. The arms with a store also draft forced tokens, as the arm `forced` does by itself. The last
+/// ones are the default with another policy.
 pub(super) const ARMS: [Arm; 19] = [
     NONE,
     Arm {
@@ -134,13 +134,13 @@ pub(super) const ARMS: [Arm; 19] = [
 ];
 
 impl Arm {
-    /// Whether it drafts from a corpus and from nothing else of the stores, so that without one it has
-    /// nothing to show.
+    /// Returns `true` if the arm drafts from a corpus and from no other store, so that it measures nothing
+    /// without one.
     pub(super) fn needs_corpus(&self) -> bool {
         matches!(self.learners, Some(([Retrieval], _)))
     }
 
-    /// The stores of the arm's engine, with the operator's corpus if the arm drafts from it.
+    /// Returns the stores of the arm's engine, with the operator's corpus if the arm drafts from it.
     pub(super) fn stores(&self, corpus: Option<Corpus>) -> DraftStores {
         let default = DraftStores::default();
         match self.learners {
@@ -154,13 +154,13 @@ impl Arm {
         }
     }
 
-    /// The window of its engine.
+    /// Returns the lookahead window of the arm's engine.
     pub(super) fn lookahead(&self) -> Option<Lookahead> {
         self.guesses.then(Lookahead::default)
     }
 
-    /// The flags of its model, if the command was told these. Where the model drafts for itself and nobody
-    /// has said how, it does so without the layer that it can best do without.
+    /// Returns the model flags of the arm, given the flags of the command line. If the model drafts for
+    /// itself and no flag says how, it skips the one layer that it can best do without.
     pub(super) fn model(&self, told: &ModelArgs) -> ModelArgs {
         let mut model = told.clone();
         match self.model_of {
@@ -174,12 +174,12 @@ impl Arm {
         model
     }
 
-    /// Which of its drafts are fed, if the command was told to feed those.
+    /// Returns the policy of the arm, given the policy of the command line.
     pub(super) fn policy(&self, told: Drafting) -> Drafting {
         self.policy.unwrap_or(told)
     }
 
-    /// What its requests draft.
+    /// Returns the drafting settings of its requests.
     pub(super) fn speculation(&self, of: Speculation) -> Speculation {
         Speculation {
             forced: self.forced,

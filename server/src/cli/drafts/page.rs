@@ -5,7 +5,7 @@ use lexiform_engine::StateClass;
 use super::report::{Figures, Report};
 use crate::cli::plot::Page;
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn html(report: &Report) -> String {
     let mut page = Page::new("Drafts");
     page.paragraph(&report.subject());
@@ -21,7 +21,7 @@ pub(super) fn html(report: &Report) -> String {
     page.html()
 }
 
-/// A plot of one figure, a bar for each arm.
+/// Plots one figure, a bar for each arm.
 fn bars(page: &mut Page, title: &str, report: &Report, of: impl Fn(&Figures) -> f64) {
     let arms = report.arms.iter();
     let bars: Vec<_> = arms.map(|(name, figures)| (*name, of(figures))).collect();

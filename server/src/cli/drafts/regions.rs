@@ -1,8 +1,8 @@
-//! Which part of a JSON document each token belongs to, and whether it was drafted.
+//! The regions of a JSON document: which one each token belongs to, and whether it was drafted.
 
 use lexiform_engine::{Grammar, JsonReader, Origin, State, StateClass};
 
-/// Tokens of each part, and those of them that were drafted and kept.
+/// For each region, the number of tokens and the number of those that were drafted and kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RegionCounts(pub(super) [(u64, u64); StateClass::ALL.len()]);
 
@@ -37,14 +37,14 @@ impl Regions {
         self.counts
     }
 
-    /// The next token.
+    /// Takes the next token.
     pub(super) fn take(&mut self, token: u32, bytes: &[u8], origin: Origin) {
         let allowed = || {
             let (grammar, state) = self.grammar.as_ref()?;
             Some(grammar.mask((*state)?).count())
         };
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        // A token of white space alone stands between keys and values.
+        // A token of white space alone counts as structure between keys and values.
         let class = self.reader.class(first.copied().or(Some(b' ')), allowed);
         let counts = &mut self.counts.0[class as usize];
         counts.0 += 1;

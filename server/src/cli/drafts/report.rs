@@ -1,4 +1,4 @@
-//! The figures of the arms beside each other, as JSON and as a table.
+//! The figures of all arms, as JSON and as a table.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::regions::RegionCounts;
 
-/// What an arm took.
+/// The measurements of an arm.
 #[derive(Default)]
 pub(super) struct Figures {
     pub(super) seconds: f64,
@@ -41,14 +41,14 @@ impl Figures {
         ratio(self.accepted as f64, self.drafted as f64)
     }
 
-    /// The share of the tokens of a region that were drafted and kept.
+    /// Returns the share of the tokens of a region that were drafted and kept.
     pub(super) fn share(&self, region: StateClass) -> f64 {
         let (tokens, drafted) = self.regions.0[region as usize];
         ratio(drafted as f64, tokens as f64)
     }
 }
 
-/// All arms.
+/// The report over all arms.
 pub(super) struct Report {
     answers: usize,
     temperature: f64,
@@ -72,7 +72,7 @@ impl Report {
         self.arms.push((name, figures));
     }
 
-    /// The arms that did not write what the first one wrote.
+    /// Returns the arms that did not write the same texts as the first one.
     fn failures(&self) -> Vec<&'static str> {
         let Some((_, first)) = self.arms.first() else {
             return Vec::new();
@@ -84,12 +84,12 @@ impl Report {
         others.map(|(name, _)| *name).collect()
     }
 
-    /// Whether all arms wrote the same texts.
+    /// Returns `true` if all arms wrote the same texts.
     pub(super) fn is_same_text(&self) -> bool {
         self.failures().is_empty()
     }
 
-    /// What the report is about, in a line.
+    /// Describes what was measured, in a line.
     pub(super) fn subject(&self) -> String {
         format!(
             "{} tasks, {} at a time, temperature {}, {}",
@@ -103,8 +103,8 @@ impl Report {
         )
     }
 
-    /// Tokens a second of an arm, as a multiple of those without drafts; `None` where that arm was not asked
-    /// for.
+    /// Returns the tokens per second of an arm relative to the arm without drafts; `None` if that arm was not
+    /// measured.
     pub(super) fn speedup(&self, figures: &Figures) -> Option<f64> {
         let (_, none) = self.arms.iter().find(|(name, _)| *name == "none")?;
         Some(ratio(figures.tokens_a_second(), none.tokens_a_second()))

@@ -1,11 +1,11 @@
-//! The tasks: what is asked, and what the answer must look like.
+//! The tasks: the prompts, and the form of the answers.
 
 use std::path::Path;
 
 use lexiform_cli::failure::{Failure, read_text};
 use serde_json::{Value, json};
 
-/// A line of the data.
+/// A task: one line of the data.
 #[derive(Debug)]
 pub(super) struct Task {
     /// The file and the line.
@@ -21,7 +21,7 @@ enum Wanted {
 }
 
 impl Task {
-    /// The body of a request to `/v1/chat/completions`.
+    /// Returns the body of a request to `/v1/chat/completions`.
     pub(super) fn body(&self, model: &str, temperature: f64, max_tokens: usize) -> Value {
         let mut body = json!({
             "model": model,
@@ -45,10 +45,10 @@ impl Task {
     }
 }
 
-/// The first tasks of a file.
+/// Reads the first tasks of a file.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it is no task.
+/// Fails if the file cannot be read, or if a line of it is not a task.
 pub(super) fn read(path: &Path, limit: usize) -> Result<Vec<Task>, Failure> {
     let text = read_text(path)?;
     let lines = text
@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path, limit: usize) -> Result<Vec<Task>, Failure> {
     }
 }
 
-/// Offers the tools of the first tasks in all that have tools.
+/// Offers the tools of the first `count` tasks in all tasks that have tools.
 pub(super) fn share_tools(tasks: &mut [Task], count: usize) {
     let mut shared: Vec<Value> = Vec::new();
     for task in tasks.iter().take(count) {
@@ -108,7 +108,7 @@ fn task(value: &Value, place: &str) -> Result<Task, &'static str> {
     })
 }
 
-/// A tool as requests have it; names of the leaderboard have dots, which those of requests may not.
+/// Converts a tool to the form of requests; names of the leaderboard have dots, which requests do not allow.
 fn tool(tool: &Value) -> Value {
     let mut function = match &tool["function"] {
         Value::Null => tool.clone(),

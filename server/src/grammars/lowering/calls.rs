@@ -7,7 +7,8 @@
 //!   call   ::= head NAME middle INPUT tail                   the frame of another: no fence stands before an object
 //! ```
 //!
-//! Free text holds the trigger of no frame, so whoever reads an answer finds the calls that there are.
+//! Free text contains no trigger of a frame, so a reader of an answer finds exactly the calls that were
+//! written.
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{ExprId, Part};
@@ -19,14 +20,14 @@ use crate::grammars::language::Rejected;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::tools::{Callable, Calls};
 
-/// The most calls of one answer.
+/// The maximum number of calls in one answer.
 const CALLS: u32 = 32;
 
-/// What each tool is called with, as expressions that all frames share.
+/// The input of each tool, as expressions that all frames share.
 type Inputs<'c> = Vec<(&'c Callable, ExprId)>;
 
 impl GrammarWriter<'_> {
-    /// The input of the only tool, and nothing else.
+    /// Returns the input of the only tool, and nothing else.
     pub(super) fn only_input(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
         match calls.tools.first() {
             Some(tool) => self.input(&tool.input),
@@ -34,7 +35,7 @@ impl GrammarWriter<'_> {
         }
     }
 
-    /// At least one call, in any of these frames.
+    /// Returns one or more calls, in any of these frames.
     pub(super) fn calls(&mut self, calls: &Calls, frames: &[Frame]) -> Result<ExprId, Rejected> {
         let inputs = self.inputs(calls)?;
         let framed = |frame: &Frame| self.framed(frame, &inputs, calls.parallel);
@@ -43,7 +44,7 @@ impl GrammarWriter<'_> {
         Ok(self.builder.choice(ways))
     }
 
-    /// Free text, and behind it calls, if any.
+    /// Returns free text, optionally followed by calls.
     pub(super) fn text_or_calls(&mut self, calls: &Calls, frames: &[Frame]) -> Result<ExprId, Rejected> {
         let inputs = self.inputs(calls)?;
         let mut triggers: Vec<String> = Vec::new();
@@ -68,7 +69,8 @@ impl GrammarWriter<'_> {
         calls.tools.iter().map(input).collect()
     }
 
-    /// Any text in which none of these expressions is found, and that ends in none of those.
+    /// Returns any text in which no expression of `without` matches, and that does not end in one of
+    /// `not_at_end`.
     fn text(&mut self, without: &[String], not_at_end: &[String]) -> Result<ExprId, CompileError> {
         let mut parts = self.expression("(?s:.*)")?;
         for (some, behind) in [(without, "(?s:.*)"), (not_at_end, "")] {
@@ -77,7 +79,7 @@ impl GrammarWriter<'_> {
             }
             let with = self.expression(&format!("(?s:.*)(?:{}){behind}", some.join("|")))?;
             let [Part::Match(with)] = &with[..] else {
-                // Only look-around makes more of an expression, and there is none in these.
+                // Only look-around turns an expression into several parts, and these have none.
                 let message = "the texts that begin a call: they are not one expression";
                 return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into());
             };
@@ -88,7 +90,7 @@ impl GrammarWriter<'_> {
 
     fn expression(&self, pattern: &str) -> Result<Vec<Part>, CompileError> {
         let regular = regex::rust(pattern, self.limits).map_err(|error| {
-            // Nobody wrote this expression, so an error says what it is made of and names no place in it.
+            // No user wrote this expression, so an error says what it consists of and names no place in it.
             let problem = error.into_problem();
             let message = format!("the texts that begin a call: {}", problem.message);
             Problem::new(problem.kind, Place::Whole, message)
@@ -96,7 +98,7 @@ impl GrammarWriter<'_> {
         Ok(regular.parts)
     }
 
-    /// One or more calls in one frame.
+    /// Returns one or more calls in one frame.
     fn framed(&mut self, frame: &Frame, inputs: &Inputs<'_>, parallel: bool) -> Result<ExprId, CompileError> {
         let head = self.pieces(frame.head)?;
         let closed = self.called(frame, inputs.iter().filter(|(tool, _)| !tool.is_custom()))?;
@@ -117,7 +119,7 @@ impl GrammarWriter<'_> {
         Ok(self.builder.seq(vec![open, earlier, last]))
     }
 
-    /// The name of one of these tools, and what it is called with.
+    /// Returns the name of one of these tools, and its input.
     fn called<'t>(
         &mut self,
         frame: &Frame,
@@ -132,7 +134,7 @@ impl GrammarWriter<'_> {
         Ok(self.builder.choice(ways))
     }
 
-    /// Pieces one after the other: what stands between two marks is one literal or one regular language.
+    /// Concatenates pieces: the pieces between two marks become one literal or one regular language.
     fn pieces(&mut self, pieces: &[Piece<'_>]) -> Result<ExprId, CompileError> {
         let is_mark = |piece: &Piece<'_>| matches!(piece, Piece::Mark(_));
         let mut parts = Vec::new();
@@ -150,7 +152,7 @@ impl GrammarWriter<'_> {
     }
 }
 
-/// An error of the frames themselves, which the first tool is blamed for.
+/// Attributes an error of the frames themselves to the first tool.
 fn refused(calls: &Calls, error: CompileError) -> Rejected {
     let mut inputs = calls.tools.iter().filter_map(|tool| tool.input.constraint());
     let nothing = || Constraint::new(Source::Regex(String::new()), "tools");

@@ -1,28 +1,29 @@
-//! Why a word on the command line names no model: each error is one sentence that says what to type instead.
+//! The reasons why a word of the command line names no model: each error is one sentence that says what to
+//! type instead.
 
 use std::io;
 use std::path::PathBuf;
 
 use lexiform_cli::failure::reason;
 
-/// How many names of what is there an error lists.
+/// The maximum number of names that an error lists.
 const SHOWN_NAMES: usize = 6;
 
-/// Why no model was found.
+/// The reasons why no model was found.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Neither a path nor the name of a model in any store.
     #[error("there is no model '{word}' on this disk: it is no file or folder, and not in the Hugging Face cache{ollama}. {NOT_DOWNLOADED}", ollama = ollama_has(*.in_ollama, .word))]
     NotHere {
-        /// What was asked for.
+        /// The requested word.
         word: String,
-        /// Whether Ollama's store has a model of this name.
+        /// `true` if Ollama's store has a model of this name.
         in_ollama: bool,
     },
-    /// A path at which nothing lies.
+    /// A path that does not exist.
     #[error("there is no file or folder {}; `lexiform models` lists the models on this disk", .0.display())]
     NoSuchPath(PathBuf),
-    /// A path at which something else lies, such as a socket.
+    /// A path that is something else, such as a socket.
     #[error("{} is neither a file nor a folder", .0.display())]
     NotAFile(PathBuf),
     /// The Hugging Face cache has no such model.
@@ -33,14 +34,14 @@ pub enum SourceError {
         /// The folder of the cache.
         cache: PathBuf,
     },
-    /// The Hugging Face cache knows the model, and holds no files of it.
+    /// The Hugging Face cache has an entry for the model, but no files of it.
     #[error("the Hugging Face cache has no files of {name}: {} {problem}; `hf download {name}` brings them", path.display())]
     NoSnapshot {
         /// The model, as owner/name.
         name: String,
         /// The file or folder of the cache.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: &'static str,
     },
     /// A folder without any file.
@@ -53,35 +54,35 @@ pub enum SourceError {
         folder: PathBuf,
         /// The file.
         missing: &'static str,
-        /// The names of what is there.
+        /// The names of the files that are there.
         there: Vec<String>,
     },
-    /// A folder of several GGUF files, of which one has to be named.
+    /// A folder of several GGUF files, one of which has to be named.
     #[error("{} holds several GGUF files; name one of them: {}", folder.display(), listed(.words))]
     Several {
         /// The folder.
         folder: PathBuf,
-        /// What to type for each.
+        /// The word to type for each.
         words: Vec<String>,
     },
-    /// None of the GGUF files is the one that was named.
+    /// None of the GGUF files is the named one.
     #[error("{} has no GGUF file '{part}'; there is {}", folder.display(), listed(.words))]
     NoSuchPart {
         /// The folder.
         folder: PathBuf,
-        /// What was asked for behind the colon.
+        /// The text after the colon.
         part: String,
-        /// What to type for those that are there.
+        /// The words to type for the files that are there.
         words: Vec<String>,
     },
     /// A name that a store cannot have.
     #[error("'{word}' is no name of a model{of}: expected {expected}")]
     BadName {
-        /// What was asked for.
+        /// The requested word.
         word: String,
-        /// Whose names are meant.
+        /// The store whose names are meant.
         of: &'static str,
-        /// What names look like.
+        /// The form of valid names.
         expected: &'static str,
     },
     /// Ollama's store has no such model.
@@ -89,25 +90,25 @@ pub enum SourceError {
     NotInOllama {
         /// The model, as Ollama names it.
         name: String,
-        /// The other tags of it.
+        /// The other tags of the model.
         there: Vec<String>,
     },
-    /// A manifest of Ollama's store that names no weights which could be read.
+    /// A manifest of Ollama's store that names no readable weights.
     #[error("{}: {problem}; `ollama pull {name}` writes it anew", manifest.display())]
     Manifest {
         /// The model, as Ollama names it.
         name: String,
         /// The file.
         manifest: PathBuf,
-        /// What is wrong.
+        /// The problem with it.
         problem: String,
     },
-    /// A model of Ollama's store that is more, or other, than a GGUF file.
+    /// A model of Ollama's store that has more parts than a GGUF file, or others.
     #[error("{}: {problem}", manifest.display())]
     NotGguf {
-        /// The file.
+        /// The manifest file.
         manifest: PathBuf,
-        /// What it holds.
+        /// What it contains instead.
         problem: String,
     },
     /// The weights that a manifest names are not in the store.
@@ -115,9 +116,9 @@ pub enum SourceError {
     Blob {
         /// The model, as Ollama names it.
         name: String,
-        /// The file.
+        /// The blob file.
         blob: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// A file or folder that cannot be read.
@@ -125,7 +126,7 @@ pub enum SourceError {
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -146,7 +147,7 @@ fn others(tags: &[String]) -> String {
     }
 }
 
-/// The first few names, and how many there are besides.
+/// Lists the first few names, and the number of further ones.
 fn listed(names: &[String]) -> String {
     let shown = names.get(..SHOWN_NAMES).unwrap_or(names).join(", ");
     match names.len().saturating_sub(SHOWN_NAMES) {

@@ -1,28 +1,28 @@
-//! What lies in a folder: the files of a Hugging Face model, or GGUF files.
+//! The contents of a folder: the files of a Hugging Face model, or GGUF files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SourceError;
 
-/// The most entries of one folder that are looked at.
+/// The maximum number of entries of one folder that are read.
 const ENTRIES: usize = 4_096;
-/// The most folders within a folder that are looked into.
+/// The maximum number of subfolders that are read.
 const FOLDERS: usize = 64;
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: [&str; 2] = ["model.safetensors", "model.safetensors.index.json"];
-/// How the names of files with the eyes of a model begin, which are no models of their own.
+/// The prefix of the names of vision projector files, which are not separate models.
 const PROJECTOR: &str = "mmproj";
 
-/// What a model is wanted for, which decides the files that a folder must have.
+/// The purpose of a model, which determines the files that a folder must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// It answers: configuration, tokenizer and weights.
+    /// To answer requests: configuration, tokenizer and weights.
     ToAnswer,
-    /// It drafts, and may share the tokenizer of the model that answers.
+    /// To draft; it may share the tokenizer of the main model.
     ToDraft,
-    /// Its tokenizer alone, for a model with random weights.
+    /// To provide its tokenizer alone, for a model with random weights.
     ForItsTokens,
 }
 
@@ -31,7 +31,7 @@ impl Wanted {
         self.missing(folder).is_none()
     }
 
-    /// The first file that a Hugging Face folder lacks.
+    /// Returns the first required file that a Hugging Face folder lacks.
     fn missing(self, folder: &Path) -> Option<&'static str> {
         let needed: &[&[&'static str]] = match self {
             Wanted::ToAnswer => &[&[CONFIG], &[TOKENIZER], &WEIGHTS],
@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// The model of a folder: the folder itself where it has the files of Hugging Face, or else its only GGUF
-/// file. `typed` is what a person would type for one of several.
+/// Finds the model of a folder: the folder itself if it has the files of Hugging Face, or else its only GGUF
+/// file. `typed` returns the word that a user would type for one of several.
 pub(super) fn model_in(
     folder: &Path,
     wanted: Wanted,
@@ -74,7 +74,7 @@ pub(super) fn model_in(
     }
 }
 
-/// The GGUF files of a folder and of the folders in it, by their paths below it, in order. Of a split set
+/// Returns the GGUF files of a folder and its subfolders, by their relative paths, in order; of a split set,
 /// only the first.
 pub(super) fn ggufs(folder: &Path) -> Vec<String> {
     let names_here = names(folder).unwrap_or_default();
@@ -105,7 +105,7 @@ fn is_model(name: &str) -> bool {
     !is_later && !name.starts_with(PROJECTOR)
 }
 
-/// The end of the name of a file of a split set, as `-00001-of-00003`.
+/// The suffix of the name of a file of a split set, as `-00001-of-00003`.
 struct SplitPart<'a> {
     beginning: &'a str,
     number: u32,
@@ -124,7 +124,8 @@ fn split(stem: &str) -> Option<SplitPart<'_>> {
     })
 }
 
-/// Whether a GGUF file is of this format, as its name tells: `Q4_K_M` of `Qwen3-0.6B-Q4_K_M.gguf`.
+/// Returns `true` if a GGUF file has this format, according to its name: `Q4_K_M` of
+/// `Qwen3-0.6B-Q4_K_M.gguf`.
 pub(super) fn is_of_format(name: &str, format: &str) -> bool {
     let stem = name.strip_suffix(".gguf").unwrap_or(name);
     let stem = split(stem).map_or(stem, |part| part.beginning);
@@ -133,8 +134,8 @@ pub(super) fn is_of_format(name: &str, format: &str) -> bool {
     before.is_some_and(|before| before.ends_with(['-', '.']))
 }
 
-/// The bytes of the weights at this place: of a file with the others of its split set, or of all weights of a
-/// folder.
+/// Returns the size of the weights at this place in bytes: of a file with the others of its split set, or of
+/// all weights of a folder.
 pub(super) fn bytes(place: &Path) -> u64 {
     let size = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
     if place.is_dir() {
@@ -151,8 +152,8 @@ pub(super) fn bytes(place: &Path) -> u64 {
     }
 }
 
-/// The names of what lies in a folder, in order. No file of a model has a name that would do something to a
-/// terminal.
+/// Returns the names of the entries of a folder, in order, without names that would affect a terminal: no
+/// file of a model has one.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = std::fs::read_dir(folder)?.take(ENTRIES);
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));

@@ -1,4 +1,4 @@
-//! The cache of Hugging Face: a folder for each model, with the revisions that were downloaded.
+//! The cache of Hugging Face: a folder for each model, with the downloaded revisions.
 //!
 //! ```text
 //!   hub/models--OWNER--NAME/refs/main ─► REVISION
@@ -13,10 +13,10 @@ use super::error::SourceError;
 use super::folder::{self, Wanted};
 
 const FOLDER: &str = "models--";
-/// The most bytes of the name of a revision.
+/// The maximum length of the name of a revision in bytes.
 const REVISION: u64 = 256;
 
-/// The model of this name, as `owner/name`, and of its GGUF files the one that `part` names: by its path, or
+/// Finds the model of this name, as `owner/name`; of its GGUF files, the one that `part` names by its path or
 /// by its format.
 pub(super) fn locate(
     cache: &Path,
@@ -47,12 +47,12 @@ pub(super) fn locate(
     }
 }
 
-/// Whether the cache has a folder for the model of this name.
+/// Returns `true` if the cache has a folder for the model of this name.
 pub(super) fn has(cache: &Path, name: &str) -> bool {
     folder_of(cache, name).is_dir()
 }
 
-/// The names of all models.
+/// Returns the names of all models.
 pub(super) fn all(cache: &Path) -> Vec<String> {
     let folders = folder::names(cache).unwrap_or_default();
     let name = |folder: &String| Some(folder.strip_prefix(FOLDER)?.replacen("--", "/", 1));
@@ -63,7 +63,7 @@ pub(super) fn all(cache: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What to type for each model of this name: its name alone, or with each of its GGUF files.
+/// Returns the words to type for the models of this name: its name alone, or with each of its GGUF files.
 pub(super) fn words(cache: &Path, name: &str) -> Vec<String> {
     match locate(cache, name, None, Wanted::ToAnswer) {
         Err(SourceError::Several { words, .. }) => words,
@@ -71,7 +71,8 @@ pub(super) fn words(cache: &Path, name: &str) -> Vec<String> {
     }
 }
 
-/// Whether this can be the name of a model: letters, digits, `-`, `_` and `.`, with at most one slash.
+/// Returns `true` if this can be the name of a model: letters, digits, `-`, `_` and `.`, with at most one
+/// slash.
 pub(super) fn is_name(name: &str) -> bool {
     let mut parts = name.split('/');
     let is_part = |part: &str| {
@@ -88,7 +89,7 @@ fn folder_of(cache: &Path, name: &str) -> PathBuf {
     cache.join(format!("{FOLDER}{}", name.replacen('/', "--", 1)))
 }
 
-/// The folder of the revision that `main` names, or of the only one there is.
+/// Returns the folder of the revision that `main` names, or of the only revision.
 fn snapshot(cache: &Path, name: &str) -> Result<PathBuf, SourceError> {
     if !has(cache, name) {
         return Err(SourceError::NotInCache {
@@ -127,7 +128,7 @@ fn snapshot(cache: &Path, name: &str) -> Result<PathBuf, SourceError> {
     }
 }
 
-/// The revision that a file names: a hash, or the name of a folder.
+/// Reads the revision that a file names: a hash, or the name of a folder.
 fn revision(file: &Path) -> Option<String> {
     let mut text = String::new();
     let read = File::open(file).ok()?.take(REVISION).read_to_string(&mut text);

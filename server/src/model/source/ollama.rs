@@ -5,8 +5,8 @@
 //!   blobs/sha256-…                                  a GGUF file, a template, parameters
 //! ```
 //!
-//! Only the GGUF file is read, which has a template of its own. Ollama's template, system prompt and
-//! parameters are not.
+//! Only the GGUF file is read, which includes a template. Ollama's template, system prompt and parameters are
+//! not read.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -20,9 +20,9 @@ use super::folder::names;
 const HOST: &str = "registry.ollama.ai";
 const NAMESPACE: &str = "library";
 const TAG: &str = "latest";
-/// The most bytes of a manifest; real ones have a few hundred.
+/// The maximum size of a manifest in bytes; real ones have a few hundred.
 const MANIFEST: u64 = 1 << 20;
-/// The most folders of one depth that are looked into for a list.
+/// The maximum number of folders at one depth that are read for a list.
 const FOLDERS: usize = 4_096;
 const MODEL: &str = "application/vnd.ollama.image.model";
 const ADAPTER: &str = "application/vnd.ollama.image.adapter";
@@ -38,14 +38,14 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// Reads a name as `ollama run` takes it: `[[host/]namespace/]model[:tag]`.
+    /// Parses a name in the form of `ollama run`: `[[host/]namespace/]model[:tag]`.
     pub(super) fn read(text: &str) -> Result<Self, SourceError> {
         let bad = || SourceError::BadName {
             word: text.to_owned(),
             of: " in Ollama's store",
             expected: "ollama:NAME, ollama:NAME:TAG or ollama:USER/NAME:TAG",
         };
-        // A colon before the last slash is that of a port.
+        // A colon before the last slash belongs to a port.
         let (path, tag) = match text.rsplit_once(':') {
             Some((path, tag)) if !tag.contains('/') => (path, tag),
             _ => (text, TAG),
@@ -68,7 +68,7 @@ impl Name {
         }
     }
 
-    /// The name as short as people type it.
+    /// Returns the shortest form of the name, as users type it.
     pub(super) fn short(&self) -> String {
         let Name {
             host,
@@ -92,7 +92,8 @@ impl Name {
     }
 }
 
-/// Whether this can be a part of a name, and so the name of a file: no separators, and no way up.
+/// Returns `true` if this can be a part of a name, and so the name of a file: no separators, and no parent
+/// folder.
 fn is_part(part: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     (1..=96).contains(&part.len())
@@ -100,7 +101,7 @@ fn is_part(part: &str) -> bool {
         && part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The GGUF file of a model, in the first of these stores that has it.
+/// Returns the GGUF file of a model, from the first of these stores that has it.
 pub(super) fn locate(stores: &[PathBuf], name: &Name) -> Result<PathBuf, SourceError> {
     let manifests = stores
         .iter()
@@ -115,16 +116,16 @@ pub(super) fn locate(stores: &[PathBuf], name: &Name) -> Result<PathBuf, SourceE
     }
 }
 
-/// Whether one of the stores has a manifest for this model.
+/// Returns `true` if one of the stores has a manifest for this model.
 pub(super) fn has(stores: &[PathBuf], name: &Name) -> bool {
     let mut folders = stores.iter().map(|store| name.folder(store));
     folders.any(|folder| folder.join(&name.tag).is_file())
 }
 
-/// The names that the stores have a manifest for, and no more than so many.
+/// Returns the names for which the stores have a manifest, up to `most` of them.
 pub(super) fn all(stores: &[PathBuf], most: usize) -> Vec<Name> {
     let stores = stores.iter().map(|store| (Vec::new(), store.join("manifests")));
-    // A folder for each host, namespace and model, and a file for each tag.
+    // There is a folder for each host, namespace and model, and a file for each tag.
     let namespaces = stores
         .flat_map(inside)
         .take(FOLDERS)
@@ -144,13 +145,13 @@ pub(super) fn all(stores: &[PathBuf], most: usize) -> Vec<Name> {
     named.take(most).collect()
 }
 
-/// The parts of a name that lie in the folder of the parts before them, each with those.
+/// Extends the parts of a name by each entry of their folder.
 fn inside((before, folder): (Vec<String>, PathBuf)) -> impl Iterator<Item = (Vec<String>, PathBuf)> {
     let parts = below(&folder).into_iter();
     parts.map(move |(part, path)| ([before.as_slice(), &[part]].concat(), path))
 }
 
-/// What lies in a folder and has a name that a part of a model's name can have.
+/// Returns the entries of a folder whose names can be a part of a model's name.
 fn below(folder: &Path) -> Vec<(String, PathBuf)> {
     let parts = names(folder)
         .unwrap_or_default()
@@ -168,7 +169,7 @@ fn other_tags(stores: &[PathBuf], name: &Name) -> Vec<String> {
         .collect()
 }
 
-/// The blob of the weights that a manifest names.
+/// Returns the blob of the weights that a manifest names.
 fn weights(store: &Path, manifest: &Path, name: &str) -> Result<PathBuf, SourceError> {
     let broken = |problem: String| SourceError::Manifest {
         name: name.to_owned(),
@@ -212,7 +213,7 @@ fn read(manifest: &Path) -> Result<Option<Vec<u8>>, SourceError> {
     Ok((bytes.len() as u64 <= MANIFEST).then_some(bytes))
 }
 
-/// The 64 digits of a digest, which make the name of a blob.
+/// Returns the 64 digits of a digest, which form the name of a blob.
 fn hash(digest: &str) -> Option<&str> {
     let digits = digest.strip_prefix("sha256:")?;
     let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -237,7 +238,7 @@ fn blob(store: &Path, hash: &str, size: Option<u64>, name: &str) -> Result<PathB
     })
 }
 
-/// The beginning of a value that is not what it should be.
+/// Returns the beginning of an invalid value.
 fn excerpt(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {

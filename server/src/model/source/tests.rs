@@ -1,8 +1,8 @@
-//! Stores that are made up in a folder of their own, some of them broken on purpose.
+//! Made-up stores in a temporary folder, some of them broken on purpose.
 
 use super::*;
 
-/// A folder with stores, removed with this value.
+/// A folder with stores, removed when this value is dropped.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -20,7 +20,7 @@ impl Disk {
         path
     }
 
-    /// Empty files.
+    /// Creates empty files.
     fn files(&self, paths: &[&str]) {
         paths.iter().for_each(|path| drop(self.write(path, "")));
     }
@@ -33,7 +33,7 @@ impl Disk {
         }
     }
 
-    /// The name and the place of a model, below the folder.
+    /// Returns the name and the place of a model, relative to the folder.
     fn find(&self, word: &str) -> Result<(String, PathBuf), String> {
         self.find_wanted(word, Wanted::ToAnswer)
     }
@@ -71,7 +71,7 @@ fn manifest(digest: &str, size: usize) -> String {
     )
 }
 
-/// Folders of models with their files.
+/// The folders of models with their files.
 const STORED: [(&str, &[&str]); 8] = [
     (
         "hub/models--owner--name/snapshots/abc",
@@ -173,7 +173,7 @@ fn what_a_word_names() {
     assert!(disk.find_wanted(&path("tokens"), Wanted::ForItsTokens).is_ok());
 }
 
-/// Words, and what is said of each; `DISK` is the folder of the stores, `HASH` the name of a blob.
+/// Words, with the error for each; `DISK` is the folder of the stores, `HASH` the name of a blob.
 const MISSING: [(&str, &str); 20] = [
     (
         "gpt-4o",
@@ -262,7 +262,7 @@ const MISSING: [(&str, &str); 20] = [
     ),
 ];
 
-/// Each is one sentence, or two, that say what is there or what to type.
+/// Each error is one sentence, or two, that say what is there or what to type.
 #[test]
 fn what_is_not_there_is_said_with_what_to_type() {
     let disk = Disk::new("missing");
@@ -326,7 +326,7 @@ fn manifests_that_are_none_are_refused() {
         let said = disk.find("ollama:x").expect_err(expected);
         assert!(said.contains(expected) && said.len() < 400, "{expected}: {said}");
     }
-    // A folder in the place of a blob.
+    // A folder in place of a blob.
     disk.manifest("library/x/latest", &manifest(&digest, 3));
     assert!(disk.find("ollama:x").is_ok());
     let blob = disk.0.join(format!("ollama/blobs/sha256-{HASH}"));

@@ -1,14 +1,14 @@
-//! `strftime_now`: the date in UTC, for templates that tell the model what day it is.
+//! `strftime_now`: the date in UTC, for templates that mention the current day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use minijinja::{Error, ErrorKind};
 
 const MONTHS: &str = "January February March April May June July August September October November December";
-/// The first day of 1970 was a Thursday.
+/// The names of the weekdays, from 1 January 1970, a Thursday.
 const DAYS: &str = "Thursday Friday Saturday Sunday Monday Tuesday Wednesday";
 
-/// The current time in a `strftime` format.
+/// Formats the current time in a `strftime` format.
 pub(super) fn now(format: &str) -> Result<String, Error> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -16,13 +16,13 @@ pub(super) fn now(format: &str) -> Result<String, Error> {
     at(seconds, format)
 }
 
-/// The name at this place of a list.
+/// Returns the name at this index of a list.
 fn name(names: &'static str, place: u64) -> &'static str {
     let place = usize::try_from(place).unwrap_or(0);
     names.split(' ').nth(place).unwrap_or_default()
 }
 
-/// Seconds since 1970 in a `strftime` format.
+/// Formats the seconds since 1970 in a `strftime` format.
 fn at(seconds: u64, format: &str) -> Result<String, Error> {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
@@ -55,8 +55,8 @@ fn at(seconds: u64, format: &str) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Year, month and day of a number of days since 1970, in the Gregorian calendar. Years are counted from
-/// March, so that the leap day is the last of its year.
+/// Converts a number of days since 1970 to year, month and day in the Gregorian calendar. Years are counted
+/// from March, so that the leap day is the last of its year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

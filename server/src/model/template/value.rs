@@ -1,4 +1,4 @@
-//! Request values as template values, and template values as JSON.
+//! Conversions of request values to template values, and of template values to JSON.
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value as Jinja};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::wire::chat::Message;
 
-/// How deep a value may lie for `tojson`; deeper ones cannot come from a request.
+/// The maximum depth of a value for `tojson`; deeper ones cannot come from a request.
 const VALUE_DEPTH: usize = 200;
 
-/// A JSON value for a template. Every string in it goes through `guard`.
+/// Converts a JSON value for a template. Every string in it goes through `guard`.
 pub(super) fn of_json(value: &Value, guard: &dyn Fn(&str) -> String) -> Jinja {
     match value {
         Value::Null => Jinja::from(()),
@@ -28,11 +28,11 @@ pub(super) fn of_json(value: &Value, guard: &dyn Fn(&str) -> String) -> Jinja {
     }
 }
 
-/// A message for a template, with the keys that templates ask for.
+/// Converts a message for a template, with the keys that templates use.
 pub(super) fn of_message(message: &Message, guard: &dyn Fn(&str) -> String) -> Jinja {
     let mut entries = vec![("role", Jinja::from(message.role.as_str()))];
     let content = message.content.as_deref().map(guard);
-    // Templates concatenate the content without asking whether there is one.
+    // Templates concatenate the content without checking that it exists.
     entries.push(("content", Jinja::from(content.unwrap_or_default())));
     let texts = [("name", &message.name), ("tool_call_id", &message.tool_call_id)];
     entries.extend(
@@ -53,8 +53,8 @@ pub(super) fn of_message(message: &Message, guard: &dyn Fn(&str) -> String) -> J
     entries.into_iter().collect()
 }
 
-/// The `tojson` filter as `transformers` defines it: Python's `json.dumps` without escaping what is not
-/// ASCII.
+/// The `tojson` filter as `transformers` defines it: Python's `json.dumps` without escaping non-ASCII
+/// characters.
 pub(super) fn to_json(value: Jinja, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;

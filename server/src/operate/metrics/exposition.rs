@@ -1,4 +1,4 @@
-//! The counters as Prometheus reads them: its text format, version 0.0.4.
+//! The exposition of the metrics for Prometheus: its text format, version 0.0.4.
 
 use std::fmt::Write as _;
 use std::sync::PoisonError;
@@ -9,7 +9,7 @@ use lexiform_engine::{Histogram, Meters, Stats};
 use super::gauges::{BodyCounts, CompilerGauges, Gauges, TurnedAway};
 use super::{GrammarKind, Metrics, ORIGINS, PHASES};
 
-/// A text that grows, with the labels of every series.
+/// The text so far, with the labels of every series.
 struct Page {
     labels: String,
     out: String,
@@ -20,7 +20,7 @@ impl Page {
         let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A series with one more label.
+    /// Writes a series with one more label.
     fn labelled(&mut self, name: &str, label: (&str, &str), value: impl std::fmt::Display) {
         let labels = &self.labels;
         let (key, label) = label;
@@ -46,7 +46,7 @@ impl Page {
         }
     }
 
-    /// The series of a histogram, with more labels that begin with a comma.
+    /// Writes the series of a histogram, with more labels that begin with a comma.
     fn series(&mut self, name: &str, more: &str, histogram: &Histogram) {
         let labels = format!("{}{more}", self.labels);
         for (bound, count) in histogram.buckets() {
@@ -61,7 +61,7 @@ impl Page {
 }
 
 impl Metrics {
-    /// The whole exposition.
+    /// Returns the whole exposition.
     pub fn exposition(&self, now: Gauges<'_>) -> String {
         let model = now.model.replace('\\', "\\\\").replace('"', "\\\"");
         let model = model.replace('\n', "\\n");
@@ -264,7 +264,8 @@ impl Metrics {
         }
     }
 
-    /// The worst since the start: an average says nothing of the one request that everybody waited for.
+    /// Writes the maximum times since the start: an average does not show the one request that all others
+    /// waited for.
     fn longest(&self, meters: &Meters, page: &mut Page) {
         let compile = self.compile.iter().map(Histogram::longest).fold(0.0, f64::max);
         for (name, help, seconds) in [
@@ -343,7 +344,7 @@ impl Metrics {
     }
 }
 
-/// The bodies that arrive.
+/// Writes the metrics of the bodies that are arriving.
 fn bodies(bodies: BodyCounts, page: &mut Page) {
     let gauges = [
         (
@@ -367,7 +368,7 @@ fn bodies(bodies: BodyCounts, page: &mut Page) {
     }
 }
 
-/// What the queues had no room for, in vLLM's words for the limits.
+/// Writes the number of requests that the queues had no room for, under vLLM's names for the limits.
 fn turned_away(turned_away: TurnedAway, page: &mut Page) {
     let name = "vllm:admission_rejections_total";
     page.head(name, "counter", "Requests that the queues had no room for.");
@@ -375,7 +376,7 @@ fn turned_away(turned_away: TurnedAway, page: &mut Page) {
     page.labelled(name, ("reason", "max_num_queued_tokens"), turned_away.tokens);
 }
 
-/// What the engine tells of itself.
+/// Writes the metrics of the engine.
 fn engine(stats: &Stats, page: &mut Page) {
     let gauge = "gauge";
     page.value(
@@ -525,7 +526,7 @@ fn speculation(stats: &Stats, page: &mut Page) {
     );
 }
 
-/// How long things take in the engine.
+/// Writes the times that steps in the engine take.
 fn meters(meters: &Meters, page: &mut Page) {
     page.histograms([
         ("lexiform_mask_seconds", "Seconds for one mask.", &meters.masks),

@@ -1,57 +1,57 @@
-//! Gauges: what others than the metrics know of the present, as they tell it when Prometheus asks.
+//! The gauges: current values from other modules, collected when Prometheus asks.
 
 use lexiform_engine::{Meters, Stats};
 
-/// How the compiler stands at the moment.
+/// The current state of the compiler.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompilerGauges {
-    /// Bytes that the cached grammars are estimated to take.
+    /// The estimated size of the cached grammars in bytes.
     pub cache_bytes: u64,
-    /// Grammars in the cache.
+    /// The number of grammars in the cache.
     pub cache_entries: u64,
-    /// Grammars that gave way to others.
+    /// The number of grammars that were evicted.
     pub evictions: u64,
-    /// Compiles that are running.
+    /// The number of running compilations.
     pub running: usize,
 }
 
-/// What others than the server's own counters know at the moment.
+/// The current values that other modules than the metrics provide.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauges<'a> {
     /// The name of the model.
     pub model: &'a str,
-    /// What the engine tells of itself.
+    /// The statistics of the engine.
     pub stats: &'a Stats,
-    /// How long things take in it.
+    /// The times that steps in the engine take.
     pub meters: &'a Meters,
-    /// How the compiler stands.
+    /// The state of the compiler.
     pub compiling: CompilerGauges,
-    /// What the queues had no room for.
+    /// The requests that the queues had no room for.
     pub turned_away: TurnedAway,
-    /// Traces that were sent, and those that were not.
+    /// The number of traces that were sent, and of those that were not.
     pub traces: (u64, u64),
-    /// How the bodies stand that arrive.
+    /// The state of the bodies that are arriving.
     pub bodies: BodyCounts,
-    /// Bytes of memory that the process holds, where the system tells.
+    /// The bytes of memory that the process holds, if the system reports them.
     pub resident: Option<u64>,
 }
 
-/// Requests that the queues had no room for.
+/// The number of requests that the queues had no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnedAway {
-    /// Because too many wait.
+    /// The number refused because too many requests wait.
     pub requests: u64,
-    /// Because too many tokens of prompts wait.
+    /// The number refused because too many tokens of prompts wait.
     pub tokens: u64,
 }
 
-/// How the bodies stand.
+/// The state of request bodies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BodyCounts {
-    /// Bytes of the bodies that arrive or are being prepared.
+    /// The bytes of the bodies that are arriving or being prepared.
     pub bytes: usize,
-    /// Bodies that arrive.
+    /// The number of bodies that are arriving.
     pub unfinished: usize,
-    /// Bodies that were refused while they arrived, by reason.
+    /// The number of bodies that were refused while they arrived, by reason.
     pub refused: [(&'static str, u64); 3],
 }

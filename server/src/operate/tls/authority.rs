@@ -1,8 +1,8 @@
-//! Mutual TLS: only clients that show a certificate of the operator's authorities are let in.
+//! Mutual TLS: only clients with a certificate of the operator's authorities are accepted.
 //!
-//! The file of authorities can be read again while the server runs: one who was let in yesterday must not be
-//! let in for as long as the server lives. So sessions are not resumed either (see
-//! `Certificate::config_for`), because a resumed session shows no certificate.
+//! The file of authorities can be read again while the server runs: a client that was accepted yesterday must
+//! not remain accepted for as long as the server runs. So sessions are not resumed either (see
+//! `Certificate::config_for`), because a resumed session presents no certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +17,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
 use super::pem::{TlsError, broken, provider};
 
-/// Who may certify clients, in a file that may be replaced while it is served.
+/// The authorities that may certify clients, in a file that may be replaced while the server runs.
 #[derive(Debug)]
 pub struct ClientAuthority {
     file: PathBuf,
@@ -28,7 +28,7 @@ impl ClientAuthority {
     /// Reads a file of certificates in PEM.
     ///
     /// # Errors
-    /// It is missing or broken, or holds no certificate of an authority.
+    /// Fails if the file is missing or broken, or has no certificate of an authority.
     pub fn read(file: &Path) -> Result<Arc<Self>, TlsError> {
         Ok(Arc::new(Self {
             file: file.to_owned(),
@@ -36,10 +36,10 @@ impl ClientAuthority {
         }))
     }
 
-    /// Reads the file again, for the connections that are made from now on.
+    /// Reads the file again, for new connections.
     ///
     /// # Errors
-    /// As of [`read`](Self::read); the authorities from before stay.
+    /// Fails like [`read`](Self::read); the previous authorities are kept.
     pub fn read_again(&self) -> Result<(), TlsError> {
         let fresh = verifier(&self.file)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
@@ -70,7 +70,8 @@ fn verifier(file: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
 }
 
 impl ClientCertVerifier for ClientAuthority {
-    /// None: what could be borrowed here may be replaced at any moment, and clients do without hints.
+    /// No hints: the names that could be borrowed here may be replaced at any moment, and clients work
+    /// without hints.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::crypto::CryptoProvider;
 use rustls::server::VerifierBuilderError;
 
-/// Why TLS cannot be served.
+/// The reasons why TLS cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file is missing or not PEM.
@@ -14,28 +14,28 @@ pub enum TlsError {
     File {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The error of the parser.
         error: rustls::pki_types::pem::Error,
     },
-    /// A file of authorities for clients names none.
+    /// A file of client authorities names none.
     #[error("{file}: {error}")]
     NoAuthority {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The error of the verifier.
         error: VerifierBuilderError,
     },
-    /// Certificate and key do not fit, or cannot be used.
+    /// The certificate does not match the key, or cannot be used.
     #[error("the certificate and its key cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
 }
 
-/// The cryptography: ring.
+/// Returns the cryptography provider: ring.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The error that a PEM file is missing or broken.
+/// Returns a function that reports a missing or broken PEM file.
 pub(super) fn broken(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsError {
     let file = path.display().to_string();
     move |error| TlsError::File { file, error }

@@ -1,5 +1,5 @@
-//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model; or the one that the
-//! model writes in its place.
+//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model; or a text that the
+//! model writes to replace it.
 
 use std::sync::Arc;
 
@@ -18,16 +18,17 @@ use crate::wire::constraint::Source;
 use crate::wire::error::ApiError;
 use crate::wire::grammars::repair::{RepairRequest, read, told};
 
-/// The longest text that is repaired, in bytes.
+/// The maximum length of a text to repair, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
-/// The pairs of a place in the text and a state of the grammar that a search looks at: some 50 MB.
+/// The maximum number of pairs of a place in the text and a state of the grammar that a search visits: some
+/// 50 MB.
 const NODES: usize = 1 << 18;
 
 /// Repairs a text.
 ///
 /// # Errors
-/// The request is wrong, its constraint does not compile, the nearest valid text is too far away, or the
-/// engine cannot take what the model is to rewrite.
+/// Fails if the request is invalid, its constraint does not compile, the nearest valid text is too far away,
+/// or the engine cannot accept the text that the model is to rewrite.
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     respond::reply(asked, reply).await
 }

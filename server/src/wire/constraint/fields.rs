@@ -4,15 +4,14 @@
 //! |---|---|
 //! | `response_format` | every OpenAI client |
 //! | `structured_outputs` | vLLM's clients |
-//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM, who are told by a `Deprecation` header |
+//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM, which get a `Deprecation` header |
 //! | `regex`, `ebnf`, `json_schema` | SGLang's clients |
 //! | `grammar` | clients of llama.cpp, TGI and mistral.rs |
 //!
-//! Two of them may hold a structural tag, which `tags` reads.
+//! Two of the fields may contain a structural tag, which `tags` reads.
 //!
-//! A request may hold one of them. Grammar texts are read as EBNF; a field that promises another syntax
-//! (Lark, GBNF) is refused, because a grammar of one syntax can be read as another and then means something
-//! else.
+//! A request may have one of them. Grammar texts are read as EBNF; a field for another syntax (Lark, GBNF) is
+//! refused, because a grammar of one syntax may parse as another and then mean something else.
 
 use lexiform::schema::AdditionalProperties;
 use serde_json::Value;
@@ -20,9 +19,9 @@ use serde_json::Value;
 use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constraint, tags, with_dialect};
 use crate::wire::fields::{Fields, Problems};
 
-/// How many choices `choice` may list.
+/// The maximum number of choices that `choice` may list.
 const CHOICES: usize = 10_000;
-/// The longest text of which the output may be a span, in bytes.
+/// The maximum length of a text of which the output may be a span, in bytes.
 const EXTRACTED: usize = 64 << 10;
 
 /// Takes all constraint fields of a request.
@@ -50,7 +49,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> 
     layout(fields, constraint, problems)
 }
 
-/// Takes the layout of JSON and puts it on the constraint.
+/// Takes the layout of JSON and applies it to the constraint.
 fn layout(
     fields: &mut Fields,
     constraint: Option<Constraint>,
@@ -98,7 +97,7 @@ fn response_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
     format(fields.object("response_format", problems)?, problems)
 }
 
-/// A constraint as `response_format` has it: a type, and beside it what this type says.
+/// Reads a constraint in the form of `response_format`: a type, and the fields of this type.
 pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Constraint> {
     let path = format.path("type");
     let kind = format.string("type", problems);
@@ -133,7 +132,7 @@ pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Cons
     constraint
 }
 
-/// The `text` of a response: its format has the schema's name and the schema beside its type.
+/// Takes the `text` of a response: its format has the schema's name and the schema beside its type.
 pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let mut text = fields.object("text", problems)?;
     text.ignore(&["verbosity"]);
@@ -157,12 +156,12 @@ pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
     constraint
 }
 
-/// A JSON object of any content.
+/// Returns the constraint for a JSON object of any content.
 fn any_object(param: String) -> Constraint {
     Constraint::new(Source::Schema(r#"{"type":"object"}"#.to_owned()), param)
 }
 
-/// The `json_schema` of a response format. The output obeys, whatever `strict` says; see
+/// Takes the `json_schema` of a response format. The output always obeys it, whatever `strict` says; see
 /// [`crate::grammars::enforcement`].
 fn json_schema(format: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     if !format.has("json_schema") {
@@ -238,7 +237,7 @@ fn optional_schema(fields: &mut Fields, name: &'static str, problems: &mut Probl
     schema_constraint(fields.take(name)?, param, problems)
 }
 
-/// vLLM's object; its fields exclude one another.
+/// Takes vLLM's object; its fields exclude one another.
 fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let mut inner = fields.object("structured_outputs", problems)?;
     let path = inner.path("json_object");
@@ -292,7 +291,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     })
 }
 
-/// A structural tag as an object, or as a text that holds one.
+/// Takes a structural tag as an object, or as a text that contains one.
 fn structural_tag(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path("structural_tag");
     let value = match fields.take("structural_tag")? {
@@ -306,7 +305,7 @@ fn structural_tag(fields: &mut Fields, problems: &mut Problems) -> Option<Constr
     constraint
 }
 
-/// The older `guided_*` fields. The name of a back end is passed over: there is only one here.
+/// Takes the older `guided_*` fields. The name of a back end is ignored: there is only one here.
 fn guided(fields: &mut Fields, problems: &mut Problems) -> Vec<Constraint> {
     fields.ignore(&["guided_decoding_backend"]);
     [
@@ -331,7 +330,7 @@ fn top_level(fields: &mut Fields, problems: &mut Problems) -> Vec<Constraint> {
     .collect()
 }
 
-/// `grammar`: an object that names its syntax, or llama.cpp's bare string in GBNF, which is refused.
+/// Takes `grammar`: an object that names its syntax, or llama.cpp's bare string in GBNF, which is refused.
 fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let value = fields.take("grammar")?;
     let path = fields.path("grammar");
@@ -364,7 +363,7 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
     constraint
 }
 
-/// A text of which the output must be a span.
+/// Takes a text of which the output must be a span.
 fn extract(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path("extract");
     let mut inner = fields.object("extract", problems)?;
@@ -388,7 +387,7 @@ fn extract(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     }
 }
 
-/// A list of texts, one of which must be the output.
+/// Takes a list of texts, one of which must be the output.
 fn choice(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path(name);
     let items = fields.array(name, problems)?;

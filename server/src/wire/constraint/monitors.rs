@@ -1,4 +1,4 @@
-//! `monitors`: constraints that the text must obey beside the one of the request, each an object as in
+//! `monitors`: constraints that the text must obey in addition to the request's own, each an object as in
 //! `response_format` or the identity of a registered grammar.
 
 use serde_json::Value;
@@ -6,29 +6,29 @@ use serde_json::Value;
 use super::{Constraint, fields};
 use crate::wire::fields::{Fields, Problems, type_name};
 
-/// The most monitors of a request.
+/// The maximum number of monitors of a request.
 const MOST_MONITORS: usize = 8;
 
 /// One monitor of a request.
 #[derive(Clone, Debug)]
 pub struct Monitor {
-    /// Where it stands in the request, which is also what errors call it.
+    /// The path of the monitor in the request, which is also its name in errors.
     pub param: String,
-    /// What it is.
+    /// The source of the monitor.
     pub source: MonitorSource,
 }
 
-/// What a monitor is.
+/// The source of a monitor.
 #[derive(Clone, Debug)]
 pub enum MonitorSource {
-    /// A constraint of its own.
+    /// A constraint in the request.
     Constraint(Constraint),
-    /// The identity of a registered one.
+    /// The identity of a registered constraint.
     Registered(String),
 }
 
 impl Monitor {
-    /// Its constraint, if the request has it.
+    /// Returns the constraint, if it is in the request.
     pub fn constraint(&self) -> Option<&Constraint> {
         match &self.source {
             MonitorSource::Constraint(constraint) => Some(constraint),
@@ -37,7 +37,7 @@ impl Monitor {
     }
 }
 
-/// The constraints of the monitors that have one of their own.
+/// Returns the constraints of the monitors whose constraint is in the request.
 pub fn constraints(monitors: &mut [Monitor]) -> impl Iterator<Item = &mut Constraint> {
     monitors
         .iter_mut()

@@ -1,5 +1,5 @@
-//! Structural tags in a request: the library reads them, and their places are named as those of the request
-//! are.
+//! Structural tags in a request: the library parses them, and their places are converted to paths of the
+//! request.
 //!
 //! ```text
 //!   {"triggers": ["<f="], "structures": [{"begin": "<f=a>", "schema": …, "end": "</f>"}]}      the older shape
@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 use super::{Constraint, KeyOrder, Source};
 use crate::wire::fields::{Fields, Problems};
 
-/// The fields of a structural tag beside its `type`.
+/// The fields of a structural tag besides its `type`.
 const FIELDS: [&str; 3] = ["format", "structures", "triggers"];
 
-/// Takes the fields of a structural tag out of an object that holds them beside its `type`.
+/// Takes the fields of a structural tag from an object that contains them beside its `type`.
 pub(super) fn read(fields: &mut Fields, param: String, problems: &mut Problems) -> Option<Constraint> {
     let taken = FIELDS.map(|name| Some((name.to_owned(), fields.take(name)?)));
     let value = Value::Object(taken.into_iter().flatten().collect::<Map<_, _>>());
@@ -60,7 +60,7 @@ fn add(problem: &Problem, place: &impl Fn(&str) -> String, problems: &mut Proble
     }
 }
 
-/// A JSON pointer into the value as a path of the request: `/format/tags/0` as
+/// Converts a JSON pointer into the value to a path of the request: `/format/tags/0` to
 /// `response_format.format.tags[0]`.
 fn place(fields: &Fields, value: &Value, pointer: &str) -> String {
     let mut parts = pointer.split('/').skip(1);

@@ -1,14 +1,14 @@
-//! What models write under a schema where it leaves a choice: `additional_properties` and `numbers`.
+//! The fields that narrow what models write under a schema: `additional_properties` and `numbers`.
 //!
-//! The two fields hold for every schema of a request: that of the answer, those in a structural tag, the
-//! parameters of tools, and monitors.
+//! The two fields apply to every schema of a request: of the answer, in a structural tag, of tool parameters,
+//! and of monitors.
 
 use lexiform::schema::{AdditionalProperties, Numbers};
 
 use super::{Constraint, Source};
 use crate::wire::fields::{Fields, Problems};
 
-/// The choices of a request, where it makes some.
+/// The values of the fields in a request, if they are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
     additional_properties: Option<AdditionalProperties>,
@@ -29,7 +29,7 @@ impl Writing {
         }
     }
 
-    /// Puts the choices on the constraints of a request. A choice that no schema is there for is a problem.
+    /// Applies the values to the constraints of a request. Reports a problem if there is no schema.
     pub fn settle<'c>(
         self,
         constraints: impl IntoIterator<Item = &'c mut Constraint>,
@@ -48,7 +48,8 @@ impl Writing {
         }
     }
 
-    /// Puts the choices on a constraint, and on those inside of it; false where none of them is a schema.
+    /// Applies the values to a constraint and to those within it; returns `false` if none of them is a
+    /// schema.
     fn put_on(self, constraint: &mut Constraint) -> bool {
         match &mut constraint.source {
             Source::Schema(_) => {

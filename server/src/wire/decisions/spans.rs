@@ -8,13 +8,13 @@ use lexiform_syntax::notation::extract::{Boundary, pieces};
 use crate::wire::constraint::boundary;
 use crate::wire::fields::{Fields, Problems};
 
-/// The longest text, in bytes.
+/// The maximum length of the text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
-/// The most spans of a text. Those that read the same count once.
+/// The maximum number of spans of a text. Spans with equal text count once.
 const SPANS: usize = 1 << 16;
-/// The most words of a span, and how many it may have unless the request says otherwise.
+/// The maximum number of words of a span that a request may set, and the default.
 const WORDS: (i64, usize) = (64, 8);
-/// The most spans that are told.
+/// The maximum number of spans that are reported.
 const LISTED_SPANS: i64 = 20;
 
 /// The spans of a text that may answer a question.
@@ -22,19 +22,19 @@ const LISTED_SPANS: i64 = 20;
 pub struct Spans {
     /// The text.
     pub text: String,
-    /// Where each different span stands first, as bytes.
+    /// The first place of each different span, in bytes.
     pub places: Vec<Range<usize>>,
-    /// How many are told.
+    /// The number of spans to report.
     pub told: usize,
 }
 
 impl Spans {
-    /// What a span reads.
+    /// Returns the text of a span.
     pub fn read(&self, number: usize) -> &str {
         &self.text[self.places[number].clone()]
     }
 
-    /// The characters that stand before a span, and before its end.
+    /// Returns the place of a span in characters.
     pub fn characters(&self, number: usize) -> Range<usize> {
         let Range { start, end } = self.places[number];
         let before = |end: usize| self.text[..end].chars().count();
@@ -42,7 +42,7 @@ impl Spans {
     }
 }
 
-/// Takes the fields of a question that asks for a span.
+/// Takes the fields of a question for a span.
 pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Spans> {
     let path = fields.path("text");
     let text = fields.string("text", problems);
@@ -70,8 +70,8 @@ pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Spans
     None
 }
 
-/// The different spans of at most so many pieces, in the order in which they stand; no more than one beyond
-/// the limit. `None` where the text has none.
+/// Returns the different spans of up to `longest` pieces, in order of occurrence; at most one more than the
+/// limit. Returns `None` if the text has none.
 fn places(text: &str, boundary: Boundary, longest: usize) -> Option<Vec<Range<usize>>> {
     let pieces = pieces(text, boundary);
     let (mut known, mut places) = (HashSet::new(), Vec::new());

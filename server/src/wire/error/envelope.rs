@@ -2,31 +2,31 @@
 
 use serde::Serialize;
 
-/// The whole body of an answer that is not a success.
+/// The whole body of an unsuccessful answer.
 #[derive(Debug, Serialize)]
 pub struct Envelope<'a> {
     /// The error.
     pub error: Body<'a>,
 }
 
-/// The four keys that clients read, and our diagnostics beside them.
+/// The four keys that clients read, with the diagnostics of this server.
 #[derive(Debug, Serialize)]
 pub struct Body<'a> {
-    /// What is wrong, for people.
+    /// A readable description of the problem.
     pub message: &'a str,
     /// The class of the error.
     #[serde(rename = "type")]
     pub kind: &'a str,
-    /// The field that is to blame.
+    /// The field that caused the error.
     pub param: Option<&'a str>,
-    /// What is wrong, for programs.
+    /// The machine-readable reason.
     pub code: &'a str,
-    /// What only this server tells.
+    /// The fields that are specific to this server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Extension<'a>>,
 }
 
-/// Details that other servers do not give.
+/// The details that other servers do not return.
 #[derive(Debug, Serialize)]
 pub struct Extension<'a> {
     /// The problems of a constraint.
@@ -36,17 +36,17 @@ pub struct Extension<'a> {
 /// One problem of a constraint.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnostic {
-    /// The field that holds the constraint, where the request was refused.
+    /// The field that contains the constraint, if the request was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
-    /// Where: a JSON pointer into a schema, or a line and column of a text.
+    /// The place of the problem: a JSON pointer into a schema, or a line and column of a text.
     pub path: String,
     /// The keyword at that place.
     pub keyword: Option<String>,
-    /// How bad: always `error` where the request was refused.
+    /// The severity: always `error` if the request was refused.
     pub severity: &'static str,
     /// The kind of problem.
     pub kind: &'static str,
-    /// What is wrong.
+    /// A readable description of the problem.
     pub message: String,
 }

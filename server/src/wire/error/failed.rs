@@ -1,5 +1,4 @@
-//! What clients are told of a request that was right, and of which nothing came: the engine failed, or a text
-//! has no repair.
+//! The errors of valid requests that failed: the engine failed, or a text has no repair.
 
 use actix_web::http::StatusCode;
 use lexiform::repair::RepairError;
@@ -8,7 +7,7 @@ use lexiform_engine::{EngineError, MonitorProblem};
 use super::ApiError;
 
 impl ApiError {
-    /// A text has no repair, or none that was found.
+    /// The text has no repair, or none was found.
     pub fn repair(error: &RepairError) -> Self {
         let message = error.to_string();
         let (kind, code) = match error {

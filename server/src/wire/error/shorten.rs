@@ -1,11 +1,11 @@
-//! Texts of clients, cut to a length that an answer or a log may repeat.
+//! Texts of clients, shortened so that an answer or a log may repeat them.
 
 use std::borrow::Cow;
 
-/// How many characters of each problem are shown.
+/// The maximum number of characters that are shown.
 const SHOWN_CHARS: usize = 400;
 
-/// At most `SHOWN_CHARS` characters of a text that a client sent.
+/// Returns at most `SHOWN_CHARS` characters of a text that a client sent.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_CHARS) {
         None => Cow::Borrowed(text),

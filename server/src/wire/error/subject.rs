@@ -1,18 +1,18 @@
-//! What is wrong with a constraint, in the words of the API: its code, its message, its diagnostics.
+//! The problems of a constraint in the terms of the API: the code, the message, the diagnostics.
 
 use lexiform::error::{Place, Problem, ProblemKind};
 
 use super::shorten::shortened;
 use crate::wire::error::envelope::Diagnostic;
 
-/// What a constraint of a request is, for the words of an error about it.
+/// The constraint that an error is about, as the error describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The field it came from, as a path: `response_format.json_schema.schema`.
+    /// The field that the constraint came from, as a path: `response_format.json_schema.schema`.
     pub param: &'a str,
-    /// The name that the client gave it, where the field has one.
+    /// The client's name for the constraint, if the field has one.
     pub name: Option<&'a str>,
-    /// Whether it is a JSON Schema.
+    /// `true` if it is a JSON Schema.
     pub is_schema: bool,
 }
 
@@ -45,7 +45,7 @@ impl Subject<'_> {
     }
 }
 
-/// A JSON pointer in the form that OpenAI's messages use: `('properties', 'a')`.
+/// Formats a JSON pointer as in OpenAI's messages: `('properties', 'a')`.
 fn context(pointer: &str) -> String {
     let parts: Vec<String> = pointer
         .split('/')
@@ -58,7 +58,7 @@ fn context(pointer: &str) -> String {
     }
 }
 
-/// What clients are told of a problem of this severity.
+/// Converts a problem of this severity to a diagnostic.
 pub(super) fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnostic {
     let path = match &problem.place {
         Place::Pointer(pointer) => pointer.clone(),
@@ -78,21 +78,21 @@ pub(super) fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnosti
     }
 }
 
-/// A problem or a finding, as clients are told of it.
+/// A problem or a finding in the form that clients receive.
 pub struct Diagnosis(Diagnostic);
 
 impl Diagnosis {
-    /// Something that stops a compile.
+    /// Creates the diagnosis of a problem that stops a compilation.
     pub fn error(problem: &Problem) -> Self {
         Self(diagnostic(problem, "error"))
     }
 
-    /// Something that does not.
+    /// Creates the diagnosis of a finding that does not stop a compilation.
     pub fn warning(problem: &Problem) -> Self {
         Self(diagnostic(problem, "warning"))
     }
 
-    /// Its JSON.
+    /// Returns the diagnosis as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::to_value(&self.0).unwrap_or_default()
     }

@@ -1,16 +1,16 @@
-//! Whether the name of an unknown field resembles one that constrains or limits an answer.
+//! Checks whether the name of an unknown field resembles one that constrains or limits an answer.
 //!
-//! A client that sends `response_fromat` or `temprature` means something by it. Answering as if the field
-//! were not there would be free text where a constraint was asked for, so such a field is refused with the
-//! name that was probably meant. A name that resembles nothing of the kind is no reason to refuse: clients
-//! add fields every month.
+//! A client that sends `response_fromat` or `temprature` intends an effect. Answering as if the field were
+//! absent would return free text where a constraint was requested, so such a field is refused with the name
+//! that was probably meant. A name that resembles no such field is no reason to refuse: clients add fields
+//! every month.
 
 use lexiform_syntax::suggest;
 use lexiform_syntax::suggest::{is_near, plain};
 use serde_json::Value;
 
-/// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them,
-/// abbreviates one, or is a typing error away from one resembles it.
+/// The fields that constrain or limit an answer, on any route. A name resembles one of them if it begins or
+/// ends with it, abbreviates it, or is a typing error away from it.
 const BINDING: &[&str] = &[
     "response_format",
     "structured_outputs",
@@ -83,8 +83,8 @@ const BINDING: &[&str] = &[
     "batch_invariant",
 ];
 
-/// Fields that change an answer without limiting it, or whose names are ordinary words: only a typing error
-/// away from one counts.
+/// The fields that change an answer without limiting it, or whose names are ordinary words: a name resembles
+/// one of them only if it is a typing error away from it.
 const STEERING: &[&str] = &[
     "logprobs",
     "top_logprobs",
@@ -104,7 +104,7 @@ const STEERING: &[&str] = &[
     "instructions",
 ];
 
-/// Names that other servers have for what is limited here, or for objects that hold such fields.
+/// The names on other servers of fields that limit an answer here, or of objects that contain such fields.
 const FOREIGN: &[(&str, &str)] = &[
     ("max_new_tokens", "max_tokens"),
     ("max_length", "max_tokens"),
@@ -127,7 +127,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("options", "its fields, at the top level of the body"),
 ];
 
-/// The field that constrains or limits whose name this resembles.
+/// Returns the field that constrains or limits whose name this resembles.
 pub(super) fn resembled(name: &str) -> Option<&'static str> {
     let word = plain(name);
     if let Some((_, meant)) = FOREIGN.iter().find(|(foreign, _)| plain(foreign) == word) {
@@ -137,21 +137,21 @@ pub(super) fn resembled(name: &str) -> Option<&'static str> {
     let same = all().find(|known| plain(known) == word);
     let mistyped = || all().find(|known| is_near(&word, &plain(known)));
     let affixed = || {
-        // The longest, so that `my_max_completion_tokens` is not told to be `max_tokens`.
+        // The longest, so that `my_max_completion_tokens` is not reported as `max_tokens`.
         let resembling = BINDING.iter().filter(|known| is_affixed(&word, &plain(known)));
         resembling.max_by_key(|known| known.len())
     };
     same.or_else(mistyped).or_else(affixed).copied()
 }
 
-/// The field that constrains or limits which an unknown object holds, so that it cannot be passed over.
+/// Returns a field that constrains or limits inside an unknown object, which must not be ignored.
 pub(super) fn held(value: &Value) -> Option<&str> {
     let mut names = value.as_object()?.keys();
     let binds = |name: &&String| name.len() > 1 && BINDING.contains(&name.as_str());
     names.find(binds).map(String::as_str)
 }
 
-/// The one of these names that this is most likely a misspelling of.
+/// Returns the name that this is most likely a misspelling of.
 pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     suggest::nearest(name, known.iter().copied())
 }

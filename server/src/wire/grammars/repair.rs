@@ -12,7 +12,7 @@ use crate::wire::generation::{self, Generation, Task, values};
 use crate::wire::law::LawFields;
 use crate::wire::response::{Extension, Told, Usage, response_extension};
 
-/// The greatest cost of an edit.
+/// The maximum cost of an edit.
 const GREATEST_COST: i64 = 1_000;
 
 /// The fields of `rewrite` that the engine may refuse.
@@ -30,34 +30,34 @@ pub const INSIDE: &[&str] = &[
     "batch_invariant",
 ];
 
-/// A text to be repaired.
+/// A request to repair a text.
 #[derive(Clone, Debug)]
 pub struct RepairRequest {
-    /// What it is to obey.
+    /// The grammar that the repaired text must obey.
     pub grammar: Named,
     /// The text.
     pub text: String,
-    /// What edits cost.
+    /// The costs of edits.
     pub costs: Costs,
-    /// How the model is to rewrite it, in place of the nearest text.
+    /// The settings with which the model rewrites the text, instead of searching for the nearest one.
     pub rewrite: Option<Rewrite>,
-    /// The fields that mean nothing here.
+    /// The fields that have no effect here.
     pub ignored: Ignored,
 }
 
-/// A text that the model is to write in place of the given one.
+/// The settings for a text that the model writes in place of the given one.
 #[derive(Clone, Debug)]
 pub struct Rewrite {
-    /// What the model is told beside its task.
+    /// An instruction for the model in addition to its task.
     pub instruction: Option<String>,
-    /// How it writes. The constraint is that of the repair.
+    /// The generation settings. The constraint is the grammar of the repair.
     pub generation: Generation,
 }
 
 /// Reads a request.
 ///
 /// # Errors
-/// All problems of the body, in one error.
+/// Returns all problems of the body in one error.
 pub fn read(body: &[u8]) -> Result<RepairRequest, ApiError> {
     let mut fields = Fields::root(crate::wire::object(body)?);
     let mut problems = Problems::default();
@@ -106,7 +106,7 @@ fn model(fields: &mut Fields, problems: &mut Problems) -> String {
     model.unwrap_or_default()
 }
 
-/// `true`, or an object that says how.
+/// Takes `true`, or an object with settings.
 fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
     let path = fields.path("rewrite");
     let mut inner = match fields.take("rewrite")? {
@@ -127,7 +127,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
     } = LawFields::read(&mut inner, problems);
     let unsaid = match law {
         Law::Local => 0.0,
-        // The other laws are about probabilities, of which none are left at 0.
+        // The other laws need probabilities, and none are left at temperature 0.
         _ => 1.0,
     };
     let generation = Generation {
@@ -172,7 +172,7 @@ fn costs(fields: &mut Fields, problems: &mut Problems) -> Costs {
     costs
 }
 
-/// The answer, for the grammar of this identity.
+/// Returns the answer, for the grammar with this identity.
 pub fn told(id: &str, repair: &Repair) -> Value {
     json!({
         "object": "repair",
@@ -188,24 +188,25 @@ fn change(change: &Change) -> Value {
     json!({"kind": change.kind.name(), "pointer": change.pointer, "text": change.text})
 }
 
-/// What came of a text that the model has rewritten.
+/// A text that the model has rewritten, for the answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Rewritten<'a> {
     /// The identity of the grammar.
     pub id: &'a str,
-    /// The model.
+    /// The name of the model.
     pub model: &'a str,
-    /// The text that it wrote.
+    /// The text that the model wrote.
     pub text: &'a str,
-    /// How the given text becomes that one, unless the two are too long to be compared.
+    /// The changes from the given text, unless the two are too long to compare.
     pub changes: Option<&'a Repair>,
-    /// Why it ended.
+    /// The reason why the text ended.
     pub finish_reason: &'static str,
-    /// The tokens that it took.
+    /// The tokens used.
     pub usage: Usage,
 }
 
-/// The answer with a text that the model has rewritten, and what only this server tells of it.
+/// Returns the answer with a text that the model has rewritten, and the fields that are specific to this
+/// server.
 pub fn rewritten(rewritten: &Rewritten<'_>, extension: Option<Extension<'_>>, sample: &Told) -> Value {
     let mut told = json!({
         "object": "repair",
