@@ -274,7 +274,7 @@ impl Engine {
         let ticket = |answer| Ticket {
             id,
             answer,
-            begun: sequence.begun.clone(),
+            begun: sequence.report.begun.clone(),
             commands: self.commands.clone(),
             cancels: true,
         };

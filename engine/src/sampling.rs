@@ -31,9 +31,9 @@ use crate::State;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
-use crate::request::driver::{Latest, Ranked, Weight};
+use crate::request::driver::{Latest, Look, Ranked, Weight};
 use crate::request::{Candidates, LogprobsOf, Verification, law};
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
 use asking::Asking;
@@ -128,20 +128,20 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     ) {
         (None, _) => true,
         // What is told of the token is what the model thinks of it.
-        (Some(0), LogprobsOf::Model) => sequence.warper.is_identity(),
+        (Some(0), LogprobsOf::Model) => sequence.draw.warper.is_identity(),
         _ => false,
     };
     let is_sampled = |draft: &Draft| draft.proposal.is_sampled();
     asks_nothing
         && sequence.request.reporting.candidates.is_none()
         && !law::wants_entropy(&sequence.request)
-        && sequence.doing == Doing::Drawing
-        && sequence.warper.by_rank().is_some()
-        && sequence.walk.is_certain()
-        && sequence.walk.tag() != LawTag::Lossy
+        && sequence.phase == Phase::Drawing
+        && sequence.draw.warper.by_rank().is_some()
+        && sequence.draw.walk.is_certain()
+        && sequence.draw.walk.tag() != LawTag::Lossy
         && !sequence.is_asked()
         && !sequence.is_watched()
-        && !sequence.drafts.iter().any(is_sampled)
+        && !sequence.draft.drafts.iter().any(is_sampled)
 }
 
 /// Draws down the tree of the sequence's drafts, or walks down it along what was drawn. Rows are clean, that
@@ -159,8 +159,8 @@ pub(crate) fn draw(
 
 /// Walks down the tree of the sequence's drafts along tokens that were drawn after each of them.
 fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
-    let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
-    let (walk, drafts) = (&mut sequence.walk, &sequence.drafts);
+    let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
+    let (walk, drafts) = (&mut sequence.draw.walk, &sequence.draft.drafts);
     let step = |node: Option<NodeId>| {
         if node.is_some_and(|node| drafts[node].is_last) {
             return Ok(None);
@@ -189,18 +189,21 @@ fn draw_from(
     rows: &[Read<'_>],
     masks: Option<&[Bounds]>,
 ) -> Result<Drawing, EngineError> {
-    let inquired = sequence.watch.take();
+    let inquired = sequence.draw.watch.take();
     let width = rows.first().map_or(0, |row| row.logits.len());
     let mut asking = sequence.is_asked().then(|| Asking::of(sequence, width));
     let drafted = |node: Option<NodeId>| -> Vec<u32> {
-        let path = path(&sequence.drafts, node).into_iter();
-        path.map(|node| sequence.drafts[node].token).collect()
+        let path = path(&sequence.draft.drafts, node).into_iter();
+        path.map(|node| sequence.draft.drafts[node].token).collect()
     };
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
-    let warper = &sequence.warper;
-    let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
+    let (prompt, answer) = sequence
+        .text
+        .tokens
+        .split_at(sequence.request.prompt.tokens.len());
+    let warper = &sequence.draw.warper;
+    let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
     let row = |node: Option<NodeId>| {
-        if node.is_some_and(|node| sequence.drafts[node].is_last) {
+        if node.is_some_and(|node| sequence.draft.drafts[node].is_last) {
             return Ok(None);
         }
         let index = node.map_or(0, |node| node + 1);
@@ -214,14 +217,14 @@ fn draw_from(
         Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-    let position = sequence.walk.position();
-    let walk = &mut sequence.walk;
-    let (verified, steered) = match (inquired, sequence.doing) {
+    let position = sequence.draw.walk.position();
+    let walk = &mut sequence.draw.walk;
+    let (verified, steered) = match (inquired, &sequence.phase) {
         (Some(inquired), _) => {
             *walk = inquired.walk;
             (Ok(inquired.verified), inquired.steered)
         }
-        (None, Doing::Scoring) => (given::along(&nodes, row, walk, &mut chooser), None),
+        (None, Phase::Scoring { .. }) => (given::along(&nodes, row, walk, &mut chooser), None),
         (None, _) => match &mut asking {
             Some(asking) => {
                 let verified = asking.draw(&nodes, row, walk, &mut chooser);
@@ -229,7 +232,8 @@ fn draw_from(
             }
             None => {
                 if !walk.is_certain() {
-                    let lessons = lessons::of(&sequence.drafts, sequence.request.speculation.verification);
+                    let lessons =
+                        lessons::of(&sequence.draft.drafts, sequence.request.speculation.verification);
                     walk.harvest(&lessons, row).map_err(not_a_law)?;
                 }
                 (tree(&nodes, row, walk, &mut chooser), None)
@@ -237,7 +241,7 @@ fn draw_from(
         },
     };
     let verified = verified.map_err(not_a_law)?;
-    sequence.latest = latest(sequence, &verified, rows, masks)?;
+    sequence.draw.latest = latest(sequence, &verified, rows, masks)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (number, drawn) in verified.drawn.iter().enumerate() {
         let node = number.checked_sub(1).map(|before| verified.path[before]);
@@ -246,7 +250,7 @@ fn draw_from(
         let bounds = masks.map(|masks| &masks[index]);
         own.push(self::own(sequence, drawn, row)?);
         let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
-        let ceiling = || sequence.walk.ceiling_at(position + number as u32);
+        let ceiling = || sequence.draw.walk.ceiling_at(position + number as u32);
         if let (LogprobsOf::Allowed, Some(count @ 1..)) = (
             sequence.request.reporting.logprobs_of,
             sequence.request.reporting.logprobs,
@@ -258,8 +262,8 @@ fn draw_from(
             let drawn_from = warped(sequence, row, &drafted(node))?;
             let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
             let mut found = found.map_err(not_a_law)?;
-            if number == 0 && sequence.doing == Doing::Drawing {
-                found.drafted = candidates::drafted(&sequence.drafts, &verified.path);
+            if number == 0 && sequence.phase == Phase::Drawing {
+                found.drafted = candidates::drafted(&sequence.draft.drafts, &verified.path);
             }
             own[number].candidates = Some(found);
         }
@@ -304,20 +308,23 @@ fn latest(
 /// named.
 pub(crate) fn rank(
     sequence: &Sequence,
+    look: &Look,
     row: &Read<'_>,
     bounds: Option<&Bounds>,
 ) -> Result<Vec<Ranked>, EngineError> {
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
+    let (prompt, answer) = sequence
+        .text
+        .tokens
+        .split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,
         draft: &[],
     };
-    let warped = sequence.warper.row_of(row.logits, row.measured, history);
+    let warped = sequence.draw.warper.row_of(row.logits, row.measured, history);
     let warped = warped.map_err(not_a_law)?;
     let part = warped.part(bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words())));
     let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
-    let look = &sequence.look;
     let mut wanted = part.top(look.count);
     let named = look.also.iter().map(|&token| (token, part.share(token).ln()));
     let is_new = |named: &(u32, f64)| !wanted.iter().any(|likely| likely.0 == named.0);
@@ -332,7 +339,7 @@ pub(crate) fn rank(
             log_probability: log_share + log_kept,
             log_kept,
         },
-        ends: sequence.walk.ends().contains(&token),
+        ends: sequence.draw.walk.ends().contains(&token),
         is_steered: bounds.is_some_and(|bounds| bounds.is_steered()),
     });
     let ranked: Vec<Ranked> = ranked.collect();
@@ -347,8 +354,8 @@ pub(crate) fn rank(
 /// How the draft model's tokens are verified. Without chance all ways are one, and the global law's draws are
 /// more than those of a token.
 pub(crate) fn verification(sequence: &Sequence) -> Verification {
-    let by_residual = sequence.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
-    match by_residual && !sequence.warper.is_greedy() {
+    let by_residual = sequence.draw.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
+    match by_residual && !sequence.draw.warper.is_greedy() {
         true => sequence.request.speculation.verification,
         false => Verification::DrawOnce,
     }
@@ -378,7 +385,7 @@ fn node(draft: &Draft) -> Node<State> {
 /// The log of a token's probability among what was allowed.
 pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
     // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
-    let of = match sequence.warper.is_greedy() {
+    let of = match sequence.draw.warper.is_greedy() {
         true => drawn.log_mass,
         false => drawn.log_kept,
     };
@@ -392,14 +399,17 @@ fn warped<'r>(
     row: &'r [f32],
     draft: &[u32],
 ) -> Result<Distribution<'r>, EngineError> {
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
+    let (prompt, answer) = sequence
+        .text
+        .tokens
+        .split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,
         draft,
     };
-    let row = sequence.warper.row(row, history).map_err(not_a_law)?;
-    Ok(match sequence.warper.is_greedy() {
+    let row = sequence.draw.warper.row(row, history).map_err(not_a_law)?;
+    Ok(match sequence.draw.warper.is_greedy() {
         true => row.uncut(),
         false => row,
     })
@@ -419,7 +429,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
         LogprobsOf::Model => wanted,
         LogprobsOf::Allowed => 0,
     };
-    if count == 0 && sequence.warper.is_identity() {
+    if count == 0 && sequence.draw.warper.is_identity() {
         return Ok(Own {
             logprob: Some(drawn.log_probability as f32),
             ..Own::default()
@@ -447,14 +457,14 @@ pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {
         LawError::Exhausted { attempts } => *attempts,
-        _ if sequence.trie.is_none() || is_particle => {
+        _ if sequence.draw.trie.is_none() || is_particle => {
             return EngineError::DeadEnd {
                 generated: sequence.generated().len(),
             };
         }
-        _ => sequence.walk.failed_attempts(),
+        _ => sequence.draw.walk.failed_attempts(),
     };
-    let bound = sequence.trie.as_ref().and_then(|trie| {
+    let bound = sequence.draw.trie.as_ref().and_then(|trie| {
         let trie = trie.lock().unwrap_or_else(PoisonError::into_inner);
         trie.bound(&[])
     });

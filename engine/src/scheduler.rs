@@ -49,7 +49,7 @@ use crate::config::EngineConfig;
 use crate::fairness::pool::Owner;
 use crate::request::driver::Branch;
 use crate::scheduler::turns::Turns;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::policy::Policy;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -132,26 +132,28 @@ impl Scheduler {
 
     fn blocks_of(&self, owner: &Owner) -> usize {
         let theirs = self.running.iter().filter(|it| it.request.limits.owner == *owner);
-        theirs.map(|sequence| sequence.table.blocks().len()).sum()
+        theirs.map(|sequence| sequence.text.table.blocks().len()).sum()
     }
 
     /// Returns a request that has branches here and did not end by its deadline, and the time that it had.
     pub(crate) fn late(&mut self) -> Option<(u64, Duration)> {
-        let open = self.all().filter(|sequence| !sequence.closed);
-        let deadline = |it: &mut Sequence| Some((it.request.limits.deadline?, it.job, it.moments));
+        let open = self.all().filter(|sequence| !sequence.report.closed);
+        let deadline = |it: &mut Sequence| Some((it.request.limits.deadline?, it.id.job, it.report.moments));
         let (deadline, job, moments) = open.filter_map(deadline).min_by_key(|&(deadline, ..)| deadline)?;
         (deadline <= Instant::now()).then(|| (job, moments.until(deadline)))
     }
 
     /// Removes the sequences that are done and releases their blocks.
     pub(crate) fn collect(&mut self, blocks: &mut Blocks) -> Vec<Sequence> {
-        let running = self.running.extract_if(.., |sequence| sequence.closed);
+        let running = self.running.extract_if(.., |sequence| sequence.report.closed);
         let mut done: Vec<Sequence> = running.collect();
         for sequence in &mut done {
             forget_cache(sequence, blocks);
         }
-        let (closed, open): (VecDeque<Sequence>, VecDeque<Sequence>) =
-            self.waiting.drain(..).partition(|sequence| sequence.closed);
+        let (closed, open): (VecDeque<Sequence>, VecDeque<Sequence>) = self
+            .waiting
+            .drain(..)
+            .partition(|sequence| sequence.report.closed);
         self.waiting = open;
         done.extend(closed);
         done
@@ -169,28 +171,30 @@ impl Scheduler {
 
     /// Returns a branch of a request.
     pub(crate) fn find(&mut self, job: u64, branch: Branch) -> Option<&mut Sequence> {
-        self.all()
-            .find(|sequence| sequence.job == job && sequence.branch == branch && !sequence.dropped)
+        self.all().find(|sequence| {
+            sequence.id.job == job && sequence.id.branch == branch && !sequence.report.dropped
+        })
     }
 
     /// Returns any one branch of a request.
     pub(crate) fn any_of(&mut self, job: u64) -> Option<&mut Sequence> {
-        self.all().find(|sequence| sequence.job == job)
+        self.all().find(|sequence| sequence.id.job == job)
     }
 
     /// Returns `true` if a branch of a request has something to do, or to report.
     pub(crate) fn goes_on(&mut self, job: u64) -> bool {
-        let goes_on =
-            |sequence: &Sequence| sequence.doing != Doing::Waiting && !sequence.closed || sequence.has_news();
+        let goes_on = |sequence: &Sequence| {
+            sequence.phase != Phase::Waiting && !sequence.report.closed || sequence.report.has_news()
+        };
         self.all()
-            .any(|sequence| sequence.job == job && goes_on(sequence))
+            .any(|sequence| sequence.id.job == job && goes_on(sequence))
     }
 
     /// Gives up all branches of a request.
     pub(crate) fn give_up(&mut self, job: u64) {
         self.all()
-            .filter(|sequence| sequence.job == job)
-            .for_each(Sequence::give_up);
+            .filter(|sequence| sequence.id.job == job)
+            .for_each(|sequence| sequence.report.give_up());
     }
 
     /// Returns all sequences, running or waiting.
@@ -201,7 +205,7 @@ impl Scheduler {
 
 /// Releases a sequence's blocks; committed content may still be there when it runs again.
 pub(crate) fn forget_cache(sequence: &mut Sequence, blocks: &mut Blocks) {
-    blocks.release(std::mem::take(&mut sequence.table));
-    sequence.computed = 0;
-    sequence.drafts.clear();
+    blocks.release(std::mem::take(&mut sequence.text.table));
+    sequence.text.computed = 0;
+    sequence.draft.drafts.clear();
 }

@@ -40,7 +40,7 @@ use crate::error::EngineError;
 use crate::model::flight::{Drawing, Flight};
 use crate::model::{Feed, Model};
 use crate::scheduler::pass::Work;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use std::time::Instant;
 
 /// A pass under way, and whose rows it computes.
@@ -178,9 +178,10 @@ impl Ahead {
 
     /// The row that follows the text of a sequence.
     fn row_of(&self, sequence: &Sequence) -> Option<usize> {
-        let text = sequence.tokens.len();
-        let draws = sequence.doing == Doing::Drawing && !sequence.closed && sequence.computed + 1 == text;
-        let is_its = |row: &AheadRow| row.sequence == sequence.id && row.text == text;
+        let text = sequence.text.tokens.len();
+        let draws =
+            sequence.phase == Phase::Drawing && !sequence.report.closed && sequence.text.computed + 1 == text;
+        let is_its = |row: &AheadRow| row.sequence == sequence.id.number && row.text == text;
         self.rows.iter().position(is_its).filter(|_| draws)
     }
 }

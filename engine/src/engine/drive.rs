@@ -16,7 +16,8 @@ use crate::sampling::asking::monitor_error;
 use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
-use crate::sequence::{Doing, Ending, Sequence};
+use crate::sequence::report::Ending;
+use crate::sequence::{Phase, Sequence};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::{Law, Resampling, Seeded};
 use std::collections::VecDeque;
@@ -85,26 +86,30 @@ impl Core {
             return;
         };
         if let Some(sequence) = self.scheduler.find(id, branch) {
-            sequence.doing = Doing::Waiting;
+            sequence.phase = Phase::Waiting;
             let is_over = matches!(news, News::Ended(_) | News::Failed(_));
             job.live -= usize::from(is_over);
             let report = Report {
                 branch,
                 news,
                 tokens: sequence.generated().len(),
-                log_probability: sequence.walk.log_probability(),
-                log_weight: sequence.walk.log_weight(),
-                is_certain: sequence.walk.is_certain(),
+                log_probability: sequence.draw.walk.log_probability(),
+                log_weight: sequence.draw.walk.log_weight(),
+                is_certain: sequence.draw.walk.is_certain(),
                 text: if is_over {
                     Arc::new(sequence.generated().to_vec())
                 } else {
                     Arc::default()
                 },
-                ranked: std::mem::take(&mut sequence.ranked),
-                weighed: std::mem::take(&mut sequence.weighed),
-                distance: sequence.distance,
-                latest: sequence.latest,
-                rows: if is_over { sequence.walk.rows() } else { Vec::new() },
+                ranked: std::mem::take(&mut sequence.draw.ranked),
+                weighed: std::mem::take(&mut sequence.draw.weighed),
+                distance: sequence.grammar.distance,
+                latest: sequence.draw.latest,
+                rows: if is_over {
+                    sequence.draw.walk.rows()
+                } else {
+                    Vec::new()
+                },
             };
             let mut orders = std::mem::take(&mut self.orders);
             job.driver.next(&report, &mut orders);
@@ -142,7 +147,7 @@ impl Core {
                 None => Ok(()),
             },
             Order::Read(branch) => {
-                self.order(id, branch, Doing::Reading);
+                self.order(id, branch, Phase::Reading);
                 let read = self.scheduler.find(id, branch).filter(|it| it.unfed() == 0);
                 if read.is_some() {
                     untold.push_back((id, branch, News::Read));
@@ -150,14 +155,11 @@ impl Core {
                 Ok(())
             }
             Order::Draw(branch) => {
-                self.order(id, branch, Doing::Drawing);
+                self.order(id, branch, Phase::Drawing);
                 Ok(())
             }
             Order::Rank { branch, look } => {
-                self.order(id, branch, Doing::Ranking);
-                if let Some(sequence) = self.scheduler.find(id, branch) {
-                    sequence.look = look;
-                }
+                self.order(id, branch, Phase::Ranking(look));
                 Ok(())
             }
             Order::Take { branch, ranked } => match self.scheduler.find(id, branch) {
@@ -203,10 +205,10 @@ impl Core {
                 Ok(())
             }
             Order::Tell { branch, answer } => self.with_branch((id, job), branch, |job, sequence| {
-                let events = sequence.events().to_vec();
+                let events = sequence.report.events().to_vec();
                 job.emit(answer, sequence, orders)?;
                 job.close(answer, sequence, orders);
-                sequence.untell(events);
+                sequence.report.untell(events);
                 Ok(())
             }),
             Order::Fail { answer, error } => {
@@ -216,9 +218,9 @@ impl Core {
         }
     }
 
-    fn order(&mut self, job: u64, branch: Branch, doing: Doing) {
-        if let Some(sequence) = self.scheduler.find(job, branch).filter(|it| !it.closed) {
-            sequence.doing = doing;
+    fn order(&mut self, job: u64, branch: Branch, phase: Phase) {
+        if let Some(sequence) = self.scheduler.find(job, branch).filter(|it| !it.report.closed) {
+            sequence.phase = phase;
         }
     }
 
@@ -232,7 +234,7 @@ impl Core {
         if let Some(sequence) = self.scheduler.find(id, branch) {
             return run(job, sequence);
         }
-        let mut ended = job.take_ended(|sequence| sequence.branch == branch);
+        let mut ended = job.take_ended(|sequence| sequence.id.branch == branch);
         let done = match ended.first_mut() {
             Some(sequence) => run(job, sequence),
             None => Ok(()),
@@ -244,8 +246,8 @@ impl Core {
     fn drop_branch(&mut self, (id, job): (u64, &mut Job), branch: Branch) {
         if let Some(sequence) = self.scheduler.find(id, branch) {
             // One that has ended counts until its driver knows.
-            job.live -= usize::from(!sequence.closed || sequence.has_news());
-            sequence.give_up();
+            job.live -= usize::from(!sequence.report.closed || sequence.report.has_news());
+            sequence.report.give_up();
         } else {
             job.drop_ended(branch);
         }
@@ -266,7 +268,7 @@ impl Core {
             return Ok(());
         };
         let mut fork = sequence.fork(to, at, &mut self.blocks)?;
-        fork.id = self.next_sequence;
+        fork.id.number = self.next_sequence;
         self.next_sequence += 1;
         job.live += 1;
         self.stats.forks += 1;
@@ -281,7 +283,7 @@ impl Core {
             self.scheduler.give_up(id);
             self.stats.failed += job.failed;
         }
-        let dropped = job.take_ended(|sequence| over || sequence.dropped);
+        let dropped = job.take_ended(|sequence| over || sequence.report.dropped);
         if !dropped.is_empty() {
             self.errands.forget(dropped);
         }
@@ -306,11 +308,11 @@ impl Core {
     pub(crate) fn end_watched(&mut self) {
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.is_watched()) {
             let allowed = sequence.request.constraints.monitor_time;
-            if let Some(number) = sequence.watch.slow(allowed) {
+            if let Some(number) = sequence.draw.watch.slow(allowed) {
                 let problem = MonitorProblem::Slow { allowed };
                 let error = monitor_error(&sequence.request.constraints.monitors, Some(number), problem);
-                sequence.watch.forget();
-                sequence.errand = None;
+                sequence.draw.watch.forget();
+                sequence.grammar.errand = None;
                 sequence.fail(error);
             }
         }
@@ -319,8 +321,8 @@ impl Core {
     /// Tells drivers of the branches that have ended since they were asked last.
     pub(crate) fn tell_endings(&mut self) {
         let ended = |sequence: &mut Sequence| {
-            let ending = sequence.news_of_ending()?;
-            Some((sequence.job, sequence.branch, ending))
+            let ending = sequence.report.news_of_ending()?;
+            Some((sequence.id.job, sequence.id.branch, ending))
         };
         // One at a time: a branch of which its driver is to hear is one that the others need not wait for in
         // vain.

@@ -116,7 +116,7 @@ impl Errands {
         let alive = Arc::new(());
         let (number, wanted) = (self.started, Arc::downgrade(&alive));
         let sender = self.sender.clone();
-        let id = sequence.id;
+        let id = sequence.id.number;
         let work = move || {
             let begun = cpu_time();
             let is_wanted = || wanted.strong_count() > 0;
@@ -131,9 +131,9 @@ impl Errands {
             // Nobody listens when the engine has stopped.
             let _ = sender.send(reply);
         };
-        sequence.errand = Some(Errand {
+        sequence.grammar.errand = Some(Errand {
             number,
-            awaited: sequence.parole == 0,
+            awaited: sequence.grammar.parole == 0,
             _alive: alive,
         });
         let owner = sequence.request.limits.owner.clone();
@@ -177,7 +177,7 @@ impl Errands {
     /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is
     /// woken for them takes a core from the model for longer. Whether they were found.
     pub(crate) fn find_briefly(&self, sequence: &mut Sequence) -> bool {
-        if self.finder.hook.is_some() || sequence.parole > 0 {
+        if self.finder.hook.is_some() || sequence.grammar.parole > 0 {
             return false;
         }
         let outlook = self.outlook(sequence);
@@ -188,7 +188,7 @@ impl Errands {
         else {
             return false;
         };
-        sequence.masks = Some(masks);
+        sequence.grammar.masks = Some(masks);
         true
     }
 
@@ -220,7 +220,9 @@ impl Errands {
                 hand_over(reply, scheduler);
                 came = true;
             }
-            let errands = scheduler.all().filter_map(|sequence| sequence.errand.as_mut());
+            let errands = scheduler
+                .all()
+                .filter_map(|sequence| sequence.grammar.errand.as_mut());
             let awaited: Vec<&mut Errand> = errands.filter(|errand| errand.awaited).collect();
             if awaited.is_empty() {
                 return came;
@@ -277,7 +279,10 @@ impl Errands {
 
 /// A reply to a sequence that has gone, or that an attempt took elsewhere meanwhile, is of no use to anybody.
 fn hand_over(reply: Reply, scheduler: &mut Scheduler) {
-    if let Some(sequence) = scheduler.all().find(|sequence| sequence.id == reply.sequence) {
+    if let Some(sequence) = scheduler
+        .all()
+        .find(|sequence| sequence.id.number == reply.sequence)
+    {
         sequence.hear(reply);
     }
 }

@@ -38,7 +38,7 @@ use crate::scheduler::pass::Work;
 use crate::scheduler::{Scheduler, forget_cache};
 use crate::sequence::job::Job;
 use crate::sequence::tries::{self, Tries};
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::policy::{Base, CountedTime, Policy, Worked};
 use crate::speculation::store::Stores;
 use crate::speculation::window;
@@ -179,15 +179,15 @@ impl Core {
                 Taught::Requests => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 Taught::Own => tries::new(&sequence.request, &self.vocabulary),
             };
-            sequence.walk = learning_walk(&sequence.request, trie.clone());
-            sequence.trie = Some(trie);
+            sequence.draw.walk = learning_walk(&sequence.request, trie.clone());
+            sequence.draw.trie = Some(trie);
         }
-        sequence.store = self.stores.of(&sequence.request.limits.owner);
-        sequence.window = window::begin(self.config.lookahead, &sequence.request);
-        sequence.siblings = self.stores.of_samples(&sequence.request);
-        sequence.id = self.next_sequence;
+        sequence.draft.store = self.stores.of(&sequence.request.limits.owner);
+        sequence.draft.window = window::begin(self.config.lookahead, &sequence.request);
+        sequence.draft.siblings = self.stores.of_samples(&sequence.request);
+        sequence.id.number = self.next_sequence;
         self.next_sequence += 1;
-        let id = sequence.job;
+        let id = sequence.id.job;
         self.scheduler.waiting.push_back(sequence);
         self.jobs.insert(id, job);
         self.tell(id, 0, News::Begun);
@@ -250,7 +250,10 @@ impl Core {
         // After one that takes longer, the others may too: all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
-            match (sequence.request.constraints.grammar.is_some(), sequence.parole) {
+            match (
+                sequence.request.constraints.grammar.is_some(),
+                sequence.grammar.parole,
+            ) {
                 (false, _) => self.errands.read_now(sequence),
                 (true, 0) if is_brief && self.errands.read_briefly(sequence, &mut is_brief) => (),
                 (true, 1..) if sequence.is_masked() => self.errands.start(sequence, Goal::All),
@@ -263,9 +266,11 @@ impl Core {
 
     /// Tells drivers of the branches that are read as far as was ordered.
     fn tell_read(&mut self) {
-        let is_read = |sequence: &&Sequence| sequence.doing == Doing::Reading && sequence.unfed() == 0;
+        let is_read = |sequence: &&Sequence| sequence.phase == Phase::Reading && sequence.unfed() == 0;
         let read = self.scheduler.running.iter().filter(is_read);
-        let read: Vec<_> = read.map(|sequence| (sequence.job, sequence.branch)).collect();
+        let read: Vec<_> = read
+            .map(|sequence| (sequence.id.job, sequence.id.branch))
+            .collect();
         for (job, branch) in read {
             self.tell(job, branch, News::Read);
         }
@@ -297,11 +302,11 @@ impl Core {
             return;
         }
         for sequence in &mut done {
-            sequence.place = None;
+            sequence.report.place = None;
             // What became of its last drafts; that of others is heard when they are planned again.
-            self.scheduler.policy.hear(&mut sequence.record);
-            if sequence.branch == 0 {
-                self.stats.cached_tokens += sequence.cached as u64;
+            self.scheduler.policy.hear(&mut sequence.draft.record);
+            if sequence.id.branch == 0 {
+                self.stats.cached_tokens += sequence.text.cached as u64;
             }
         }
         if let Some(model) = &mut self.draft_model {
@@ -309,7 +314,7 @@ impl Core {
                 .scheduler
                 .running
                 .iter()
-                .map(|sequence| sequence.id)
+                .map(|sequence| sequence.id.number)
                 .collect();
             model.retain(|id| alive.contains(&id));
         }
@@ -317,9 +322,10 @@ impl Core {
         for _ in done.iter().filter(|sequence| sequence.teach_answer()) {
             self.stores.ended();
         }
-        let (dropped, ended): (Vec<_>, Vec<_>) = done.into_iter().partition(|sequence| sequence.dropped);
+        let (dropped, ended): (Vec<_>, Vec<_>) =
+            done.into_iter().partition(|sequence| sequence.report.dropped);
         for sequence in ended {
-            if let Some(job) = self.jobs.get_mut(&sequence.job) {
+            if let Some(job) = self.jobs.get_mut(&sequence.id.job) {
                 job.keep(sequence);
             }
         }
@@ -336,8 +342,11 @@ impl Core {
         }
         // The request of whose driver it was is gone.
         let jobs = &self.jobs;
-        let is_lost = |sequence: &&mut Sequence| !jobs.contains_key(&sequence.job);
-        self.scheduler.all().filter(is_lost).for_each(Sequence::give_up);
+        let is_lost = |sequence: &&mut Sequence| !jobs.contains_key(&sequence.id.job);
+        self.scheduler
+            .all()
+            .filter(is_lost)
+            .for_each(|sequence| sequence.report.give_up());
         self.blocks = Blocks::new(self.config.blocks, self.config.block_size);
         if let Some(model) = &mut self.draft_model {
             model.reset(&self.config);

@@ -76,10 +76,10 @@ impl Asking {
     /// What can be asked about this sequence, over rows of so many tokens.
     pub(super) fn of(sequence: &Sequence, width: usize) -> Self {
         let budget = |node: Option<NodeId>| {
-            let ahead = path(&sequence.drafts, node).len();
+            let ahead = path(&sequence.draft.drafts, node).len();
             Some(sequence.budget()?.saturating_sub(ahead))
         };
-        let drafts = sequence.drafts.iter().enumerate();
+        let drafts = sequence.draft.drafts.iter().enumerate();
         let after = drafts.map(|(node, draft)| (draft.state, budget(Some(node))));
         Asking {
             grammar: sequence
@@ -88,7 +88,7 @@ impl Asking {
                 .grammar
                 .clone()
                 .filter(|_| sequence.is_asked()),
-            places: [(sequence.state, budget(None))]
+            places: [(sequence.grammar.state, budget(None))]
                 .into_iter()
                 .chain(after)
                 .collect(),

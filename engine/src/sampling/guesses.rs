@@ -31,19 +31,24 @@ pub(crate) fn take(
     accepted: &[NodeId],
 ) {
     let next = |node: NodeId| likeliest(found, masks, node + 1);
-    let mut phrases = match &mut sequence.window {
+    let mut phrases = match &mut sequence.draft.window {
         Some(window) => {
-            window::know_forced(window, &sequence.drafts);
-            let after = |branch: Vec<u32>| next(window::end_of(&sequence.drafts, &branch)?);
+            window::know_forced(window, &sequence.draft.drafts);
+            let after = |branch: Vec<u32>| next(window::end_of(&sequence.draft.drafts, &branch)?);
             let after: Vec<Option<u32>> = window.branches().map(after).collect();
             window.advance(&after)
         }
         None => Vec::new(),
     };
-    let Some(store) = sequence.store.as_ref().filter(|store| store.learns_phrases()) else {
+    let Some(store) = sequence
+        .draft
+        .store
+        .as_ref()
+        .filter(|store| store.learns_phrases())
+    else {
         return;
     };
-    phrases.extend(thrown_away(&sequence.drafts, accepted, next));
+    phrases.extend(thrown_away(&sequence.draft.drafts, accepted, next));
     store.learn_phrases(&phrases);
 }
 

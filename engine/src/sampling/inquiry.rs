@@ -40,21 +40,21 @@ pub(crate) struct Inquiry {
 impl Inquiry {
     /// What is to be drawn for this sequence from these rows, that of the text and one for each draft.
     pub(crate) fn of(sequence: &mut Sequence, rows: &[Read<'_>], masks: Option<&[Bounds]>) -> Self {
-        let turn = sequence.watch.begin();
+        let turn = sequence.draw.watch.begin();
         let width = rows.first().map_or(0, |row| row.logits.len());
         Inquiry {
             rows: rows.iter().map(|row| row.logits.to_vec()).collect(),
             masks: masks.map(<[Bounds]>::to_vec),
-            warper: sequence.warper.clone(),
-            walk: sequence.walk.fork(),
+            warper: sequence.draw.warper.clone(),
+            walk: sequence.draw.walk.fork(),
             chooser: Seeded::new(sequence.request.sampling.seed, sequence.stream()),
-            tokens: sequence.tokens.clone(),
+            tokens: sequence.text.tokens.clone(),
             prompt: sequence.request.prompt.tokens.len(),
-            drafts: sequence.drafts.clone(),
+            drafts: sequence.draft.drafts.clone(),
             asking: Asking::of(sequence, width),
             watched: sequence.request.constraints.monitors.clone(),
             product: product(&sequence.request.constraints.monitors, &turn),
-            joint: sequence.watch.take_joint(),
+            joint: sequence.draw.watch.take_joint(),
         }
     }
 

@@ -56,9 +56,12 @@ pub(crate) struct Before {
 /// The places that the rows of a pass are about; `None` where nothing is learned, or where it is the turn of
 /// others.
 pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
-    sequence.teaches().next().filter(|_| turn.is_of(sequence.id))?;
-    let drafted = sequence.drafts.iter().map(|draft| draft.state);
-    let states = std::iter::once(sequence.state).chain(drafted);
+    sequence
+        .teaches()
+        .next()
+        .filter(|_| turn.is_of(sequence.id.number))?;
+    let drafted = sequence.draft.drafts.iter().map(|draft| draft.state);
+    let states = std::iter::once(sequence.grammar.state).chain(drafted);
     let grammar = sequence.request.constraints.grammar.as_ref();
     let key = |state| grammar.zip(state).map(|(grammar, state)| grammar.key(state));
     Some(Before {
@@ -75,7 +78,7 @@ pub(crate) fn teach(
     (found, masks): (Found<'_>, Option<&[Bounds]>),
     (accepted, left): (&[NodeId], Option<&[u32]>),
 ) {
-    let tokens = left.unwrap_or(&sequence.tokens);
+    let tokens = left.unwrap_or(&sequence.text.tokens);
     let (prompt, answer) = tokens.split_at(sequence.request.prompt.tokens.len());
     let Some((answer, drawn)) = answer.split_at_checked(before.answer) else {
         return;

@@ -7,7 +7,7 @@ use crate::grammar::masks::Bounds;
 use crate::model::logits::Row as Read;
 use crate::request::driver::{Of, Weight, log_sum};
 use crate::request::options::Options;
-use crate::sequence::Sequence;
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::path;
 use lexiform_law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
 
@@ -24,19 +24,22 @@ pub(super) fn weigh(
     let Some(options) = sequence.request.task.options() else {
         return Ok(Vec::new());
     };
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
+    let (prompt, answer) = sequence
+        .text
+        .tokens
+        .split_at(sequence.request.prompt.tokens.len());
     let mut weights = Vec::new();
     for (number, node) in fed(sequence, options).into_iter().enumerate() {
-        let above = path(&sequence.drafts, number.checked_sub(1)).into_iter();
-        let draft: Vec<u32> = above.map(|draft| sequence.drafts[draft].token).collect();
+        let above = path(&sequence.draft.drafts, number.checked_sub(1)).into_iter();
+        let draft: Vec<u32> = above.map(|draft| sequence.draft.drafts[draft].token).collect();
         let history = History {
             prompt,
             answer,
             draft: &draft,
         };
         let Read { logits, measured } = rows[number];
-        let mut row = sequence.warper.row_of(logits, measured, history)?;
-        if sequence.warper.is_greedy() {
+        let mut row = sequence.draw.warper.row_of(logits, measured, history)?;
+        if sequence.draw.warper.is_greedy() {
             // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
             row = row.uncut();
         }
@@ -49,7 +52,7 @@ pub(super) fn weigh(
         let child = |child| place.weight(Of::Node(child), &[options.token(child)]);
         weights.extend(options.children(node).map(child));
         if sequence.request.reporting.weigh_end && options.is_end(node) {
-            weights.push(place.weight(Of::End(node), sequence.walk.ends()));
+            weights.push(place.weight(Of::End(node), sequence.draw.walk.ends()));
         }
     }
     Ok(weights)
@@ -58,9 +61,11 @@ pub(super) fn weigh(
 /// The nodes whose rows there are: that where the text stands, and those of the drafts. A pass may have had
 /// no room for some.
 fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
-    let (root, _) = sequence.piece;
+    let Phase::Weighing { root, .. } = sequence.phase else {
+        return Vec::new();
+    };
     let mut nodes = vec![root];
-    for draft in &sequence.drafts {
+    for draft in &sequence.draft.drafts {
         let parent = nodes[draft.parent.map_or(0, |parent| parent + 1)];
         // Every draft is a node of the options.
         let node = options.child(parent, draft.token).unwrap_or(root);

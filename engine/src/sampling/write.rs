@@ -5,12 +5,12 @@ use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::metrics::stats::Stats;
 use crate::model::logits::Row;
-use crate::request::driver::Ranked;
+use crate::request::driver::{Look, Ranked};
 use crate::request::{Event, Finish, Origin};
 use crate::sampling::observed::{self, Turn};
 use crate::sampling::{self, Drawing, Found, Own, draw, guesses};
 use crate::sequence::steering::Narrowing;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::{Draft, Source};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft::NodeId;
@@ -77,7 +77,7 @@ impl Writer<'_> {
             return Written::default();
         }
         let first = sequence.generated().len();
-        let is_attempt = !sequence.walk.is_certain();
+        let is_attempt = !sequence.draw.walk.is_certain();
         let drawing = match draw(sequence, found, masks) {
             Ok(drawing) => drawing,
             Err(error) => {
@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
         self.note_steering(sequence, (found, masks), (first, &drawing));
         let drawn = !drawing.verified.drawn.is_empty();
-        let gap = drawn.then(|| sequence.moments.drawn()).flatten();
+        let gap = drawn.then(|| sequence.report.moments.drawn()).flatten();
         Written {
             gap: gap.filter(|_| !is_attempt),
             ..self.take(sequence, drawing)
@@ -122,7 +122,7 @@ impl Writer<'_> {
                 true => Narrowing::Diverted,
                 false => Narrowing::Aside,
             };
-            sequence.steering.note(first + number, narrowing);
+            sequence.draw.steering.note(first + number, narrowing);
         }
         if let Some(number) = drawing.steered {
             let is_end = drawn
@@ -134,7 +134,7 @@ impl Writer<'_> {
             } else {
                 Narrowing::Diverted
             };
-            sequence.steering.note(first + number, narrowing);
+            sequence.draw.steering.note(first + number, narrowing);
         }
     }
 
@@ -146,26 +146,30 @@ impl Writer<'_> {
         found: Found<'_>,
         masks: Option<&[Bounds]>,
     ) -> Written {
-        if sequence.doing == Doing::Ranking {
-            self.rank(sequence, found, masks);
-            return Written::default();
+        match &sequence.phase {
+            Phase::Ranking(look) => {
+                let look = look.clone();
+                self.rank(sequence, &look, found, masks);
+                return Written::default();
+            }
+            Phase::Weighing { .. } => {
+                self.weigh(sequence, found, masks);
+                return Written::default();
+            }
+            Phase::Waiting | Phase::Reading | Phase::Drawing | Phase::Scoring { .. } => (),
         }
-        if sequence.doing == Doing::Weighing {
-            self.weigh(sequence, found, masks);
-            return Written::default();
-        }
-        let drafted = sequence.drafts.len();
+        let drafted = sequence.draft.drafts.len();
         let (first, guess) = (sequence.generated().len(), sequence.guess());
-        let before = observed::before(sequence, self.turn).filter(|_| sequence.doing == Doing::Drawing);
+        let before = observed::before(sequence, self.turn).filter(|_| sequence.phase == Phase::Drawing);
         let written = Written {
             drafted,
             ..self.write(sequence, found, masks)
         };
-        match sequence.doing {
-            Doing::Scoring => {
-                sequence.given.drain(..written.drawn);
+        match &mut sequence.phase {
+            Phase::Scoring { given } => {
+                given.drain(..written.drawn);
                 // A pass may have had no room for the others.
-                sequence.is_due |= !sequence.given.is_empty();
+                sequence.grammar.is_due |= !given.is_empty();
             }
             _ if written.drawn > 0 => self.learn(sequence, &written.accepted, guess, (first, masks)),
             _ => (),
@@ -175,7 +179,7 @@ impl Writer<'_> {
             observed::teach(sequence, &before, (found, masks), (&written.accepted, left));
             guesses::take(sequence, (found, masks), &written.accepted);
         }
-        sequence.drafts.clear();
+        sequence.draft.drafts.clear();
         if written.left.is_some() {
             sequence.restart();
             self.replay(sequence);
@@ -184,13 +188,13 @@ impl Writer<'_> {
     }
 
     /// Finds the tokens that are wanted after a sequence.
-    fn rank(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>) {
+    fn rank(&self, sequence: &mut Sequence, look: &Look, found: Found<'_>, masks: Option<&[Bounds]>) {
         let Found::Rows([row, ..]) = found else {
             return sequence.fail(EngineError::Panicked("without a row".to_string()));
         };
         let bounds = masks.and_then(<[Bounds]>::first);
-        match sampling::rank(sequence, row, bounds) {
-            Ok(ranked) => sequence.ranked = ranked,
+        match sampling::rank(sequence, look, row, bounds) {
+            Ok(ranked) => sequence.draw.ranked = ranked,
             Err(error) => sequence.fail(error),
         }
     }
@@ -201,10 +205,10 @@ impl Writer<'_> {
             return sequence.fail(EngineError::Panicked("without rows".to_string()));
         };
         match sampling::weigh(sequence, rows, masks) {
-            Ok(weighed) => sequence.weighed = weighed,
+            Ok(weighed) => sequence.draw.weighed = weighed,
             Err(error) => sequence.fail(error),
         }
-        sequence.drafts.clear();
+        sequence.draft.drafts.clear();
     }
 
     /// Goes on with a token that was found by ranking a sequence of the same text.
@@ -214,9 +218,9 @@ impl Writer<'_> {
     pub(crate) fn take_ranked(&self, sequence: &mut Sequence, ranked: &Ranked) -> Result<(), EngineError> {
         let drawn = &ranked.drawn;
         let place = sequence.generated().len();
-        let step = match sequence.closed {
+        let step = match sequence.report.closed {
             true => None,
-            false => sequence.walk.take(drawn.clone()),
+            false => sequence.draw.walk.take(drawn.clone()),
         };
         let Some(step) = step else {
             return Err(EngineError::NoSuchPlace {
@@ -231,7 +235,7 @@ impl Writer<'_> {
                 Step::End(_) if is_last => Narrowing::Ended,
                 _ => Narrowing::Aside,
             };
-            sequence.steering.note(place, narrowing);
+            sequence.draw.steering.note(place, narrowing);
         }
         let own = Own {
             logprob: sequence
@@ -254,22 +258,22 @@ impl Writer<'_> {
         guess: Option<u32>,
         (number, masks): (usize, Option<&[Bounds]>),
     ) {
-        sequence.record.drew(1 + accepted.len());
-        sequence.record.verified(&sequence.drafts, accepted);
+        sequence.draft.record.drew(1 + accepted.len());
+        sequence.draft.record.verified(&sequence.draft.drafts, accepted);
         let is_draft = |&token: &u32| {
             let is_allowed = masks.is_none_or(|masks| masks[0].mask.contains(token));
             is_allowed && !self.vocabulary.is_eos(token)
         };
         let drawn = sequence.generated().get(number).copied();
         if let Some((guess, drawn)) = guess.filter(is_draft).zip(drawn) {
-            sequence.record.guessed(guess == drawn);
+            sequence.draft.record.guessed(guess == drawn);
         }
     }
 
     fn replay(&self, sequence: &mut Sequence) {
         for _ in 0..MAX_REPLAYED {
             let position = sequence.generated().len();
-            let Some(known) = sequence.replay.at(position).cloned() else {
+            let Some(known) = sequence.draw.replay.at(position).cloned() else {
                 return;
             };
             let rows = [Row::from(&known.row[..])];
@@ -280,11 +284,12 @@ impl Writer<'_> {
                 .is_some()
             {
                 sequence.restart();
-            } else if let Some(next) = sequence.replay.at(position + 1) {
+            } else if let Some(next) = sequence.draw.replay.at(position + 1) {
                 // The same token as before leads to the same state.
-                (sequence.state, sequence.read) = (Some(next.state), sequence.tokens.len());
+                (sequence.grammar.state, sequence.grammar.read) =
+                    (Some(next.state), sequence.text.tokens.len());
             }
-            if sequence.closed || sequence.has_unread() {
+            if sequence.report.closed || sequence.has_unread() {
                 return;
             }
         }
@@ -293,12 +298,12 @@ impl Writer<'_> {
     fn take(&self, sequence: &mut Sequence, drawing: Drawing) -> Written {
         let Drawing { verified, own, .. } = drawing;
         let drawn = verified.drawn.len();
-        sequence.drafted += sequence.drafts.len();
-        sequence.accepted += verified.accepted();
+        sequence.draft.drafted += sequence.draft.drafts.len();
+        sequence.draft.accepted += verified.accepted();
         let is_prediction = |draft: &&Draft| draft.source == Source::Predicted;
-        sequence.predictions += sequence.drafts.iter().filter(is_prediction).count();
-        let accepted = verified.path.iter().map(|&node| &sequence.drafts[node]);
-        sequence.accepted_predictions += accepted.filter(is_prediction).count();
+        sequence.draft.predictions += sequence.draft.drafts.iter().filter(is_prediction).count();
+        let accepted = verified.path.iter().map(|&node| &sequence.draft.drafts[node]);
+        sequence.draft.accepted_predictions += accepted.filter(is_prediction).count();
         let written = |left| Written {
             drafted: 0,
             accepted: verified.path.clone(),
@@ -309,7 +314,7 @@ impl Writer<'_> {
         match &verified.next {
             Next::Restart => {
                 self.keep(sequence, &verified.drawn, own);
-                return written(Some(sequence.tokens.clone()));
+                return written(Some(sequence.text.tokens.clone()));
             }
             Next::Stuck(error) => {
                 let error = sampling::stuck(error, sequence);
@@ -318,13 +323,16 @@ impl Writer<'_> {
             }
             Next::Open | Next::Ended => (),
         }
-        let accepted = verified.path.iter().map(|&node| sequence.drafts[node].clone());
+        let accepted = verified
+            .path
+            .iter()
+            .map(|&node| sequence.draft.drafts[node].clone());
         let drafts: Vec<Draft> = accepted.collect();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
             let draft = drafts.get(number).cloned();
             self.append(sequence, drawn, own, draft, last && verified.next == Next::Ended);
-            if sequence.closed {
+            if sequence.report.closed {
                 break;
             }
         }
@@ -333,7 +341,7 @@ impl Writer<'_> {
 
     /// Appends what stays of the tokens of a pass in which the text went back.
     fn keep(&self, sequence: &mut Sequence, drawn: &[Drawn], own: Vec<Own>) {
-        let kept = (sequence.walk.position() as usize).saturating_sub(sequence.generated().len());
+        let kept = (sequence.draw.walk.position() as usize).saturating_sub(sequence.generated().len());
         for (drawn, own) in drawn.iter().zip(own).take(kept) {
             self.append(sequence, drawn, own, None, false);
         }
@@ -346,14 +354,14 @@ impl Writer<'_> {
         if ended {
             return sequence.finish(Finish::Stop);
         }
-        sequence.is_due = true;
+        sequence.grammar.is_due = true;
         // A token that was not drafted is read by the grammar on another thread, and so is one of which that
         // was too slow.
         if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
-            (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
+            (sequence.grammar.state, sequence.grammar.read) = (draft.state, sequence.text.tokens.len());
         }
         let origin = draft.map_or(Origin::Sampled, |draft| draft.source.origin());
-        sequence.report(Event::Token {
+        sequence.report.push(Event::Token {
             token,
             bytes: self.told(sequence),
             logprob: own.logprob,
@@ -388,30 +396,31 @@ fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
 /// failed, the first below the first.
 fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
-    let states = sequence.drafts.iter().map(|draft| draft.state);
-    let states: Vec<_> = std::iter::once(sequence.state).chain(states).collect();
+    let states = sequence.draft.drafts.iter().map(|draft| draft.state);
+    let states: Vec<_> = std::iter::once(sequence.grammar.state).chain(states).collect();
     // A failed attempt has seen one row more than it drew tokens.
     for (number, row) in rows_of(&drawing.verified.path).take(drawn.len() + 1).enumerate() {
         let Some(state) = states[row] else { return };
         sequence
+            .draw
             .replay
             .note_row(first + number, rows[row].logits, (state, &masks[row]));
         if let Some(drawn) = drawn.get(number) {
-            sequence.replay.note_token(first + number, drawn.token);
+            sequence.draw.replay.note_token(first + number, drawn.token);
         }
     }
     if drawing.verified.next != Next::Restart {
         return;
     }
     let (mut last, mut place) = (drawing.verified.path.last().copied(), first + drawn.len());
-    while let Some((node, draft)) = below(&sequence.drafts, last) {
+    while let Some((node, draft)) = below(&sequence.draft.drafts, last) {
         let Some(state) = draft.state.filter(|_| !draft.is_last) else {
             return;
         };
-        sequence.replay.note_token(place, draft.token);
+        sequence.draw.replay.note_token(place, draft.token);
         (last, place) = (Some(node), place + 1);
         let known = (state, &masks[node + 1]);
-        sequence.replay.note_row(place, rows[node + 1].logits, known);
+        sequence.draw.replay.note_row(place, rows[node + 1].logits, known);
     }
 }
 

@@ -164,8 +164,8 @@ impl Scheduler {
     /// Admits a sequence if its tokens fit beside those of the running ones. Returns how many tokens must be
     /// fed.
     fn admit_one(&mut self, mut sequence: Sequence, blocks: &mut Blocks) -> Option<usize> {
-        let (table, covered) = blocks.take_over(&sequence.tokens);
-        let missing = blocks.missing(&table, sequence.tokens.len());
+        let (table, covered) = blocks.take_over(&sequence.text.tokens);
+        let missing = blocks.missing(&table, sequence.text.tokens.len());
         // One block more, so that the sequence does not have to give way at its first token.
         while missing >= blocks.free() && !self.running.is_empty() {
             let Some(victim) = self.in_the_way_of(&sequence, table.blocks().len() + missing) else {
@@ -175,12 +175,12 @@ impl Scheduler {
             };
             self.preempt(victim, blocks);
         }
-        sequence.table = table;
-        sequence.computed = covered;
-        if sequence.place.take().is_some() {
-            sequence.begun.store(true, Ordering::Relaxed);
-            sequence.cached = covered;
-            sequence.moments.admitted();
+        sequence.text.table = table;
+        sequence.text.computed = covered;
+        if sequence.report.place.take().is_some() {
+            sequence.report.begun.store(true, Ordering::Relaxed);
+            sequence.text.cached = covered;
+            sequence.report.moments.admitted();
         }
         let unfed = sequence.unfed();
         self.running.push(sequence);
@@ -197,7 +197,7 @@ impl Scheduler {
         let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);
         let held = |index: usize| self.blocks_of(self.owner_of(index));
-        let holds = |index: usize| !self.running[index].table.blocks().is_empty();
+        let holds = |index: usize| !self.running[index].text.table.blocks().is_empty();
         if let Some(idle) = self.last_idle(holds) {
             return Some(idle);
         }

@@ -15,7 +15,7 @@ use super::{Scheduler, forget_cache};
 use crate::blocks::{Beginning, Blocks};
 use crate::config::EngineConfig;
 use crate::fairness::pool::Owner;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::policy::{Base, Bet};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -134,9 +134,9 @@ impl Scheduler {
         }
         let mut branches: HashMap<u64, usize> = HashMap::new();
         for sequence in self.running.iter().chain(&self.waiting) {
-            *branches.entry(sequence.job).or_default() += 1;
+            *branches.entry(sequence.id.job).or_default() += 1;
         }
-        let is_single = |&index: &usize| branches.get(&self.running[index].job) == Some(&1);
+        let is_single = |&index: &usize| branches.get(&self.running[index].id.job) == Some(&1);
         let singles: Vec<usize> = ready.iter().copied().filter(is_single).collect();
         let all_are = singles.len() == ready.len();
         match !all_are && self.turns.are_single(tokens(&singles), whole, pace) {
@@ -149,11 +149,11 @@ impl Scheduler {
     /// of each. Within one owner, the highest priority comes first, then the requests take turns, and then
     /// the sequence that has sat out for the longest comes first.
     fn in_turn(&self, mut indices: Vec<usize>) -> Vec<usize> {
-        let last_pass = |index: usize| self.running[index].last_pass;
+        let last_pass = |index: usize| self.running[index].text.last_pass;
         indices.sort_by_key(|&index| last_pass(index));
         let mut branches: HashMap<u64, u64> = HashMap::new();
         let turn = |index: usize| {
-            let before = branches.entry(self.running[index].job).or_default();
+            let before = branches.entry(self.running[index].id.job).or_default();
             *before += 1;
             let sat_out = self.passes - last_pass(index);
             let turn = before.saturating_sub(sat_out / PASSES_OF_A_TURN);
@@ -206,7 +206,7 @@ impl Scheduler {
     fn count(&mut self, works: &[Work]) {
         for work in works {
             let sequence = &mut self.running[work.index];
-            sequence.last_pass = self.passes;
+            sequence.text.last_pass = self.passes;
             let drafts = work.rows.saturating_sub(1);
             sequence.feeds_drafts(drafts);
             self.share
@@ -229,13 +229,14 @@ impl Scheduler {
         let sequence = &mut self.running[index];
         let is_prompt = sequence.unfed() > 1;
         // Other sequences may have computed the next blocks since this one was admitted or sat out.
-        sequence.computed = sequence
+        sequence.text.computed = sequence
+            .text
             .computed
-            .max(blocks.extend(&mut sequence.table, &sequence.tokens));
+            .max(blocks.extend(&mut sequence.text.table, &sequence.text.tokens));
         let feed = sequence.unfed().min(plan.room());
-        let end = sequence.computed + feed;
+        let end = sequence.text.computed + feed;
         let beginning = (feed > 1)
-            .then(|| blocks.beginning(&sequence.table, &sequence.tokens, end))
+            .then(|| blocks.beginning(&sequence.text.table, &sequence.text.tokens, end))
             .flatten();
         if beginning
             .as_ref()
@@ -243,14 +244,14 @@ impl Scheduler {
         {
             return;
         }
-        let draws = sequence.doing != Doing::Reading && feed == sequence.unfed();
+        let draws = sequence.phase != Phase::Reading && feed == sequence.unfed();
         match (draws, is_prompt) {
-            (false, _) => sequence.drafts.clear(),
-            (true, true) => sequence.drafts.truncate(plan.room() - feed),
+            (false, _) => sequence.draft.drafts.clear(),
+            (true, true) => sequence.draft.drafts.truncate(plan.room() - feed),
             (true, false) => {}
         }
-        let drafts = if is_prompt { sequence.drafts.len() } else { 0 };
-        while !blocks.reserve(&mut self.running[index].table, end - feed, end) {
+        let drafts = if is_prompt { sequence.draft.drafts.len() } else { 0 };
+        while !blocks.reserve(&mut self.running[index].text.table, end - feed, end) {
             if self.give_way(index, plan, blocks) == index {
                 return;
             }
@@ -274,8 +275,11 @@ impl Scheduler {
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
             sequence.consult(&mut self.policy);
-            has_drafts |= !sequence.drafts.is_empty();
-            bets.extend(self.policy.bets(number, &sequence.drafts, &sequence.record));
+            has_drafts |= !sequence.draft.drafts.is_empty();
+            bets.extend(
+                self.policy
+                    .bets(number, &sequence.draft.drafts, &sequence.draft.record),
+            );
         }
         if !has_drafts {
             return;
@@ -287,7 +291,7 @@ impl Scheduler {
         };
         let taken = self.policy.choose(base, &mut bets);
         bets.truncate(taken);
-        let number_of_drafts = |work: &Work| self.running[work.index].drafts.len();
+        let number_of_drafts = |work: &Work| self.running[work.index].draft.drafts.len();
         let mut is_kept: Vec<Vec<bool>> = plan
             .works
             .iter()
@@ -297,7 +301,7 @@ impl Scheduler {
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
             // A bandit feeds drafts by its own rules, so being left out says nothing about them.
-            if sequence.record.play.is_none() {
+            if sequence.draft.record.play.is_none() {
                 sequence.hear_of_drafts(&is_kept[number]);
             }
         }
@@ -308,7 +312,8 @@ impl Scheduler {
         for (work, is_kept) in plan.works.iter().zip(is_kept) {
             let sequence = &mut self.running[work.index];
             sequence.keep_drafts(&is_kept);
-            self.policy.price(base, &sequence.drafts, &mut sequence.record);
+            self.policy
+                .price(base, &sequence.draft.drafts, &mut sequence.draft.record);
         }
     }
 
@@ -341,10 +346,10 @@ impl Scheduler {
         let prompts = self.running.iter().filter(reads).map(Sequence::unfed).sum();
         let mut bets: Vec<Bet> = Vec::new();
         for (index, sequence) in self.running.iter_mut().enumerate() {
-            sequence.reach = 0;
+            sequence.draft.reach = 0;
             if takes_part(sequence) {
                 sequence.consult(&mut self.policy);
-                let (drafts, record) = (&sequence.drafts[..], &sequence.record);
+                let (drafts, record) = (&sequence.draft.drafts[..], &sequence.draft.record);
                 let more = sequence.room().saturating_sub(drafts.len());
                 let behind = (more, sequence.request.speculation.candidates);
                 bets.extend(self.policy.bets(index, drafts, record));
@@ -358,7 +363,7 @@ impl Scheduler {
         };
         let taken = self.policy.choose(base, &mut bets);
         for bet in bets[..taken].iter().filter(|bet| bet.round > 0) {
-            let reach = &mut self.running[bet.of].reach;
+            let reach = &mut self.running[bet.of].draft.reach;
             *reach = (bet.node + 1).max(*reach);
         }
     }
@@ -368,13 +373,13 @@ impl Scheduler {
     fn reserve_drafts(&mut self, plan: &mut PassPlan, blocks: &mut Blocks) {
         for work in plan.works.iter_mut().filter(|work| work.rows > 1) {
             let sequence = &mut self.running[work.index];
-            let (from, text) = (sequence.computed, sequence.computed + work.feed);
-            while !sequence.drafts.is_empty()
-                && !blocks.reserve(&mut sequence.table, from, text + sequence.drafts.len())
+            let (from, text) = (sequence.text.computed, sequence.text.computed + work.feed);
+            while !sequence.draft.drafts.is_empty()
+                && !blocks.reserve(&mut sequence.text.table, from, text + sequence.draft.drafts.len())
             {
-                sequence.drafts.pop();
+                sequence.draft.drafts.pop();
             }
-            work.rows = 1 + sequence.drafts.len();
+            work.rows = 1 + sequence.draft.drafts.len();
         }
     }
 
@@ -383,7 +388,7 @@ impl Scheduler {
     fn give_way(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) -> usize {
         let holding = |other: usize| {
             !plan.preempted.contains(&other)
-                && (other == index || !self.running[other].table.blocks().is_empty())
+                && (other == index || !self.running[other].text.table.blocks().is_empty())
         };
         let candidates = (0..self.running.len()).filter(|&other| holding(other));
         let most = |&other: &usize| (self.blocks_of(self.owner_of(other)), other);
@@ -424,9 +429,9 @@ mod tests {
             let walk = law::local_walk(&request, &warper, &vocabulary);
             let place = Arc::new(Room::new(99)).take(&None, 1).expect("an empty room");
             let mut sequence = Sequence::new(job, request, (warper, walk), place);
-            (sequence.doing, sequence.is_due) = (Doing::Drawing, false);
-            (0..10).for_each(|number| sequence.record.guessed(number < *accepted));
-            sequence.drafts = drafts.iter().enumerate().map(draft).collect();
+            (sequence.phase, sequence.grammar.is_due) = (Phase::Drawing, false);
+            (0..10).for_each(|number| sequence.draft.record.guessed(number < *accepted));
+            sequence.draft.drafts = drafts.iter().enumerate().map(draft).collect();
             scheduler.running.push(sequence);
         }
         let owners = scheduler.running.iter().map(|it| it.request.limits.owner.clone());
@@ -494,7 +499,7 @@ mod tests {
         let mut scheduler = decoding(&branches);
         scheduler.running[1..]
             .iter_mut()
-            .for_each(|branch| branch.job = 7);
+            .for_each(|branch| branch.id.job = 7);
         let passes = |scheduler: &mut Scheduler| -> Vec<Vec<usize>> {
             let pass = |_| {
                 let works = scheduler.schedule(&mut Blocks::new(99, 4), &EngineConfig::default(), pace);

@@ -24,6 +24,6 @@ impl Sequence {
     /// Whether it cannot draw before its monitors have answered.
     pub(crate) fn waits_for_monitors(&mut self) -> bool {
         let generated = self.generated().len();
-        self.is_watched() && !self.watch.has_drawn(generated, &self.drafts)
+        self.is_watched() && !self.draw.watch.has_drawn(generated, &self.draft.drafts)
     }
 }

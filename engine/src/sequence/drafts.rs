@@ -1,10 +1,10 @@
 //! What a sequence is to feed below its text, what becomes of its drafts before the pass, and what it
 //! remembers of that.
 
-use super::{Doing, Ending, Sequence};
+use super::{Phase, Sequence};
 use crate::grammar::masks::Finder;
 use crate::grammar::outlook::{Outlook, draft_room};
-use crate::request::{Finish, Speculation};
+use crate::request::Speculation;
 use crate::speculation::class::StateClass;
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Policy;
@@ -27,15 +27,15 @@ impl Sequence {
         }
         let mut places = Vec::with_capacity(is_kept.len());
         let mut kept = Vec::new();
-        for (draft, is_kept) in std::mem::take(&mut self.drafts).into_iter().zip(is_kept) {
+        for (draft, is_kept) in std::mem::take(&mut self.draft.drafts).into_iter().zip(is_kept) {
             places.push(kept.len());
             if *is_kept {
                 let parent = draft.parent.map(|parent| places[parent]);
                 kept.push(Draft { parent, ..draft });
             }
         }
-        self.drafts = kept;
-        if let Some(masks) = &mut self.masks {
+        self.draft.drafts = kept;
+        if let Some(masks) = &mut self.grammar.masks {
             let mut rows = std::iter::once(true).chain(is_kept.iter().copied());
             masks.retain(|_| rows.next().unwrap_or(true));
         }
@@ -48,13 +48,13 @@ impl Sequence {
 
     /// Hears which of the drafts that it offered were worth feeding.
     pub(crate) fn hear_of_drafts(&mut self, are_fed: &[bool]) {
-        self.rests.hear(&self.drafts, are_fed);
+        self.draft.rests.hear(&self.draft.drafts, are_fed);
     }
 
     /// Its drafts are fed in the next pass, if it has any.
     pub(crate) fn feeds_drafts(&mut self, count: usize) {
         if count > 0 {
-            self.rests.end_quiet();
+            self.draft.rests.end_quiet();
         }
     }
 
@@ -62,22 +62,24 @@ impl Sequence {
     /// with every token.
     pub(crate) fn is_quiet(&self) -> bool {
         let drafts = self.request.speculation.drafts();
-        self.drafts.is_empty() && self.window.is_none() && (!drafts || self.rests.is_quiet())
+        self.draft.drafts.is_empty()
+            && self.draft.window.is_none()
+            && (!drafts || self.draft.rests.is_quiet())
     }
 
     /// Stands at a node of its request's options, and weighs these nodes below it, parents before their
     /// children.
     pub(crate) fn weigh(&mut self, root: usize, nodes: Vec<usize>) {
-        if !self.closed {
-            (self.doing, self.is_due, self.masks) = (Doing::Weighing, true, None);
-            self.piece = (root, nodes);
+        if !self.report.closed {
+            self.phase = Phase::Weighing { root, nodes };
+            (self.grammar.is_due, self.grammar.masks) = (true, None);
         }
     }
 
     /// The options that are to be fed below the text, as drafts: the token of each, and the draft before it.
     pub(super) fn tree(&self) -> Option<Vec<(u32, Option<NodeId>)>> {
         let options = self.request.task.options()?;
-        let ((root, nodes), true) = (&self.piece, self.doing == Doing::Weighing) else {
+        let Phase::Weighing { root, nodes } = &self.phase else {
             return None;
         };
         let draft = |&node: &usize| {
@@ -90,35 +92,34 @@ impl Sequence {
 
     /// The token that lookup would have drafted next, where nothing was.
     pub(crate) fn guess(&self) -> Option<u32> {
-        let has_drafts = !self.drafts.iter().all(Draft::is_guess);
-        let lookup = self.lookup.as_ref().filter(|_| !has_drafts)?;
-        lookup.guess(self.text())
+        let has_drafts = !self.draft.drafts.iter().all(Draft::is_guess);
+        let lookup = self.draft.lookup.as_ref().filter(|_| !has_drafts)?;
+        lookup.guess(self.prompt_and_answer())
     }
 
     /// Lets the store of its owner learn a whole answer; whether it is one and there is a store. An answer
     /// that failed or was cut off by the client says little of others.
     pub(crate) fn teach_answer(&self) -> bool {
-        let is_whole = matches!(self.ending, Some(Ending::Finished(Finish::Stop | Finish::Length)));
-        let store = self.store.as_ref().filter(|_| is_whole);
+        let store = self.draft.store.as_ref().filter(|_| self.report.is_whole());
         store.inspect(|store| store.record(self.generated())).is_some()
     }
 
     /// Tells a policy what became of its drafts, and lets it choose which of the next ones are fed.
     pub(crate) fn consult(&mut self, policy: &mut Policy) {
-        policy.hear(&mut self.record);
-        if policy.is_to_play(&self.record) {
+        policy.hear(&mut self.draft.record);
+        if policy.is_to_play(&self.draft.record) {
             let class = self.class();
-            policy.play(class, &mut self.record);
+            policy.play(class, &mut self.draft.record);
         }
     }
 
     /// What kind of place its text stands at.
     fn class(&mut self) -> StateClass {
-        let Some((grammar, state)) = self.request.constraints.grammar.as_ref().zip(self.state) else {
+        let Some((grammar, state)) = self.request.constraints.grammar.as_ref().zip(self.grammar.state) else {
             return StateClass::Text;
         };
-        let answer = &self.tokens[self.request.prompt.tokens.len()..];
-        let reader = self.record.standing.follow(answer, grammar.vocabulary());
+        let answer = &self.text.tokens[self.request.prompt.tokens.len()..];
+        let reader = self.draft.record.standing.follow(answer, grammar.vocabulary());
         // The mask is needed for the pass in any case; one that takes long is waited for elsewhere.
         reader.class(None, || lexiform::briefly(BRIEF, || grammar.mask(state).count()))
     }
@@ -126,45 +127,56 @@ impl Sequence {
     /// Where it drafts from what was written before: by its siblings, which is nearer, and by earlier
     /// answers.
     fn drafted_from(&self) -> impl Iterator<Item = &Arc<Store>> {
-        let store = self.store.iter().filter(|_| self.request.speculation.learned);
-        self.siblings
+        let store = self
+            .draft
+            .store
+            .iter()
+            .filter(|_| self.request.speculation.learned);
+        self.draft
+            .siblings
             .iter()
             .chain(store)
-            .filter(|_| self.rests.looks_up())
+            .filter(|_| self.draft.rests.looks_up())
     }
 
     /// What learns from its rows.
     pub(crate) fn teaches(&self) -> impl Iterator<Item = &Arc<Store>> {
-        let stores = self.siblings.iter().chain(&self.store);
+        let stores = self.draft.siblings.iter().chain(&self.draft.store);
         stores.filter(|store| store.learns())
     }
 
     /// What its grammar's work needs to know; stores offer what is at least this likely.
     pub(crate) fn outlook(&self, finder: Finder, least: f32) -> Outlook {
+        let given = match &self.phase {
+            Phase::Scoring { given } => &given[..],
+            _ => &[],
+        };
         Outlook {
-            grammar: self.request.constraints.grammar.clone().zip(self.state),
+            grammar: self.request.constraints.grammar.clone().zip(self.grammar.state),
             renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
-            read: self.read,
-            tokens: self.tokens.clone(),
-            lookup: self.lookup.clone().filter(|_| self.rests.looks_up()),
+            read: self.grammar.read,
+            tokens: self.text.tokens.clone(),
+            lookup: self.draft.lookup.clone().filter(|_| self.draft.rests.looks_up()),
             stores: self.drafted_from().cloned().collect(),
             least,
             prompt: self.request.prompt.tokens.len(),
             remaining: self.remaining(),
             budget: self.budget(),
-            ends_early: self.ends_early() && self.given.is_empty() && self.doing != Doing::Weighing,
-            window: self.window.clone().filter(|_| self.doing == Doing::Drawing),
-            given: self.given.iter().copied().take(GIVEN).collect(),
+            ends_early: self.ends_early()
+                && given.is_empty()
+                && !matches!(self.phase, Phase::Weighing { .. }),
+            window: self.draft.window.clone().filter(|_| self.phase == Phase::Drawing),
+            given: given.iter().copied().take(GIVEN).collect(),
             options: self.tree(),
-            speculation: match self.doing {
-                Doing::Ranking | Doing::Weighing => Speculation::none(),
+            speculation: match self.phase {
+                Phase::Ranking(_) | Phase::Weighing { .. } => Speculation::none(),
                 _ => Speculation {
-                    forced: self.request.speculation.forced && self.rests.drafts_forced(),
+                    forced: self.request.speculation.forced && self.draft.rests.drafts_forced(),
                     ..self.request.speculation
                 },
             },
-            drafts: self.drafts.clone(),
-            measures: self.doing == Doing::Ranking && self.look.distance,
+            drafts: self.draft.drafts.clone(),
+            measures: matches!(&self.phase, Phase::Ranking(look) if look.distance),
             finder,
         }
     }

@@ -75,9 +75,12 @@ impl Job {
 
     /// Nobody asks for this branch, which has ended, any more.
     pub(crate) fn drop_ended(&mut self, branch: Branch) {
-        let ended = self.ended.iter_mut().find(|sequence| sequence.branch == branch);
+        let ended = self
+            .ended
+            .iter_mut()
+            .find(|sequence| sequence.id.branch == branch);
         if let Some(sequence) = ended {
-            sequence.give_up();
+            sequence.report.give_up();
         }
     }
 
@@ -113,7 +116,7 @@ impl Job {
 
     /// Tells an answer that it ended as this branch did.
     pub(crate) fn close(&mut self, answer: usize, sequence: &Sequence, orders: &mut Orders) {
-        let mut outcome = sequence.outcome(sequence.finished());
+        let mut outcome = sequence.outcome(sequence.report.finished());
         if let Some(verdict) = self.driver.verdict(answer) {
             (outcome.law, outcome.log_weight) = (verdict.law, verdict.log_weight);
             (outcome.diagnostics, outcome.particles) = (verdict.diagnostics, verdict.particles);

@@ -6,38 +6,39 @@ use crate::request::{Diagnostics, Finish, Outcome};
 impl Sequence {
     /// The weight of a whole answer, if it leads to the global law.
     fn log_weight(&self, finish: Finish) -> Option<f64> {
-        let is_whole = finish == Finish::Stop && !self.ended_unasked;
-        let has_law = self.walk.tag().has_weight();
+        let is_whole = finish == Finish::Stop && !self.report.ended_unasked;
+        let has_law = self.draw.walk.tag().has_weight();
         // What a filter leaves of what is allowed is not known where that is asked about.
-        let is_known = !self.is_watched() || !self.warper.is_filtered();
-        (is_whole && has_law && is_known).then(|| self.walk.log_weight())
+        let is_known = !self.is_watched() || !self.draw.warper.is_filtered();
+        (is_whole && has_law && is_known).then(|| self.draw.walk.log_weight())
     }
 
     /// The tokens of the answer without its end, where one was drawn.
     fn text_tokens(&self) -> usize {
-        let is_end = |token: &u32| self.walk.ends().contains(token);
+        let is_end = |token: &u32| self.draw.walk.ends().contains(token);
         self.generated().len() - usize::from(self.generated().last().is_some_and(is_end))
     }
 
     pub(crate) fn outcome(&self, finish: Finish) -> Outcome {
         Outcome {
             finish,
-            law: self.walk.tag(),
-            log_probability: self.walk.log_probability(),
+            law: self.draw.walk.tag(),
+            log_probability: self.draw.walk.log_probability(),
             log_weight: self.log_weight(finish),
             prompt_tokens: self.request.prompt.tokens.len(),
-            cached_tokens: self.cached,
+            cached_tokens: self.text.cached,
             completion_tokens: self.generated().len(),
-            drafted: self.drafted,
-            accepted: self.accepted,
-            accepted_predictions: self.accepted_predictions,
-            rejected_predictions: self.predictions - self.accepted_predictions,
+            drafted: self.draft.drafted,
+            accepted: self.draft.accepted,
+            accepted_predictions: self.draft.accepted_predictions,
+            rejected_predictions: self.draft.predictions - self.draft.accepted_predictions,
             steered: self
+                .draw
                 .steering
                 .told(self.text_tokens(), self.request.limits.max_tokens),
-            times: self.moments.times(),
-            attempts: self.walk.failed_attempts() as usize + 1,
-            diagnostics: self.walk.moves().map(|(steps, moves)| Diagnostics::Chain {
+            times: self.report.moments.times(),
+            attempts: self.draw.walk.failed_attempts() as usize + 1,
+            diagnostics: self.draw.walk.moves().map(|(steps, moves)| Diagnostics::Chain {
                 steps: steps as usize,
                 moves: moves as usize,
             }),

@@ -87,8 +87,8 @@ pub(super) struct IntersectionModel<'a> {
 /// The drafts up to one of them: the tokens of others, and behind them those that the draft model has drafted
 /// itself.
 fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
-    let path = path(&sequence.drafts, tip);
-    let drafts = path.into_iter().map(|node| &sequence.drafts[node]);
+    let path = path(&sequence.draft.drafts, tip);
+    let drafts = path.into_iter().map(|node| &sequence.draft.drafts[node]);
     let (own, others): (Vec<_>, Vec<_>) = drafts.partition(|draft| draft.source == Source::Model);
     let tokens = |drafts: Vec<&Draft>| drafts.iter().map(|draft| draft.token).collect();
     (tokens(others), tokens(own))
@@ -97,42 +97,45 @@ fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
 impl TokenModel for IntersectionModel<'_> {
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool {
         let (behind, own) = parts(sequence, tip);
-        let length = sequence.tokens.len() + behind.len();
-        let translated = self.texts.entry(sequence.id).or_default();
+        let length = sequence.text.tokens.len() + behind.len();
+        let translated = self.texts.entry(sequence.id.number).or_default();
         // Behind drafts of its own, the text is the one of the pass before.
         if own.is_empty() {
-            let unchanged = sequence.unchanged.min(translated.read());
+            let unchanged = sequence.draft.unchanged.min(translated.read());
             let text = Joined {
-                text: &sequence.tokens,
+                text: &sequence.text.tokens,
                 behind: &behind,
                 len: length.min(unchanged + PIECE),
             };
             self.translation.follow(translated, text, unchanged);
-            sequence.unchanged = sequence.tokens.len();
+            sequence.draft.unchanged = sequence.text.tokens.len();
         }
         if translated.read() != length || translated.tokens.is_empty() {
             return false;
         }
         let mut passage = self.passage(sequence, tip);
-        if let Some(translated) = self.texts.get_mut(&sequence.id) {
+        if let Some(translated) = self.texts.get_mut(&sequence.id.number) {
             passage.unchanged = translated.take_unchanged();
         }
         self.reader.reaches(passage.text.len() + passage.drafts.len()) && self.reader.prepare(&passage)
     }
 
     fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage {
-        let text = self.texts.get(&sequence.id).map(|text| text.tokens.clone());
+        let text = self
+            .texts
+            .get(&sequence.id.number)
+            .map(|text| text.tokens.clone());
         let text = text.unwrap_or_default();
         let (_, own) = parts(sequence, tip);
         Passage {
-            id: sequence.id,
+            id: sequence.id.number,
             unchanged: text.len(),
             text,
             drafts: own
                 .into_iter()
                 .filter_map(|token| self.intersection.own(token))
                 .collect(),
-            scale: sequence.warper.scale(),
+            scale: sequence.draw.warper.scale(),
         }
     }
 

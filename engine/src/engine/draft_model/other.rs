@@ -109,7 +109,7 @@ impl OtherTokens {
     ) -> Result<usize, EngineError> {
         let all = sequences.iter_mut().map(|sequence| &mut **sequence);
         let (mut greedy, mut drawing): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
-            all.partition(|sequence| sequence.warper.is_greedy());
+            all.partition(|sequence| sequence.draw.warper.is_greedy());
         let mut model = IntersectionModel {
             reader: &mut self.reader,
             translation: &self.translation,
@@ -166,24 +166,24 @@ impl OtherTokens {
     /// Begins to write behind a sequence and its drafts, if there is room and its text is translated to the
     /// end.
     fn begin(&mut self, index: usize, sequence: &mut Sequence) -> Option<Writing> {
-        let wanted = sequence.room().min(sequence.reach);
+        let wanted = sequence.room().min(sequence.draft.reach);
         let wanted = wanted
-            .checked_sub(sequence.drafts.len())
+            .checked_sub(sequence.draft.drafts.len())
             .filter(|&wanted| wanted > 0)?;
-        let behind: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
-        let translated = self.texts.entry(sequence.id).or_default();
-        let unchanged = sequence.unchanged.min(translated.read());
-        let length = sequence.tokens.len() + behind.len();
+        let behind: Vec<u32> = sequence.draft.drafts.iter().map(|draft| draft.token).collect();
+        let translated = self.texts.entry(sequence.id.number).or_default();
+        let unchanged = sequence.draft.unchanged.min(translated.read());
+        let length = sequence.text.tokens.len() + behind.len();
         let text = Joined {
-            text: &sequence.tokens,
+            text: &sequence.text.tokens,
             behind: &behind,
             len: length.min(unchanged + PIECE),
         };
         self.translation.follow(translated, text, unchanged);
         let is_whole = translated.read() == length && self.reader.reaches(translated.tokens.len());
-        sequence.unchanged = sequence.tokens.len();
-        let state = match sequence.drafts.last() {
-            None => sequence.state,
+        sequence.draft.unchanged = sequence.text.tokens.len();
+        let state = match sequence.draft.drafts.last() {
+            None => sequence.grammar.state,
             Some(last) => last.state,
         };
         let at = match (&sequence.request.constraints.grammar, state) {
@@ -193,7 +193,7 @@ impl OtherTokens {
         };
         (is_whole && !translated.tokens.is_empty()).then(|| Writing {
             index,
-            id: sequence.id,
+            id: sequence.id.number,
             text: translated.tokens.clone(),
             unchanged: translated.take_unchanged(),
             tokens: Vec::new(),
@@ -234,7 +234,7 @@ impl OtherTokens {
         for (writing, found) in quick.into_iter().chain(slow).zip(found) {
             let sequence = &mut *sequences[writing.index];
             match found {
-                Some(drafts) => sequence.drafts.extend(drafts),
+                Some(drafts) => sequence.draft.drafts.extend(drafts),
                 None => sequence.put_on_parole(),
             }
         }
@@ -243,8 +243,8 @@ impl OtherTokens {
 
 /// The last tokens of a sequence and its drafts.
 fn recent(sequence: &Sequence) -> Vec<u32> {
-    let tokens = &sequence.tokens[sequence.tokens.len().saturating_sub(CONTEXT_TOKENS)..];
-    let drafts = sequence.drafts.iter().map(|draft| draft.token);
+    let tokens = &sequence.text.tokens[sequence.text.tokens.len().saturating_sub(CONTEXT_TOKENS)..];
+    let drafts = sequence.draft.drafts.iter().map(|draft| draft.token);
     tokens.iter().copied().chain(drafts).collect()
 }
 

@@ -58,17 +58,17 @@ impl TokenModel for Reader {
         if !self.reaches(passage.text.len() + passage.drafts.len()) {
             return false;
         }
-        sequence.unchanged = sequence.tokens.len();
+        sequence.draft.unchanged = sequence.text.tokens.len();
         Reader::prepare(self, &passage)
     }
 
     fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage {
         Passage {
-            id: sequence.id,
-            text: sequence.tokens.clone(),
-            unchanged: sequence.unchanged,
+            id: sequence.id.number,
+            text: sequence.text.tokens.clone(),
+            unchanged: sequence.draft.unchanged,
             drafts: drafted(sequence, tip),
-            scale: sequence.warper.scale(),
+            scale: sequence.draw.warper.scale(),
         }
     }
 

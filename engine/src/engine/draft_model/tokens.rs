@@ -112,7 +112,7 @@ impl TokenDrafter {
         let mut rounds = 0;
         let mut first = Vec::new();
         for (index, sequence) in sequences.iter_mut().enumerate() {
-            let below = sequence.drafts.len().checked_sub(1);
+            let below = sequence.draft.drafts.len().checked_sub(1);
             if may_go_on(sequence, below) && model.prepare(sequence, below) {
                 first.push(Drawn {
                     index,
@@ -179,21 +179,21 @@ impl TokenDrafter {
 
 /// Whether there is room for more drafts behind one, and anything may follow it.
 fn may_go_on(sequence: &Sequence, tip: Option<NodeId>) -> bool {
-    beside(sequence) > 0 && !tip.is_some_and(|tip| sequence.drafts[tip].is_last)
+    beside(sequence) > 0 && !tip.is_some_and(|tip| sequence.draft.drafts[tip].is_last)
 }
 
 /// The tokens of a draft and of those above it.
 pub(super) fn drafted(sequence: &Sequence, tip: Option<NodeId>) -> Vec<u32> {
-    let path = path(&sequence.drafts, tip).into_iter();
-    path.map(|node| sequence.drafts[node].token).collect()
+    let path = path(&sequence.draft.drafts, tip).into_iter();
+    path.map(|node| sequence.draft.drafts[node].token).collect()
 }
 
 /// How many tokens are drafted side by side at the next place: as many as the request says, as far as there
 /// is room.
 fn beside(sequence: &Sequence) -> usize {
-    let room = sequence.room().min(sequence.reach);
+    let room = sequence.room().min(sequence.draft.reach);
     let candidates = sequence.request.speculation.candidates.max(1);
-    candidates.min(room.saturating_sub(sequence.drafts.len()))
+    candidates.min(room.saturating_sub(sequence.draft.drafts.len()))
 }
 
 /// Drafts the tokens that were drawn where they are worth feeding; the sequences that go on, with what may
@@ -236,11 +236,12 @@ fn read(
             sequence.put_on_parole();
             let is_sampled = |draft: &&Draft| draft.proposal.is_sampled();
             sequence
+                .draft
                 .drafts
                 .extend(drawn.candidates.iter().filter(is_sampled).cloned());
             continue;
         };
-        sequence.drafts.extend(drafts);
+        sequence.draft.drafts.extend(drafts);
         going.extend(next.map(|(tip, bounds)| Active {
             index: drawn.index,
             tip,
@@ -260,14 +261,21 @@ fn draw(
     is_svip: bool,
 ) -> Option<Drawn> {
     let drafted = drafted(sequence, active.tip);
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
+    let (prompt, answer) = sequence
+        .text
+        .tokens
+        .split_at(sequence.request.prompt.tokens.len());
     let history = History {
         prompt,
         answer,
         draft: &drafted,
     };
-    let place = sequence.walk.place_after(drafted.len() as u32);
-    let row = sequence.warper.row_of(row.logits, row.measured, history).ok()?;
+    let place = sequence.draw.walk.place_after(drafted.len() as u32);
+    let row = sequence
+        .draw
+        .warper
+        .row_of(row.logits, row.measured, history)
+        .ok()?;
     let is_last = is_svip && svip::ends_after(row.part(allowed).shares());
     let drawn = candidates(sequence, row, allowed, place);
     let draft = |(token, proposal)| Draft {
@@ -298,7 +306,8 @@ fn candidates(
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     // A later pass that drafts for this position again has numbers of its own. What is drafted again because
     // it was never verified is the same token.
-    let pass = (sequence.drafted as u32).wrapping_mul(sequence.request.speculation.candidates.max(1) as u32);
+    let pass =
+        (sequence.draft.drafted as u32).wrapping_mul(sequence.request.speculation.candidates.max(1) as u32);
     let number = |candidate: usize| {
         place
             .to(Purpose::Draft)

@@ -118,10 +118,10 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
         let Some((number, work)) = left.next_if(|(_, work)| work.index == index) else {
             continue;
         };
-        if work.rows == 0 || sequence.closed {
+        if work.rows == 0 || sequence.report.closed {
             continue;
         }
-        let masks = sequence.masks.take();
+        let masks = sequence.grammar.masks.take();
         if sequence.is_masked() && masks.is_none() {
             continue;
         }
@@ -210,7 +210,7 @@ fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
     let mut undrawn = Vec::new();
     for (task, drawn) in tasks.iter_mut().zip(drawn) {
         if drawn.is_none() {
-            undrawn.push(task.sequence.id);
+            undrawn.push(task.sequence.id.number);
         }
         task.drawn = drawn.map(|drawn| vec![Some(drawn)]);
     }
@@ -219,7 +219,10 @@ fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
 
 /// Asks the device for the draws of all sequences that depend on nothing else.
 fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineError> {
-    for task in tasks.iter_mut().filter(|task| task.sequence.warper.penalises()) {
+    for task in tasks
+        .iter_mut()
+        .filter(|task| task.sequence.draw.warper.penalises())
+    {
         task.drafted = (0..task.rows.len()).map(|row| task.drafted_before(row)).collect();
     }
     let plain = tasks.iter().filter(|task| task.can_stay());
@@ -270,7 +273,7 @@ fn ask_monitors(
         }
         Aside {
             number: task.number,
-            sequence: task.sequence.id,
+            sequence: task.sequence.id.number,
             rows: task.rows,
             masks: task.masks,
             drawn: task.drawn,
@@ -283,7 +286,7 @@ fn ask_monitors(
 fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
     let mut running = running.iter_mut();
     let join = |aside: Aside| {
-        let sequence = running.find(|sequence| sequence.id == aside.sequence)?;
+        let sequence = running.find(|sequence| sequence.id.number == aside.sequence)?;
         Some(Task {
             number: aside.number,
             sequence,
@@ -309,7 +312,7 @@ impl Task<'_> {
 
     /// The drafted tokens between the text and one of its rows.
     fn drafted_before(&self, row: usize) -> Vec<u32> {
-        let drafts = &self.sequence.drafts;
+        let drafts = &self.sequence.draft.drafts;
         let path = path(drafts, row.checked_sub(1)).into_iter();
         path.map(|node| drafts[node].token).collect()
     }
@@ -318,29 +321,32 @@ impl Task<'_> {
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let sequence = &*self.sequence;
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.tokens.len());
+        let (prompt, answer) = sequence
+            .text
+            .tokens
+            .split_at(sequence.request.prompt.tokens.len());
         (0..self.rows.len()).filter_map(move |number| {
             let node = number.checked_sub(1);
-            let draft = node.map(|node| &sequence.drafts[node]);
+            let draft = node.map(|node| &sequence.draft.drafts[node]);
             let is_guess = draft.is_some_and(Draft::is_guess);
             if draft.is_some_and(|draft| draft.is_last) && !is_guess {
                 return None;
             }
-            let after = path(&sequence.drafts, node).len();
+            let after = path(&sequence.draft.drafts, node).len();
             let mask = self.masks.as_ref().map(|masks| &*masks[number].mask);
             // Behind a guess that the grammar forbids nothing may come, and something is likely nevertheless.
             let mask = mask.filter(|mask| !is_guess || mask.count() > 0).map(Mask::words);
             Some(Ask {
                 row: self.rows.start + number,
                 allowed: mask.map_or(Allowed::All, Allowed::Words),
-                warper: &sequence.warper,
+                warper: &sequence.draw.warper,
                 history: History {
                     prompt,
                     answer,
                     draft: self.drafted.get(number).map_or(&[], Vec::as_slice),
                 },
                 seeded,
-                place: sequence.walk.place_after(after as u32),
+                place: sequence.draw.walk.place_after(after as u32),
             })
         })
     }
@@ -360,11 +366,11 @@ fn bundles<'a>(tasks: Vec<Task<'a>>, logits: &'a Logits, columns: &Columns) -> V
         }
         if task.sequence.waits_for_monitors() {
             // It sits out, and its masks are not looked for again.
-            task.sequence.masks = task.masks;
+            task.sequence.grammar.masks = task.masks;
             continue;
         }
         let mut bundle = bundles.len();
-        if let Some(trie) = &task.sequence.trie {
+        if let Some(trie) = &task.sequence.draw.trie {
             // What a trie keeps is compared with rows that come again without their measure.
             rows.iter_mut().for_each(|row| row.measured = None);
             bundle = *by_trie.entry(Arc::as_ptr(trie).cast()).or_insert(bundle);

@@ -49,7 +49,7 @@ impl Core {
         }
         let mut drafted = false;
         for work in &works {
-            let drafts = &mut self.scheduler.running[work.index].drafts;
+            let drafts = &mut self.scheduler.running[work.index].draft.drafts;
             drafted |= !drafts.is_empty();
             drafts.clear();
         }
@@ -81,16 +81,16 @@ impl Core {
                 // This token is its last one.
                 continue;
             }
-            let start = sequence.tokens.len();
-            if !self.blocks.reserve(&mut sequence.table, start, start + 1) {
+            let start = sequence.text.tokens.len();
+            if !self.blocks.reserve(&mut sequence.text.table, start, start + 1) {
                 return None;
             }
             next.push(Next {
-                sequence: sequence.id,
+                sequence: sequence.id.number,
                 ask,
                 start,
-                table: sequence.table.blocks().to_vec(),
-                scale: sequence.warper.scale(),
+                table: sequence.text.table.blocks().to_vec(),
+                scale: sequence.draw.warper.scale(),
             });
         }
         (!next.is_empty()).then_some(Lead(next))
@@ -103,9 +103,13 @@ impl Core {
         let is_plain_part = |work: &Work| {
             let sequence = &running[work.index];
             let drafts = has_model && sequence.request.speculation.model;
-            work.rows == 1 && sequence.parole == 0 && !drafts && sequence.is_quiet() && can_stay(sequence)
+            work.rows == 1
+                && sequence.grammar.parole == 0
+                && !drafts
+                && sequence.is_quiet()
+                && can_stay(sequence)
         };
-        let takes_part = |sequence: &&Sequence| !sequence.closed && !sequence.is_idle();
+        let takes_part = |sequence: &&Sequence| !sequence.report.closed && !sequence.is_idle();
         works.len() == running.iter().filter(takes_part).count()
             && works.iter().all(is_plain_part)
             && self.admits_nobody()

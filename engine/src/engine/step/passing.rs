@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::model::Feed;
 use crate::model::flight::{Flight, Landed};
 use crate::scheduler::pass::Work;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::{is_chain, parents};
 use crate::speculation::policy::Worked;
 use std::time::{Duration, Instant};
@@ -53,19 +53,19 @@ impl Core {
         };
         let begun = Instant::now();
         let decodes = |sequence: &Sequence| {
-            let is_quick = sequence.parole == 0 && sequence.masks.is_none();
-            let draws = sequence.doing == Doing::Drawing && sequence.unfed() == 1 && sequence.is_ready();
+            let is_quick = sequence.grammar.parole == 0 && sequence.grammar.masks.is_none();
+            let draws = sequence.phase == Phase::Drawing && sequence.unfed() == 1 && sequence.is_ready();
             // What a draft model reads is one text.
             let drafts = sequence.request.speculation.model && !sequence.is_asked();
-            drafts && draws && is_quick && is_chain(&sequence.drafts)
+            drafts && draws && is_quick && is_chain(&sequence.draft.drafts)
         };
         self.scheduler.plan_model(decodes);
         let running = self.scheduler.running.iter_mut();
-        let mut for_model: Vec<_> = running.filter(|sequence| sequence.reach > 0).collect();
+        let mut for_model: Vec<_> = running.filter(|sequence| sequence.draft.reach > 0).collect();
         let sequences = for_model.len();
         let read = for_model
             .iter_mut()
-            .map(|it| std::mem::replace(&mut it.record.is_read, true));
+            .map(|it| std::mem::replace(&mut it.draft.record.is_read, true));
         let readings = read.filter(|is_read| !is_read).count();
         match model.propose(&mut for_model, &self.errands, self.config.mask_grace) {
             Ok(rounds) => {
@@ -95,7 +95,7 @@ impl Core {
             let is_masked = sequence.is_masked();
             asked |= is_masked;
             let is_known =
-                sequence.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
+                sequence.grammar.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
             if is_masked && !is_known {
                 self.errands.start(sequence, Goal::Masks);
             }
@@ -111,20 +111,20 @@ impl Core {
             .collect();
         let trees = works.iter().map(|work| match work.rows {
             0 => None,
-            _ => parents(&running[work.index].drafts),
+            _ => parents(&running[work.index].draft.drafts),
         });
         let trees: Vec<Option<Vec<u16>>> = trees.collect();
         let mut feeds = Vec::with_capacity(works.len());
         for ((work, tokens), parents) in works.iter().zip(&fed).zip(&trees) {
             let sequence = &running[work.index];
-            let table = sequence.table.blocks();
+            let table = sequence.text.table.blocks();
             feeds.push(Feed {
                 tokens,
-                start: sequence.computed,
+                start: sequence.text.computed,
                 table,
                 rows: work.rows,
                 parents: parents.as_deref(),
-                scale: sequence.warper.scale(),
+                scale: sequence.draw.warper.scale(),
             });
         }
         let mut copies = self.blocks.take_copies().into_iter();
@@ -166,9 +166,10 @@ impl Core {
 }
 
 fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
-    let mut tokens = sequence.tokens[sequence.computed..sequence.computed + work.feed].to_vec();
+    let mut tokens =
+        sequence.text.tokens[sequence.text.computed..sequence.text.computed + work.feed].to_vec();
     if work.rows > 0 {
-        tokens.extend(sequence.drafts.iter().map(|draft| draft.token));
+        tokens.extend(sequence.draft.drafts.iter().map(|draft| draft.token));
     }
     tokens
 }

@@ -8,7 +8,7 @@ use crate::model::flight::Flight;
 use crate::request::driver::News;
 use crate::sampling::write::Written;
 use crate::scheduler::pass::Work;
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Phase, Sequence};
 use lexiform_law::draft::NodeId;
 use std::time::Instant;
 
@@ -39,7 +39,7 @@ impl Core {
         for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
             self.stats.prefilled_tokens += prompt_part(sequence, work);
-            let mut computed = sequence.computed + work.feed;
+            let mut computed = sequence.text.computed + work.feed;
             if work.rows > 0 && written.is_none() {
                 // It sits out, and its last token is fed again for the row that nobody could draw from.
                 computed -= 1;
@@ -58,20 +58,22 @@ impl Core {
                 };
                 moves.extend(moved(sequence, computed, accepted));
                 computed += accepted.len();
-                drew.extend(news(sequence, written.drawn).map(|news| (sequence.job, sequence.branch, news)));
+                drew.extend(
+                    news(sequence, written.drawn).map(|news| (sequence.id.job, sequence.id.branch, news)),
+                );
             }
             if left.is_none() {
                 // The last token is always fed again for its row, also an accepted draft that had none.
-                computed = computed.min(sequence.tokens.len() - 1);
+                computed = computed.min(sequence.text.tokens.len() - 1);
             }
-            sequence.computed = computed;
-            let text = left.as_ref().unwrap_or(&sequence.tokens);
-            blocks.commit(&mut sequence.table, text, computed);
+            sequence.text.computed = computed;
+            let text = left.as_ref().unwrap_or(&sequence.text.tokens);
+            blocks.commit(&mut sequence.text.table, text, computed);
             if let Some(left) = &left {
                 // What the failed attempts computed is remembered by its tokens; this one goes on with what
                 // is the same.
-                sequence.computed = common(left, &sequence.tokens).min(computed);
-                blocks.rewind(&mut sequence.table, sequence.computed);
+                sequence.text.computed = common(left, &sequence.text.tokens).min(computed);
+                blocks.rewind(&mut sequence.text.table, sequence.text.computed);
             }
         }
         self.compact(&moves);
@@ -87,10 +89,10 @@ impl Core {
             return;
         }
         let running = &self.scheduler.running;
-        let find = |id: u64| running.iter().find(|sequence| sequence.id == id);
+        let find = |id: u64| running.iter().find(|sequence| sequence.id.number == id);
         let slots = moves.iter().filter_map(|moved| {
             Some(SlotMoves {
-                table: find(moved.sequence)?.table.blocks(),
+                table: find(moved.sequence)?.text.table.blocks(),
                 start: moved.start,
                 slots: &moved.slots,
             })
@@ -99,7 +101,8 @@ impl Core {
         let Err(error) = self.model.move_slots(&slots) else {
             return;
         };
-        let is_moved = |sequence: &&mut Sequence| moves.iter().any(|moved| moved.sequence == sequence.id);
+        let is_moved =
+            |sequence: &&mut Sequence| moves.iter().any(|moved| moved.sequence == sequence.id.number);
         let running = self.scheduler.running.iter_mut();
         running
             .filter(is_moved)
@@ -109,13 +112,13 @@ impl Core {
 
 /// What a driver is told of a pass that brought so many tokens. Given tokens may take several passes.
 fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
-    if sequence.closed {
+    if sequence.report.closed {
         return None;
     }
-    match sequence.doing {
-        Doing::Scoring => sequence.given.is_empty().then_some(News::Scored),
-        Doing::Ranking => (!sequence.ranked.is_empty()).then_some(News::Ranked),
-        Doing::Weighing => (!sequence.weighed.is_empty()).then_some(News::Weighed),
+    match &sequence.phase {
+        Phase::Scoring { given } => given.is_empty().then_some(News::Scored),
+        Phase::Ranking(_) => (!sequence.draw.ranked.is_empty()).then_some(News::Ranked),
+        Phase::Weighing { .. } => (!sequence.draw.weighed.is_empty()).then_some(News::Weighed),
         _ => (drawn > 0).then_some(News::Drew),
     }
 }
@@ -132,7 +135,7 @@ struct Moved {
 fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
     let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
     (!lies_right).then(|| Moved {
-        sequence: sequence.id,
+        sequence: sequence.id.number,
         start,
         slots: accepted.iter().map(|node| start + node).collect(),
     })
@@ -146,6 +149,6 @@ fn common(left: &[u32], text: &[u32]) -> usize {
 
 /// How many tokens of its prompt a sequence was fed.
 fn prompt_part(sequence: &Sequence, work: &Work) -> u64 {
-    let end = (sequence.computed + work.feed).min(sequence.request.prompt.tokens.len());
-    end.saturating_sub(sequence.computed) as u64
+    let end = (sequence.text.computed + work.feed).min(sequence.request.prompt.tokens.len());
+    end.saturating_sub(sequence.text.computed) as u64
 }

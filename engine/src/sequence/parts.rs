@@ -1,0 +1,210 @@
+//! The parts of a sequence: its text, its grammar, its drafts, its draws and its report.
+
+use super::replay::Replay;
+use super::rests::Rests;
+use super::steering::Steering;
+use super::tries::SharedTrie;
+use super::watch::Watch;
+use crate::State;
+use crate::blocks::Table;
+use crate::grammar::drafters;
+use crate::grammar::masks::Bounds;
+use crate::grammar::reply::Errand;
+use crate::request::Request;
+use crate::request::driver::{Latest, Ranked, Weight};
+use crate::speculation::draft::Draft;
+use crate::speculation::policy::Record;
+use crate::speculation::store::Store;
+use lexiform_law::draft::{JacobiWindow, Lookup};
+use lexiform_law::{Walk, Warper};
+use std::sync::Arc;
+
+/// The tokens of a sequence, and how many of them are in the cache.
+pub(crate) struct TextState {
+    /// The prompt and what was generated.
+    pub(crate) tokens: Arc<Vec<u32>>,
+    /// The number of tokens whose keys and values are in the cache.
+    pub(crate) computed: usize,
+    /// The blocks of the cache.
+    pub(crate) table: Table,
+    /// The number of prompt tokens whose keys and values were cached when the sequence began.
+    pub(crate) cached: usize,
+    /// The number of the last pass that included the sequence.
+    pub(crate) last_pass: u64,
+}
+
+impl TextState {
+    pub(super) fn new(prompt: &[u32]) -> Self {
+        TextState {
+            tokens: Arc::new(prompt.to_vec()),
+            computed: 0,
+            table: Table::default(),
+            cached: 0,
+            last_pass: 0,
+        }
+    }
+
+    /// Returns the same text without blocks.
+    pub(super) fn fork(&self) -> Self {
+        TextState {
+            tokens: self.tokens.clone(),
+            table: Table::default(),
+            ..*self
+        }
+    }
+}
+
+/// Where the grammar of a sequence is, and what it is being asked.
+pub(crate) struct GrammarState {
+    /// The state of the grammar after the tokens that it has read.
+    pub(crate) state: Option<State>,
+    /// The number of tokens that the grammar has read, including the prompt, which it does not look at.
+    pub(crate) read: usize,
+    /// `true` if the grammar has not been asked yet what can follow the last draw.
+    pub(crate) is_due: bool,
+    /// The query that the grammar is working on. The sequence is not scheduled meanwhile.
+    pub(crate) errand: Option<Errand>,
+    /// The masks of the next rows, if they were too late for the last pass or are wanted before the next one.
+    pub(crate) masks: Option<Vec<Bounds>>,
+    /// The number of queries that no pass waits for, after a slow one.
+    pub(crate) parole: u8,
+    /// The fewest tokens that complete the text, if that was asked for when the grammar read it.
+    pub(crate) distance: Option<usize>,
+}
+
+impl GrammarState {
+    pub(super) fn new(request: &Request) -> Self {
+        GrammarState {
+            state: request.constraints.grammar.as_ref().map(crate::Grammar::start),
+            read: request.prompt.tokens.len(),
+            is_due: true,
+            errand: None,
+            masks: None,
+            parole: 0,
+            distance: None,
+        }
+    }
+
+    /// Returns the same state, for a sequence that asks anew what can follow.
+    pub(super) fn fork(&self) -> Self {
+        GrammarState {
+            is_due: true,
+            errand: None,
+            masks: None,
+            ..*self
+        }
+    }
+}
+
+/// The drafts of a sequence, where they come from, and what became of them.
+pub(crate) struct DraftState {
+    /// The tokens that are fed beyond the text in the next pass.
+    pub(crate) drafts: Vec<Draft>,
+    /// The places of the text where its last tokens occurred before, if they are looked up.
+    pub(crate) lookup: Option<Arc<Lookup>>,
+    /// Guesses that are fed beside the drafts.
+    pub(crate) window: Option<JacobiWindow>,
+    /// What was learned from earlier answers to the owner, and learns from this one.
+    pub(crate) store: Option<Arc<Store>>,
+    /// What the other samples of the request have written, if there are several; they learn from each other.
+    pub(crate) siblings: Option<Arc<Store>>,
+    /// The number of tokens that have not changed since the draft model last read the text.
+    pub(crate) unchanged: usize,
+    /// The number of tokens that the draft model may add to the drafts.
+    pub(crate) reach: usize,
+    /// What became of earlier drafts.
+    pub(crate) record: Record,
+    /// The number of draws for which nothing is drafted.
+    pub(super) rests: Rests,
+    /// The number of tokens drafted.
+    pub(crate) drafted: usize,
+    /// The number of drafted tokens accepted.
+    pub(crate) accepted: usize,
+    /// The number of drafted tokens that were copied from the reference.
+    pub(crate) predictions: usize,
+    /// The number of accepted tokens that were copied from the reference.
+    pub(crate) accepted_predictions: usize,
+}
+
+impl DraftState {
+    /// Takes the reference out of the request, which the lookup keeps from then on.
+    pub(super) fn new(request: &mut Request) -> Self {
+        DraftState {
+            drafts: Vec::new(),
+            lookup: drafters::lookup(request).map(Arc::new),
+            window: None,
+            store: None,
+            siblings: None,
+            unchanged: 0,
+            reach: 0,
+            record: Record::default(),
+            rests: Rests::default(),
+            drafted: 0,
+            accepted: 0,
+            predictions: 0,
+            accepted_predictions: 0,
+        }
+    }
+
+    /// Returns the same sources and counts, with no drafts.
+    pub(super) fn fork(&self) -> Self {
+        DraftState {
+            drafts: Vec::new(),
+            lookup: self.lookup.clone(),
+            window: self.window.clone(),
+            store: self.store.clone(),
+            siblings: self.siblings.clone(),
+            record: self.record.clone(),
+            ..*self
+        }
+    }
+}
+
+/// How a sequence draws, and what the last draw found.
+pub(crate) struct DrawState {
+    pub(crate) warper: Warper,
+    pub(crate) walk: Walk,
+    /// What the attempts of the walk have learned, under laws that learn.
+    pub(crate) trie: Option<SharedTrie>,
+    pub(crate) replay: Replay,
+    pub(crate) watch: Watch,
+    /// How the tokens left have narrowed the choices so far.
+    pub(crate) steering: Steering,
+    /// The token drawn last, and the entropy of its row, for a request that asks for it.
+    pub(crate) latest: Option<Latest>,
+    /// The ranking of the last row, until the driver has it.
+    pub(crate) ranked: Vec<Ranked>,
+    /// The weights of options, until the driver has them.
+    pub(crate) weighed: Vec<Weight>,
+}
+
+impl DrawState {
+    pub(super) fn new(warper: Warper, walk: Walk) -> Self {
+        DrawState {
+            warper,
+            walk,
+            trie: None,
+            replay: Replay::default(),
+            watch: Watch::default(),
+            steering: Steering::default(),
+            latest: None,
+            ranked: Vec::new(),
+            weighed: Vec::new(),
+        }
+    }
+
+    /// Returns the state of another branch at the same place.
+    pub(super) fn fork(&self) -> Self {
+        DrawState {
+            warper: self.warper.clone(),
+            walk: self.walk.fork(),
+            trie: self.trie.clone(),
+            replay: Replay::default(),
+            watch: Watch::default(),
+            steering: self.steering,
+            latest: self.latest,
+            ranked: Vec::new(),
+            weighed: Vec::new(),
+        }
+    }
+}
