@@ -9,7 +9,7 @@ mod ahead;
 mod check;
 pub(crate) mod draft_model;
 mod drive;
-pub(crate) mod errand;
+pub(crate) mod grammar_task;
 mod step;
 
 use self::check::{

@@ -184,7 +184,8 @@ impl Scheduler {
     /// Returns `true` if a branch of a request has something to do, or to report.
     pub(crate) fn goes_on(&mut self, job: u64) -> bool {
         let goes_on = |sequence: &Sequence| {
-            sequence.phase != Phase::Waiting && !sequence.report.closed || sequence.report.has_news()
+            sequence.phase != Phase::Waiting && !sequence.report.closed
+                || sequence.report.has_unreported_ending()
         };
         self.all()
             .any(|sequence| sequence.id.job == job && goes_on(sequence))

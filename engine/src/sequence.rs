@@ -29,10 +29,10 @@ use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An errand that took longer than this makes its sequence one that nobody waits for.
-const SLOW_ERRAND: Duration = Duration::from_millis(2);
-/// Quick errands in a row after which a slow one is forgiven.
-const PAROLE: u8 = 16;
+/// A grammar task that took longer than this makes its sequence one that nobody waits for.
+const SLOW_TASK: Duration = Duration::from_millis(2);
+/// Quick grammar tasks in a row after which a slow one is forgiven.
+const COOLDOWN: u8 = 16;
 
 /// What a branch does in the next pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl Sequence {
 
     /// Whether it can be scheduled: all that its grammar has to say about the last draw is known.
     pub(crate) fn is_ready(&self) -> bool {
-        let is_known = !self.grammar.is_due && self.grammar.errand.is_none();
+        let is_known = !self.grammar.is_due && self.grammar.grammar_task.is_none();
         match self.phase {
             Phase::Waiting => false,
             Phase::Reading => self.unfed() > 0 && !self.report.closed,
@@ -223,29 +223,29 @@ impl Sequence {
     pub(crate) fn asks(&self) -> bool {
         !matches!(self.phase, Phase::Waiting | Phase::Reading)
             && self.grammar.is_due
-            && self.grammar.errand.is_none()
+            && self.grammar.grammar_task.is_none()
             && !self.report.closed
     }
 
-    /// Its grammar was slow: nobody waits for its next errands.
-    pub(crate) fn put_on_parole(&mut self) {
-        self.grammar.parole = PAROLE;
+    /// Its grammar was slow: nobody waits for its next grammar tasks.
+    pub(crate) fn cool_down(&mut self) {
+        self.grammar.cooldown = COOLDOWN;
     }
 
-    /// Takes what an errand brought, unless it is one that nobody is interested in any more.
+    /// Takes what a grammar task brought, unless it is one that nobody is interested in any more.
     pub(crate) fn hear(&mut self, reply: Reply) {
         if !self
             .grammar
-            .errand
+            .grammar_task
             .as_ref()
-            .is_some_and(|errand| errand.is(&reply))
+            .is_some_and(|grammar_task| grammar_task.is(&reply))
         {
             return;
         }
-        self.grammar.errand = None;
-        self.grammar.parole = match reply.took > SLOW_ERRAND {
-            true => PAROLE,
-            false => self.grammar.parole.saturating_sub(1),
+        self.grammar.grammar_task = None;
+        self.grammar.cooldown = match reply.took > SLOW_TASK {
+            true => COOLDOWN,
+            false => self.grammar.cooldown.saturating_sub(1),
         };
         match reply.outcome {
             Err(error) => self.fail(error),
@@ -314,7 +314,7 @@ impl Sequence {
     /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not
     /// begun. One that runs does so when it reads.
     pub(crate) fn renew_grammar(&mut self) {
-        if self.report.place.is_none() || self.grammar.errand.is_some() {
+        if self.report.place.is_none() || self.grammar.grammar_task.is_some() {
             return;
         }
         if let Some((grammar, state)) = self
@@ -367,7 +367,7 @@ impl Sequence {
             self.grammar.read,
             self.grammar.is_due,
             self.grammar.masks,
-            self.grammar.errand,
+            self.grammar.grammar_task,
         ) = (prompt, true, None, None);
         self.draft.drafts.clear();
         self.draw.watch.forget();

@@ -14,7 +14,7 @@ use self::other::OtherTokens;
 use self::same::SameTokens;
 use self::translation::Translation;
 use crate::config::EngineConfig;
-use crate::engine::errand::Errands;
+use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::model::Model;
 use crate::sequence::Sequence;
@@ -85,12 +85,12 @@ impl DraftModel {
     pub(crate) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
         match self {
-            DraftModel::Same(model) => model.propose(sequences, errands, grace),
-            DraftModel::Other(model) => model.propose(sequences, errands, grace),
+            DraftModel::Same(model) => model.propose(sequences, grammar_tasks, grace),
+            DraftModel::Other(model) => model.propose(sequences, grammar_tasks, grace),
         }
     }
 }

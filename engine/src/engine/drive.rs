@@ -1,15 +1,15 @@
 //! Drivers at work: what happened to branches is told, and what is ordered is done.
 //!
 //! ```text
-//!   after a pass ─► news of each branch ─► driver ─► orders ─┬─► scheduler: fork, rewind, read, draw, score, drop
-//!                        ▲                                   └─► answers: emit, finish, fail
-//!                        └── what an order brings at once ───┘
+//!   after a pass ─► events of branches ─► driver ─► orders ─┬─► scheduler: fork, rewind, read, draw, …
+//!                           ▲                               └─► answers: emit, finish, fail
+//!                           └── events that orders cause ───┘
 //! ```
 
 use crate::engine::step::Core;
 use crate::error::{EngineError, MonitorProblem};
 use crate::request::driver::{
-    BestOf, Branch, Chains, Driver, News, Order, Orders, Plan, Population, Ranking, Report, Samples,
+    BestOf, Branch, BranchEvent, Chains, Driver, Order, Orders, Plan, Population, Ranking, Report, Samples,
 };
 use crate::request::{Event, Finish, Outcome, Request, Task, law, searches};
 use crate::sampling::asking::monitor_error;
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// News that have not been told yet: of which request, of which of its branches, and what.
-type Untold = VecDeque<(u64, Branch, News)>;
+type PendingEvents = VecDeque<(u64, Branch, BranchEvent)>;
 
 /// The driver of a request, in an engine that weighs at most `most_options` tokens of options in a pass.
 pub(crate) fn driver(
@@ -74,24 +74,24 @@ pub(crate) fn driver(
 
 impl Core {
     /// Tells a driver what happened to a branch, and does what it orders.
-    pub(crate) fn tell(&mut self, job: u64, branch: Branch, news: News) {
-        let mut untold = VecDeque::from([(job, branch, news)]);
-        while let Some((job, branch, news)) = untold.pop_front() {
-            self.tell_one(job, branch, news, &mut untold);
+    pub(crate) fn tell(&mut self, job: u64, branch: Branch, event: BranchEvent) {
+        let mut pending = VecDeque::from([(job, branch, event)]);
+        while let Some((job, branch, event)) = pending.pop_front() {
+            self.tell_one(job, branch, event, &mut pending);
         }
     }
 
-    fn tell_one(&mut self, id: u64, branch: Branch, news: News, untold: &mut Untold) {
+    fn tell_one(&mut self, id: u64, branch: Branch, event: BranchEvent, pending: &mut PendingEvents) {
         let Some(mut job) = self.jobs.remove(&id) else {
             return;
         };
         if let Some(sequence) = self.scheduler.find(id, branch) {
             sequence.phase = Phase::Waiting;
-            let is_over = matches!(news, News::Ended(_) | News::Failed(_));
+            let is_over = matches!(event, BranchEvent::Ended(_) | BranchEvent::Failed(_));
             job.live -= usize::from(is_over);
             let report = Report {
                 branch,
-                news,
+                event,
                 tokens: sequence.generated().len(),
                 log_probability: sequence.draw.walk.log_probability(),
                 log_weight: sequence.draw.walk.log_weight(),
@@ -114,9 +114,9 @@ impl Core {
             let mut orders = std::mem::take(&mut self.orders);
             job.driver.next(&report, &mut orders);
             let is_waiting = orders.is_empty();
-            self.carry_out((id, &mut job), &mut orders, untold);
+            self.carry_out((id, &mut job), &mut orders, pending);
             self.orders = orders;
-            if job.live == 0 || is_waiting && untold.is_empty() && !self.scheduler.goes_on(id) {
+            if job.live == 0 || is_waiting && pending.is_empty() && !self.scheduler.goes_on(id) {
                 job.fail_all(&EngineError::Unanswered);
             }
         }
@@ -124,9 +124,9 @@ impl Core {
     }
 
     /// Does what is ordered, one after the other.
-    fn carry_out(&mut self, (id, job): (u64, &mut Job), orders: &mut Orders, untold: &mut Untold) {
+    fn carry_out(&mut self, (id, job): (u64, &mut Job), orders: &mut Orders, pending: &mut PendingEvents) {
         while let Some(order) = orders.pop_front() {
-            if let Err(error) = self.carry_out_one((id, job), order, orders, untold) {
+            if let Err(error) = self.carry_out_one((id, job), order, orders, pending) {
                 // A driver that orders what cannot be done would wait for it for ever.
                 job.fail_all(&error);
             }
@@ -138,7 +138,7 @@ impl Core {
         (id, job): (u64, &mut Job),
         order: Order,
         orders: &mut Orders,
-        untold: &mut Untold,
+        pending: &mut PendingEvents,
     ) -> Result<(), EngineError> {
         match order {
             Order::Fork { of, to, at } => self.fork((id, job), of, to, at),
@@ -150,7 +150,7 @@ impl Core {
                 self.order(id, branch, Phase::Reading);
                 let read = self.scheduler.find(id, branch).filter(|it| it.unfed() == 0);
                 if read.is_some() {
-                    untold.push_back((id, branch, News::Read));
+                    pending.push_back((id, branch, BranchEvent::Read));
                 }
                 Ok(())
             }
@@ -246,7 +246,7 @@ impl Core {
     fn drop_branch(&mut self, (id, job): (u64, &mut Job), branch: Branch) {
         if let Some(sequence) = self.scheduler.find(id, branch) {
             // One that has ended counts until its driver knows.
-            job.live -= usize::from(!sequence.report.closed || sequence.report.has_news());
+            job.live -= usize::from(!sequence.report.closed || sequence.report.has_unreported_ending());
             sequence.report.give_up();
         } else {
             job.drop_ended(branch);
@@ -285,7 +285,7 @@ impl Core {
         }
         let dropped = job.take_ended(|sequence| over || sequence.report.dropped);
         if !dropped.is_empty() {
-            self.errands.forget(dropped);
+            self.grammar_tasks.forget(dropped);
         }
         if !over {
             self.jobs.insert(id, job);
@@ -312,7 +312,7 @@ impl Core {
                 let problem = MonitorProblem::Slow { allowed };
                 let error = monitor_error(&sequence.request.constraints.monitors, Some(number), problem);
                 sequence.draw.watch.forget();
-                sequence.grammar.errand = None;
+                sequence.grammar.grammar_task = None;
                 sequence.fail(error);
             }
         }
@@ -321,7 +321,7 @@ impl Core {
     /// Tells drivers of the branches that have ended since they were asked last.
     pub(crate) fn tell_endings(&mut self) {
         let ended = |sequence: &mut Sequence| {
-            let ending = sequence.report.news_of_ending()?;
+            let ending = sequence.report.unreported_ending()?;
             Some((sequence.id.job, sequence.id.branch, ending))
         };
         // One at a time: a branch of which its driver is to hear is one that the others need not wait for in
@@ -331,11 +331,11 @@ impl Core {
             let Some((job, branch, ending)) = next else {
                 return;
             };
-            let news = match ending {
-                Ending::Finished(finish) => News::Ended(finish),
-                Ending::Failed(error) => News::Failed(error),
+            let event = match ending {
+                Ending::Finished(finish) => BranchEvent::Ended(finish),
+                Ending::Failed(error) => BranchEvent::Failed(error),
             };
-            self.tell(job, branch, news);
+            self.tell(job, branch, event);
         }
     }
 
@@ -353,12 +353,12 @@ impl Core {
             job.send(answer, last, &mut orders);
             job.driver.leave(answer, &mut orders);
         }
-        let mut untold = Untold::new();
-        self.carry_out((id, &mut job), &mut orders, &mut untold);
+        let mut pending = PendingEvents::new();
+        self.carry_out((id, &mut job), &mut orders, &mut pending);
         self.orders = orders;
         self.put_back(id, job);
-        for (job, branch, news) in untold {
-            self.tell(job, branch, news);
+        for (job, branch, event) in pending {
+            self.tell(job, branch, event);
         }
     }
 

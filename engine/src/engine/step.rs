@@ -11,8 +11,8 @@
 //! in `sample`, before the host has seen the tokens ([`ahead`](crate::engine::ahead)); the next step goes on
 //! from there, and admits and begins nothing.
 //!
-//! What grammars have to say comes from other threads ([`errand`](crate::engine::errand)): a sequence whose
-//! grammar is slow sits passes out, and the others go on.
+//! What grammars have to say comes from other threads ([`grammar task`](crate::engine::grammar task)): a
+//! sequence whose grammar is slow sits passes out, and the others go on.
 
 mod drawing;
 mod leading;
@@ -23,14 +23,14 @@ use crate::blocks::Blocks;
 use crate::config::EngineConfig;
 use crate::engine::ahead::{Admitted, Ahead};
 use crate::engine::draft_model::{Assistant, DraftModel};
-use crate::engine::errand::{Errands, Goal};
+use crate::engine::grammar_task::{Goal, GrammarTasks};
 use crate::error::EngineError;
 use crate::grammar::drafters::Drafters;
 use crate::grammar::masks::{Finder, MaskHook};
 use crate::metrics::meters::Meters;
 use crate::metrics::stats::Stats;
 use crate::model::Model;
-use crate::request::driver::{News, Orders};
+use crate::request::driver::{BranchEvent, Orders};
 use crate::request::law::{Taught, learning_walk, teaches};
 use crate::sampling::Columns;
 use crate::scheduler::pace::Pace;
@@ -93,7 +93,7 @@ pub(crate) struct Core {
     pub(crate) orders: Orders,
     pub(crate) stats: Stats,
     meters: Arc<Meters>,
-    pub(crate) errands: Errands,
+    pub(crate) grammar_tasks: GrammarTasks,
     columns: Columns,
     draft_model: Option<DraftModel>,
     tries: Tries,
@@ -133,7 +133,7 @@ impl Core {
         );
         Ok(Core {
             blocks: Blocks::new(config.blocks, config.block_size),
-            errands: Errands::new(
+            grammar_tasks: GrammarTasks::new(
                 (config.mask_threads, config.max_running),
                 finder,
                 drafters,
@@ -190,7 +190,7 @@ impl Core {
         let id = sequence.id.job;
         self.scheduler.waiting.push_back(sequence);
         self.jobs.insert(id, job);
-        self.tell(id, 0, News::Begun);
+        self.tell(id, 0, BranchEvent::Begun);
     }
 
     /// One pass over the sequences that are due.
@@ -246,22 +246,22 @@ impl Core {
 
     /// Lets grammars read what was drawn last, which says what to draft.
     fn read(&mut self) {
-        self.errands.least = self.scheduler.policy.least_chance() as f32;
+        self.grammar_tasks.least = self.scheduler.policy.least_chance() as f32;
         // After one that takes longer, the others may too: all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
             match (
                 sequence.request.constraints.grammar.is_some(),
-                sequence.grammar.parole,
+                sequence.grammar.cooldown,
             ) {
-                (false, _) => self.errands.read_now(sequence),
-                (true, 0) if is_brief && self.errands.read_briefly(sequence, &mut is_brief) => (),
-                (true, 1..) if sequence.is_masked() => self.errands.start(sequence, Goal::All),
-                (true, _) => self.errands.start(sequence, Goal::Reading),
+                (false, _) => self.grammar_tasks.read_now(sequence),
+                (true, 0) if is_brief && self.grammar_tasks.read_briefly(sequence, &mut is_brief) => (),
+                (true, 1..) if sequence.is_masked() => self.grammar_tasks.start(sequence, Goal::All),
+                (true, _) => self.grammar_tasks.start(sequence, Goal::Reading),
             }
         }
         let grace = self.grace();
-        self.errands.gather(&mut self.scheduler, grace);
+        self.grammar_tasks.gather(&mut self.scheduler, grace);
     }
 
     /// Tells drivers of the branches that are read as far as was ordered.
@@ -272,7 +272,7 @@ impl Core {
             .map(|sequence| (sequence.id.job, sequence.id.branch))
             .collect();
         for (job, branch) in read {
-            self.tell(job, branch, News::Read);
+            self.tell(job, branch, BranchEvent::Read);
         }
     }
 
@@ -329,7 +329,7 @@ impl Core {
                 job.keep(sequence);
             }
         }
-        self.errands.forget(dropped);
+        self.grammar_tasks.forget(dropped);
     }
 
     /// Fails what ran, after a panic. The caches may hold anything now, so they start empty.

@@ -1,9 +1,9 @@
 //! The tokens that may come in a state of a grammar, and the error if finding them costs too much.
 //!
 //! A mask depends only on the state, so any thread can find it while the model computes
-//! ([`errand`](crate::engine::errand) describes when). The grammar counts the work for each mask; a mask that
-//! would take more than the grammar's limits allow is refused, and the request that needs it fails. No token
-//! is ever drawn without its mask.
+//! ([`grammar task`](crate::engine::grammar task) describes when). The grammar counts the work for each mask;
+//! a mask that would take more than the grammar's limits allow is refused, and the request that needs it
+//! fails. No token is ever drawn without its mask.
 
 use crate::error::EngineError;
 use crate::{Grammar, Mask, State};

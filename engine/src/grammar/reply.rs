@@ -1,4 +1,4 @@
-//! An errand in progress for a sequence, and its reply.
+//! A grammar task in progress for a sequence, and its reply.
 
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
@@ -9,15 +9,15 @@ use lexiform_law::verify::Verified;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An errand in progress. Its work ends at the next mask when this is dropped.
-pub(crate) struct Errand {
+/// A grammar task in progress. Its work ends at the next mask when this is dropped.
+pub(crate) struct GrammarTask {
     pub(crate) number: u64,
     /// `true` if a pass waits for it.
     pub(crate) awaited: bool,
     pub(crate) _alive: Arc<()>,
 }
 
-/// The reply to an errand.
+/// The reply to a grammar task.
 pub(crate) struct Reply {
     pub(crate) sequence: u64,
     pub(crate) number: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Reply {
     pub(crate) outcome: Result<Brought, EngineError>,
 }
 
-/// The results of an errand.
+/// The results of a grammar task.
 #[derive(Default)]
 pub(crate) struct Brought {
     pub(crate) reading: Option<Reading>,
@@ -48,8 +48,8 @@ pub(crate) struct Inquired {
     pub(crate) read: usize,
 }
 
-impl Errand {
-    /// Returns `true` if `reply` answers this errand.
+impl GrammarTask {
+    /// Returns `true` if `reply` answers this grammar task.
     pub(crate) fn is(&self, reply: &Reply) -> bool {
         self.number == reply.number
     }

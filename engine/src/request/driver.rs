@@ -50,7 +50,7 @@ pub(crate) type Branch = u32;
 
 /// What happened to a branch.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum News {
+pub(crate) enum BranchEvent {
     /// The request begins; nothing of its prompt has been read.
     Begun,
     /// The branch is in the cache up to its last token, as was ordered.
@@ -74,7 +74,7 @@ pub(crate) enum News {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     pub(crate) branch: Branch,
-    pub(crate) news: News,
+    pub(crate) event: BranchEvent,
     /// Tokens of the answer so far.
     pub(crate) tokens: usize,
     /// `ln P` of them under the warped model.
@@ -151,21 +151,21 @@ pub(crate) struct Ranked {
 impl Report {
     /// Whether the branch has ended with a whole text.
     pub(crate) fn is_whole(&self) -> bool {
-        self.news == News::Ended(Finish::Stop)
+        self.event == BranchEvent::Ended(Finish::Stop)
     }
 
     /// Why the branch failed, where that says nothing of its text: a law that took such a text for an
     /// impossible one would be another law.
     pub(crate) fn breakdown(&self) -> Option<&EngineError> {
-        match &self.news {
-            News::Failed(
+        match &self.event {
+            BranchEvent::Failed(
                 EngineError::DeadEnd { .. }
                 | EngineError::Monitor {
                     problem: MonitorProblem::Refused { .. },
                     ..
                 },
             ) => None,
-            News::Failed(error) => Some(error),
+            BranchEvent::Failed(error) => Some(error),
             _ => None,
         }
     }

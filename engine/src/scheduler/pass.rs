@@ -6,8 +6,8 @@
 //!                  |            ... and no more ►|◄ their floor|
 //! ```
 //!
-//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and no other
-//! sequence pays for it.
+//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a wager for
+//! which no other sequence pays.
 
 use super::pace::Pace;
 use super::turns::Turns;
@@ -16,7 +16,7 @@ use crate::blocks::{Beginning, Blocks};
 use crate::config::EngineConfig;
 use crate::fairness::pool::Owner;
 use crate::sequence::{Phase, Sequence};
-use crate::speculation::policy::{Base, Bet};
+use crate::speculation::policy::{Base, CandidateDraft};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -271,14 +271,14 @@ impl Scheduler {
     /// as there is room for.
     fn plan_drafts(&mut self, plan: &mut PassPlan) {
         let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
-        let (mut bets, mut has_drafts): (Vec<Bet>, bool) = (Vec::new(), false);
+        let (mut candidates, mut has_drafts): (Vec<CandidateDraft>, bool) = (Vec::new(), false);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
             sequence.consult(&mut self.policy);
             has_drafts |= !sequence.draft.drafts.is_empty();
-            bets.extend(
+            candidates.extend(
                 self.policy
-                    .bets(number, &sequence.draft.drafts, &sequence.draft.record),
+                    .candidates(number, &sequence.draft.drafts, &sequence.draft.record),
             );
         }
         if !has_drafts {
@@ -289,15 +289,17 @@ impl Scheduler {
             drawing: drawing().count(),
             prompts: plan.reserved,
         };
-        let taken = self.policy.choose(base, &mut bets);
-        bets.truncate(taken);
+        let taken = self.policy.choose(base, &mut candidates);
+        candidates.truncate(taken);
         let number_of_drafts = |work: &Work| self.running[work.index].draft.drafts.len();
         let mut is_kept: Vec<Vec<bool>> = plan
             .works
             .iter()
             .map(|work| vec![false; number_of_drafts(work)])
             .collect();
-        bets.iter().for_each(|bet| is_kept[bet.of][bet.node] = true);
+        candidates
+            .iter()
+            .for_each(|candidate| is_kept[candidate.of][candidate.node] = true);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
             // A bandit feeds drafts by its own rules, so being left out says nothing about them.
@@ -305,10 +307,14 @@ impl Scheduler {
                 sequence.hear_of_drafts(&is_kept[number]);
             }
         }
-        let left_out = self.left_out(plan, &mut bets);
-        left_out.iter().for_each(|bet| is_kept[bet.of][bet.node] = false);
-        plan.budget -= bets.len();
-        bets.iter().for_each(|bet| plan.works[bet.of].rows += 1);
+        let left_out = self.left_out(plan, &mut candidates);
+        left_out
+            .iter()
+            .for_each(|candidate| is_kept[candidate.of][candidate.node] = false);
+        plan.budget -= candidates.len();
+        candidates
+            .iter()
+            .for_each(|candidate| plan.works[candidate.of].rows += 1);
         for (work, is_kept) in plan.works.iter().zip(is_kept) {
             let sequence = &mut self.running[work.index];
             sequence.keep_drafts(&is_kept);
@@ -317,24 +323,24 @@ impl Scheduler {
         }
     }
 
-    /// Removes the bets for which the pass has no room: the drafts of the most served owners, and within one
-    /// owner those that are least likely to be confirmed.
-    fn left_out(&self, plan: &PassPlan, bets: &mut Vec<Bet>) -> Vec<Bet> {
+    /// Removes the candidate drafts for which the pass has no room: the drafts of the most served owners, and
+    /// within one owner those that are least likely to be confirmed.
+    fn left_out(&self, plan: &PassPlan, candidates: &mut Vec<CandidateDraft>) -> Vec<CandidateDraft> {
         let room = plan.room();
-        if bets.len() <= room {
+        if candidates.len() <= room {
             return Vec::new();
         }
-        let served = |bet: &Bet| {
-            let owner = &self.running[plan.works[bet.of].index].request.limits.owner;
+        let served = |candidate: &CandidateDraft| {
+            let owner = &self.running[plan.works[candidate.of].index].request.limits.owner;
             self.share.of(owner)
         };
         // The sort is stable, and the chances of one sequence decrease, so its first drafts come first.
-        bets.sort_by(|one, other| {
+        candidates.sort_by(|one, other| {
             served(one)
                 .cmp(&served(other))
                 .then(other.chance.total_cmp(&one.chance))
         });
-        bets.split_off(room)
+        candidates.split_off(room)
     }
 
     /// Sets how far the draft model may lengthen the drafts of the sequences that it drafts for: as far as it
@@ -344,7 +350,7 @@ impl Scheduler {
         let drawing = self.running.iter().filter(|&sequence| draws(sequence)).count();
         let reads = |sequence: &&Sequence| sequence.is_ready() && sequence.unfed() > 1;
         let prompts = self.running.iter().filter(reads).map(Sequence::unfed).sum();
-        let mut bets: Vec<Bet> = Vec::new();
+        let mut candidates: Vec<CandidateDraft> = Vec::new();
         for (index, sequence) in self.running.iter_mut().enumerate() {
             sequence.draft.reach = 0;
             if takes_part(sequence) {
@@ -352,8 +358,8 @@ impl Scheduler {
                 let (drafts, record) = (&sequence.draft.drafts[..], &sequence.draft.record);
                 let more = sequence.room().saturating_sub(drafts.len());
                 let behind = (more, sequence.request.speculation.candidates);
-                bets.extend(self.policy.bets(index, drafts, record));
-                bets.extend(self.policy.bets_on_model(index, (drafts, record), behind));
+                candidates.extend(self.policy.candidates(index, drafts, record));
+                candidates.extend(self.policy.bets_on_model(index, (drafts, record), behind));
             }
         }
         let base = Base {
@@ -361,10 +367,10 @@ impl Scheduler {
             drawing,
             prompts,
         };
-        let taken = self.policy.choose(base, &mut bets);
-        for bet in bets[..taken].iter().filter(|bet| bet.round > 0) {
-            let reach = &mut self.running[bet.of].draft.reach;
-            *reach = (bet.node + 1).max(*reach);
+        let taken = self.policy.choose(base, &mut candidates);
+        for candidate in candidates[..taken].iter().filter(|candidate| candidate.round > 0) {
+            let reach = &mut self.running[candidate.of].draft.reach;
+            *reach = (candidate.node + 1).max(*reach);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::State;
 use crate::blocks::Table;
 use crate::grammar::drafters;
 use crate::grammar::masks::Bounds;
-use crate::grammar::reply::Errand;
+use crate::grammar::reply::GrammarTask;
 use crate::request::Request;
 use crate::request::driver::{Latest, Ranked, Weight};
 use crate::speculation::draft::Draft;
@@ -63,11 +63,11 @@ pub(crate) struct GrammarState {
     /// `true` if the grammar has not been asked yet what can follow the last draw.
     pub(crate) is_due: bool,
     /// The query that the grammar is working on. The sequence is not scheduled meanwhile.
-    pub(crate) errand: Option<Errand>,
+    pub(crate) grammar_task: Option<GrammarTask>,
     /// The masks of the next rows, if they were too late for the last pass or are wanted before the next one.
     pub(crate) masks: Option<Vec<Bounds>>,
     /// The number of queries that no pass waits for, after a slow one.
-    pub(crate) parole: u8,
+    pub(crate) cooldown: u8,
     /// The fewest tokens that complete the text, if that was asked for when the grammar read it.
     pub(crate) distance: Option<usize>,
 }
@@ -78,9 +78,9 @@ impl GrammarState {
             state: request.constraints.grammar.as_ref().map(crate::Grammar::start),
             read: request.prompt.tokens.len(),
             is_due: true,
-            errand: None,
+            grammar_task: None,
             masks: None,
-            parole: 0,
+            cooldown: 0,
             distance: None,
         }
     }
@@ -89,7 +89,7 @@ impl GrammarState {
     pub(super) fn fork(&self) -> Self {
         GrammarState {
             is_due: true,
-            errand: None,
+            grammar_task: None,
             masks: None,
             ..*self
         }

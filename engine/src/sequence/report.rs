@@ -23,7 +23,7 @@ pub(crate) struct ReportState {
     /// How the sequence ended, once it has.
     ending: Option<Ending>,
     /// `true` if the driver knows that it ended.
-    is_ending_told: bool,
+    is_ending_reported: bool,
     /// `true` if the grammar left nothing but the end, whose probability was not asked for.
     pub(super) ended_unasked: bool,
     /// `true` if nothing more is done for the sequence.
@@ -44,7 +44,7 @@ impl ReportState {
             events: Vec::new(),
             emitted: 0,
             ending: None,
-            is_ending_told: false,
+            is_ending_reported: false,
             ended_unasked: false,
             closed: false,
             dropped: false,
@@ -61,7 +61,7 @@ impl ReportState {
             events: self.events.clone(),
             emitted: self.emitted,
             ending: None,
-            is_ending_told: false,
+            is_ending_reported: false,
             ended_unasked: false,
             closed: false,
             dropped: self.dropped,
@@ -115,21 +115,21 @@ impl ReportState {
 
     /// Drops a sequence that its driver no longer asks for.
     pub(crate) fn give_up(&mut self) {
-        (self.closed, self.dropped, self.is_ending_told) = (true, true, true);
+        (self.closed, self.dropped, self.is_ending_reported) = (true, true, true);
     }
 
     /// Returns how the sequence ended, if its driver does not know that yet.
-    pub(crate) fn news_of_ending(&mut self) -> Option<Ending> {
-        if self.is_ending_told {
+    pub(crate) fn unreported_ending(&mut self) -> Option<Ending> {
+        if self.is_ending_reported {
             return None;
         }
-        self.is_ending_told = self.ending.is_some();
+        self.is_ending_reported = self.ending.is_some();
         self.ending.clone()
     }
 
     /// Returns `true` if the sequence has ended and its driver does not know that yet.
-    pub(crate) fn has_news(&self) -> bool {
-        self.ending.is_some() && !self.is_ending_told
+    pub(crate) fn has_unreported_ending(&self) -> bool {
+        self.ending.is_some() && !self.is_ending_reported
     }
 
     /// Returns why the text ended; while it continues, that it was cut off.

@@ -75,8 +75,8 @@ impl Confidence {
 
 impl Draft {
     /// Returns `true` if the draft is fed however likely it is: a token that a driver continues with, one
-    /// that the draft model drew, which was bet on before it was drawn, and a guess, whose value is the row
-    /// after it.
+    /// that the draft model drew, which was chosen before it was drawn, and a guess, whose value
+    /// is the row after it.
     pub(crate) fn is_due(&self) -> bool {
         matches!(self.source, Source::Given | Source::Model | Source::Guessed)
     }

@@ -1,23 +1,23 @@
 //! The number of drafted tokens that a pass feeds: as many as give the most expected tokens per second.
 //!
 //! ```text
-//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                        ┌─► the likeliest m
+//!   drafts offered ─► how likely is each to be confirmed ───────┐                        ┌─► the likeliest m
 //!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ─┘
 //! ```
 //!
-//! This is the goodput of SmartSpec: given `n` tokens that are fed in any case, `E` of them drawn, and bets
-//! with chances `p`, it takes the bets that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every
-//! number of bets is tried, not only one more each time: where the second token of a pass costs three times
-//! as much as the first, one draft never pays but eight may. Tokens of the draft model also cost its passes,
-//! and are bet on before they are drawn.
+//! This is the goodput of SmartSpec: given `n` tokens that are fed in any case, `E` of them drawn, and
+//! candidate drafts with chances `p`, it takes the candidate drafts that maximise `(E + Σp) / cost(n + m)`
+//! over the whole pass. Every number of candidate drafts is tried, not only one more each time: where the
+//! second token of a pass costs three times as much as the first, one draft never pays but eight may. Tokens
+//! of the draft model also cost its passes, and are chosen before they are drawn.
 //!
 //! The prompts that a pass reads are read in any case, so their cost is on neither side of the choice: the
 //! cost of a pass with prompts is that of its other tokens ([`PassCosts`](cost)), measured separately from
 //! their cost without prompts. So where every pass reads a prompt, drafts are chosen by their cost in such
 //! passes.
 //!
-//! The bets of all sequences are sorted together, and the likeliest are taken whichever sequence they belong
-//! to, always a prefix of each draft: the selection of TETRIS ([Wu et al.
+//! The candidate drafts of all sequences are sorted together, and the likeliest are taken whichever sequence
+//! they belong to, always a prefix of each draft: the selection of TETRIS ([Wu et al.
 //! 2025](https://arxiv.org/abs/2502.15197)), whose capacity is given here by the costs. TETRIS scores a token
 //! by the probability that the draft model gave it, which is biased where the token was sampled; the chances
 //! here come from earlier drafts.
@@ -105,7 +105,7 @@ pub type CountedTime = Box<dyn Fn(Worked) -> Duration + Send>;
 
 /// A draft that may be fed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bet {
+pub(crate) struct CandidateDraft {
     /// The probability that it is confirmed.
     pub(crate) chance: f64,
     /// The number of the pass of the draft model that has yet to draw it; 0 if it is drawn already.
@@ -120,7 +120,7 @@ pub(crate) struct Bet {
     pub(crate) node: usize,
 }
 
-/// The size of a pass, or its size without bets.
+/// The size of a pass, or its size without candidate drafts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Base {
     /// The number of its tokens, without those of prompts.
@@ -204,24 +204,24 @@ pub(crate) struct Policy {
     with_drafts: Option<(usize, f64)>,
 }
 
-/// Returns the class of a number of bets; the numbers of a class are tried as one.
-fn kind(bets: usize) -> usize {
-    bets.checked_ilog2().map_or(0, |octave| octave as usize + 1)
+/// Returns the class of a number of candidate drafts; the numbers of a class are tried as one.
+fn kind(candidates: usize) -> usize {
+    candidates.checked_ilog2().map_or(0, |octave| octave as usize + 1)
 }
 
-/// The expected result of each number of bets.
+/// The expected result of each number of candidate drafts.
 struct Prospects {
-    /// The fewest bets that can be taken.
+    /// The fewest candidate drafts that can be taken.
     least: usize,
-    /// The expected tokens and seconds of taking `least` bets, one more, and so on.
+    /// The expected tokens and seconds of taking `least` candidate drafts, one more, and so on.
     each: Vec<(f64, f64)>,
-    /// `true` if the draft model has yet to draw some of the bets.
+    /// `true` if the draft model has yet to draw some of the candidate drafts.
     needs_draft_model: bool,
 }
 
 impl Prospects {
-    fn rate(&self, bets: usize) -> f64 {
-        let (tokens, seconds) = self.each[bets - self.least];
+    fn rate(&self, candidates: usize) -> f64 {
+        let (tokens, seconds) = self.each[candidates - self.least];
         tokens / seconds
     }
 
@@ -229,10 +229,10 @@ impl Prospects {
         self.least..self.least + self.each.len()
     }
 
-    /// Returns the best number of bets, or the least number if that is nearly as good.
+    /// Returns the best number of candidate drafts, or the least number if that is nearly as good.
     fn best(&self) -> usize {
         let best = self.numbers().max_by(|&one, &other| {
-            // Of equal rates, the fewest bets.
+            // Of equal rates, the fewest candidate drafts.
             self.rate(one).total_cmp(&self.rate(other)).then(other.cmp(&one))
         });
         best.filter(|&best| self.rate(best) > MARGIN * self.rate(self.least))
@@ -299,12 +299,12 @@ impl Policy {
         let Some(without) = without.filter(|_| is_asked) else {
             return 0.0;
         };
-        let each = |bets: usize| {
-            let with = self.cost(base, bets).unwrap_or(without);
-            (with - without) / bets as f64
+        let each = |candidates: usize| {
+            let with = self.cost(base, candidates).unwrap_or(without);
+            (with - without) / candidates as f64
         };
-        let counts =
-            std::iter::successors(Some(1), |bets| Some(2 * bets)).take_while(|&bets| bets <= MOST_ASKED);
+        let counts = std::iter::successors(Some(1), |candidates| Some(2 * candidates))
+            .take_while(|&candidates| candidates <= MOST_ASKED);
         let cheapest = counts.map(each).fold(f64::INFINITY, f64::min);
         (WORTH_FINDING * base.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
     }
@@ -323,20 +323,23 @@ impl Policy {
         self.drafting == Drafting::Measured
     }
 
-    /// Sorts bets, those that are due first and then the likeliest, and returns how many of the first to
-    /// take. The bets of one sequence come in the order of its tree, and none may be likelier than its
-    /// parent.
-    pub(crate) fn choose(&mut self, base: Base, bets: &mut [Bet]) -> usize {
+    /// Sorts candidate drafts, those that are due first and then the likeliest, and returns how many of the
+    /// first to take. The candidate drafts of one sequence come in the order of its tree, and none may be
+    /// likelier than its parent.
+    pub(crate) fn choose(&mut self, base: Base, candidates: &mut [CandidateDraft]) -> usize {
         // The sort is stable, so children come after their parents.
-        bets.sort_by(|one, other| {
+        candidates.sort_by(|one, other| {
             let by_chance = other.chance.total_cmp(&one.chance);
             other.is_due.cmp(&one.is_due).then(by_chance)
         });
         if !self.is_measured() {
-            return bets.len();
+            return candidates.len();
         }
-        let least = bets.iter().take_while(|bet| bet.is_due).count();
-        let Some(prospects) = self.prospects(base, bets, least).filter(|_| bets.len() > least) else {
+        let least = candidates.iter().take_while(|candidate| candidate.is_due).count();
+        let Some(prospects) = self
+            .prospects(base, candidates, least)
+            .filter(|_| candidates.len() > least)
+        else {
             return least;
         };
         let best = prospects.best();
@@ -345,22 +348,22 @@ impl Policy {
         chosen
     }
 
-    /// Returns the expected result of each number of bets; `None` if nothing was measured yet.
-    fn prospects(&self, base: Base, bets: &[Bet], least: usize) -> Option<Prospects> {
-        let due = bets[..least].iter();
-        let mut tokens = base.drawing as f64 + due.clone().map(|bet| bet.chance).sum::<f64>();
-        let mut readings = due.clone().filter(|bet| bet.begins).count();
-        let mut round = due.map(|bet| bet.round).max().unwrap_or(0);
-        let mut each = Vec::with_capacity(bets.len() - least + 1);
-        for taken in least..=bets.len() {
-            if let Some(bet) = taken
+    /// Returns the expected result of each number of candidate drafts; `None` if nothing was measured yet.
+    fn prospects(&self, base: Base, candidates: &[CandidateDraft], least: usize) -> Option<Prospects> {
+        let due = candidates[..least].iter();
+        let mut tokens = base.drawing as f64 + due.clone().map(|candidate| candidate.chance).sum::<f64>();
+        let mut readings = due.clone().filter(|candidate| candidate.begins).count();
+        let mut round = due.map(|candidate| candidate.round).max().unwrap_or(0);
+        let mut each = Vec::with_capacity(candidates.len() - least + 1);
+        for taken in least..=candidates.len() {
+            if let Some(candidate) = taken
                 .checked_sub(1)
                 .filter(|_| taken > least)
-                .map(|last| bets[last])
+                .map(|last| candidates[last])
             {
-                tokens += bet.chance;
-                round = round.max(bet.round);
-                readings += usize::from(bet.begins);
+                tokens += candidate.chance;
+                round = round.max(candidate.round);
+                readings += usize::from(candidate.begins);
             }
             let reading = readings as f64 * self.reading.unwrap_or(0.0) / PAYING;
             let rounds = round as f64 * self.round.unwrap_or(0.0) + reading;
@@ -373,23 +376,23 @@ impl Policy {
         })
     }
 
-    /// Returns another number of bets than the best, if one was not tried for long and the time for it is
-    /// saved up.
+    /// Returns another number of candidate drafts than the best, if one was not tried for long and the time
+    /// for it is saved up.
     fn explore(&mut self, base: Base, prospects: &Prospects, best: usize) -> Option<usize> {
         if self.trial.is_some() {
             return None;
         }
         let trials = self.trials.of(base);
         let tried = &trials.tried[usize::from(prospects.needs_draft_model)];
-        let last = |bets: usize| tried.get(kind(bets)).copied().flatten();
+        let last = |candidates: usize| tried.get(kind(candidates)).copied().flatten();
         let most = prospects.numbers().end - 1;
-        let others = prospects.numbers().filter(|&bets| {
-            // Of each class the smallest number, and the number of all bets.
-            let is_one = bets == prospects.least || bets.is_power_of_two() || bets == most;
-            let is_due = last(bets).is_none_or(|last| self.passes >= last + FORGOTTEN);
-            is_one && kind(bets) != kind(best) && is_due
+        let others = prospects.numbers().filter(|&candidates| {
+            // Of each class the smallest number, and the number of all candidate drafts.
+            let is_one = candidates == prospects.least || candidates.is_power_of_two() || candidates == most;
+            let is_due = last(candidates).is_none_or(|last| self.passes >= last + FORGOTTEN);
+            is_one && kind(candidates) != kind(best) && is_due
         });
-        let other = others.min_by_key(|&bets| (last(bets), bets))?;
+        let other = others.min_by_key(|&candidates| (last(candidates), candidates))?;
         let (tokens, seconds) = prospects.each[other - prospects.least];
         let fair = tokens / prospects.rate(best);
         if seconds - fair > trials.saved.unwrap_or(0.0) {
@@ -399,12 +402,12 @@ impl Policy {
         Some(other)
     }
 
-    fn try_out(&mut self, base: Base, prospects: &Prospects, bets: usize) {
+    fn try_out(&mut self, base: Base, prospects: &Prospects, candidates: usize) {
         let tried = &mut self.trials.of_mut(base).tried[usize::from(prospects.needs_draft_model)];
-        if tried.len() <= kind(bets) {
-            tried.resize(kind(bets) + 1, None);
+        if tried.len() <= kind(candidates) {
+            tried.resize(kind(candidates) + 1, None);
         }
-        tried[kind(bets)] = Some(self.passes);
+        tried[kind(candidates)] = Some(self.passes);
     }
 
     /// Learns from a pass. The tokens beyond one for each sequence were drafts. A pass in which no sequence
@@ -473,8 +476,8 @@ impl Policy {
         *known += part * (each - *known);
     }
 
-    /// Returns the bets on the drafts of a sequence.
-    pub(crate) fn bets(&self, of: usize, drafts: &[Draft], record: &Record) -> Vec<Bet> {
+    /// Returns the candidate drafts on the drafts of a sequence.
+    pub(crate) fn candidates(&self, of: usize, drafts: &[Draft], record: &Record) -> Vec<CandidateDraft> {
         let mut is_due: Vec<bool> = drafts.iter().map(Draft::is_due).collect();
         for (node, draft) in drafts.iter().enumerate().rev() {
             if let Some(parent) = draft.parent.filter(|_| is_due[node]) {
@@ -482,7 +485,9 @@ impl Policy {
             }
         }
         let is_taken = record.arm().map(|arm| arm.taken(drafts));
-        let is_fed = move |bet: &Bet| bet.is_due || is_taken.as_ref().is_none_or(|taken| taken[bet.node]);
+        let is_fed = move |candidate: &CandidateDraft| {
+            candidate.is_due || is_taken.as_ref().is_none_or(|taken| taken[candidate.node])
+        };
         let mut least = 1.0_f64;
         let chances = self.records.chances(record, drafts).into_iter().zip(drafts);
         // If there is no room for all sampled drafts, the last ones are dropped: which of them are fed must
@@ -494,7 +499,7 @@ impl Policy {
             }
             false => chance,
         });
-        let bet = |(node, (chance, is_due))| Bet {
+        let candidate = |(node, (chance, is_due))| CandidateDraft {
             chance,
             round: 0,
             begins: false,
@@ -502,29 +507,37 @@ impl Policy {
             of,
             node,
         };
-        chances.zip(is_due).enumerate().map(bet).filter(is_fed).collect()
+        chances
+            .zip(is_due)
+            .enumerate()
+            .map(candidate)
+            .filter(is_fed)
+            .collect()
     }
 
-    /// Returns the bets on the tokens that the draft model may draw after these drafts: at most `most`
-    /// tokens, with `beside` tokens at each place.
+    /// Returns the candidate drafts on the tokens that the draft model may draw after these drafts: at most
+    /// `most` tokens, with `beside` tokens at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,
         (drafts, record): (&[Draft], &Record),
         (most, beside): (usize, usize),
-    ) -> impl Iterator<Item = Bet> {
+    ) -> impl Iterator<Item = CandidateDraft> {
         let is_taken = record.arm().is_none_or(|arm| arm.takes(Source::Model));
         let most = if is_taken { most } else { 0 };
         let chances = self.records.chances_behind(record, drafts, (most, beside));
         let (first, is_read) = (drafts.len(), record.is_read);
-        chances.into_iter().enumerate().map(move |(number, chance)| Bet {
-            chance,
-            round: number / beside.max(1) + 1,
-            begins: number == 0 && !is_read,
-            is_due: false,
-            of,
-            node: first + number,
-        })
+        chances
+            .into_iter()
+            .enumerate()
+            .map(move |(number, chance)| CandidateDraft {
+                chance,
+                round: number / beside.max(1) + 1,
+                begins: number == 0 && !is_read,
+                is_due: false,
+                of,
+                node: first + number,
+            })
     }
 }
 

@@ -5,7 +5,7 @@
 //! 2025](https://arxiv.org/abs/2502.05202):
 //!
 //! ```text
-//!   the text in its tokens ─► its likeliest tokens that the grammar allows ─► bytes ─► the model's tokens ─► drafts
+//!   the text in its tokens ─► its likeliest allowed tokens ─► bytes ─► the model's tokens ─► drafts
 //! ```
 //!
 //! Every token of the model may be drafted so, also those that the draft model lacks. What is drafted is the
@@ -18,7 +18,7 @@ use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, 
 use crate::engine::draft_model::reader::{Passage, Reader};
 use crate::engine::draft_model::tokens::TokenDrafter;
 use crate::engine::draft_model::translation::{CONTEXT_TOKENS, Joined, Translated, Translation};
-use crate::engine::errand::Errands;
+use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::model::Model;
 use crate::sampling::Columns;
@@ -104,7 +104,7 @@ impl OtherTokens {
     pub(super) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
         let all = sequences.iter_mut().map(|sequence| &mut **sequence);
@@ -116,8 +116,10 @@ impl OtherTokens {
             texts: &mut self.texts,
             intersection: &self.intersection,
         };
-        let rounds = self.drafter.propose(&mut model, &mut drawing, errands, grace)?;
-        Ok(rounds + self.propose_text(&mut greedy, errands, grace)?)
+        let rounds = self
+            .drafter
+            .propose(&mut model, &mut drawing, grammar_tasks, grace)?;
+        Ok(rounds + self.propose_text(&mut greedy, grammar_tasks, grace)?)
     }
 
     /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the
@@ -125,7 +127,7 @@ impl OtherTokens {
     fn propose_text(
         &mut self,
         sequences: &mut [&mut Sequence],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
         let mut writings = Vec::new();
@@ -159,7 +161,7 @@ impl OtherTokens {
                 });
             }
         }
-        self.draft(sequences, &writings, errands, grace);
+        self.draft(sequences, &writings, grammar_tasks, grace);
         Ok(rounds)
     }
 
@@ -210,13 +212,13 @@ impl OtherTokens {
         &self,
         sequences: &mut [&mut Sequence],
         writings: &[Writing],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) {
         let written = writings.iter().filter(|writing| !writing.bytes.is_empty());
         let work = |writing: &&Writing| {
             let sequence = &*sequences[writing.index];
-            let (mut outlook, vocabulary) = (errands.outlook(sequence), self.vocabulary.clone());
+            let (mut outlook, vocabulary) = (grammar_tasks.outlook(sequence), self.vocabulary.clone());
             let recent = recent(sequence);
             let mut tokens = self.translation.drafted(&recent, &writing.bytes, writing.is_open);
             tokens.truncate(writing.wanted);
@@ -230,12 +232,12 @@ impl OtherTokens {
         // Without a grammar there is nothing that could take long.
         let (slow, quick): (Vec<&Writing>, Vec<&Writing>) = written.partition(|writing| writing.at.is_some());
         let mut found: Vec<_> = quick.iter().map(|writing| work(writing).1().ok()).collect();
-        found.extend(errands.together(slow.iter().map(work).collect(), grace));
+        found.extend(grammar_tasks.together(slow.iter().map(work).collect(), grace));
         for (writing, found) in quick.into_iter().chain(slow).zip(found) {
             let sequence = &mut *sequences[writing.index];
             match found {
                 Some(drafts) => sequence.draft.drafts.extend(drafts),
-                None => sequence.put_on_parole(),
+                None => sequence.cool_down(),
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::config::EngineConfig;
 use crate::engine::draft_model::reader::{Passage, Reader};
 use crate::engine::draft_model::tokens::{TokenDrafter, TokenModel, drafted};
-use crate::engine::errand::Errands;
+use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::model::Model;
 use crate::model::logits::Logits;
@@ -45,10 +45,11 @@ impl SameTokens {
     pub(super) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
-        self.drafter.propose(&mut self.reader, sequences, errands, grace)
+        self.drafter
+            .propose(&mut self.reader, sequences, grammar_tasks, grace)
     }
 }
 

@@ -22,7 +22,7 @@
 
 use crate::config::{Drafting, EngineConfig};
 use crate::engine::draft_model::reader::Passage;
-use crate::engine::errand::Errands;
+use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row};
@@ -106,7 +106,7 @@ impl TokenDrafter {
         &self,
         model: &mut impl TokenModel,
         sequences: &mut [&mut Sequence],
-        errands: &Errands,
+        grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
         let mut rounds = 0;
@@ -122,14 +122,14 @@ impl TokenDrafter {
                 });
             }
         }
-        let mut active = read(&self.vocabulary, sequences, &first, errands, grace);
+        let mut active = read(&self.vocabulary, sequences, &first, grammar_tasks, grace);
         while !active.is_empty() {
             let passages = active
                 .iter()
                 .map(|active| model.passage(sequences[active.index], active.tip));
             let (logits, rows) = model.forward(&passages.collect::<Vec<_>>())?;
             let drawn = self.draw(sequences, &active, logits, rows);
-            active = read(&self.vocabulary, sequences, &drawn, errands, grace);
+            active = read(&self.vocabulary, sequences, &drawn, grammar_tasks, grace);
             rounds += 1;
             active.retain(|active| {
                 let is_last = drawn
@@ -203,11 +203,11 @@ fn read(
     vocabulary: &Arc<Vocabulary>,
     sequences: &mut [&mut Sequence],
     drawn: &[Drawn],
-    errands: &Errands,
+    grammar_tasks: &GrammarTasks,
     grace: Duration,
 ) -> Vec<Active> {
     let work = |drawn: &Drawn| {
-        let (mut outlook, vocabulary) = (errands.outlook(sequences[drawn.index]), vocabulary.clone());
+        let (mut outlook, vocabulary) = (grammar_tasks.outlook(sequences[drawn.index]), vocabulary.clone());
         let (below, candidates) = (drawn.below, drawn.candidates.clone());
         let work = move || {
             let first = outlook.drafts.len();
@@ -228,12 +228,12 @@ fn read(
     let has_grammar = |drawn: &&Drawn| sequences[drawn.index].request.constraints.grammar.is_some();
     let (slow, quick): (Vec<&Drawn>, Vec<&Drawn>) = drawn.iter().partition(has_grammar);
     let mut found: Vec<_> = quick.iter().map(|drawn| work(drawn).1().ok()).collect();
-    found.extend(errands.together(slow.iter().map(|drawn| work(drawn)).collect(), grace));
+    found.extend(grammar_tasks.together(slow.iter().map(|drawn| work(drawn)).collect(), grace));
     let mut going = Vec::new();
     for (drawn, found) in quick.into_iter().chain(slow).zip(found) {
         let sequence = &mut *sequences[drawn.index];
         let Some(Extended { drafts, next }) = found else {
-            sequence.put_on_parole();
+            sequence.cool_down();
             let is_sampled = |draft: &&Draft| draft.proposal.is_sampled();
             sequence
                 .draft

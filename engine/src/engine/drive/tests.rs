@@ -204,9 +204,9 @@ fn what_is_told_of_a_branch_is_of_its_tokens() {
 fn branches_may_wait_for_each_other() {
     let mut core = core(EngineConfig::default());
     let mut arrived = 0;
-    let driver = With(move |report: &Report, orders: &mut Orders| match report.news {
-        News::Begun => orders.push_back(Order::Read(0)),
-        News::Read => {
+    let driver = With(move |report: &Report, orders: &mut Orders| match report.event {
+        BranchEvent::Begun => orders.push_back(Order::Read(0)),
+        BranchEvent::Read => {
             orders.extend((1..5).map(|to| Order::Fork { of: 0, to, at: 0 }));
             orders.extend((0..5).map(Order::Draw));
         }
@@ -236,8 +236,8 @@ fn given_tokens_are_counted_as_if_they_were_drawn() {
         let mut told = Vec::new();
         let driver = With(move |report: &Report, orders: &mut Orders| {
             let branch = report.branch;
-            match (&report.news, report.tokens) {
-                (News::Begun, _) => orders.extend([
+            match (&report.event, report.tokens) {
+                (BranchEvent::Begun, _) => orders.extend([
                     Order::Fork { of: 0, to: 1, at: 0 },
                     Order::Draw(0),
                     Order::Draw(1),
@@ -246,14 +246,14 @@ fn given_tokens_are_counted_as_if_they_were_drawn() {
                 (_, tokens) if branch == 0 && tokens == given => {
                     told.push(report.log_probability);
                 }
-                (News::Drew, 1) if branch == 1 => {
+                (BranchEvent::Drew, 1) if branch == 1 => {
                     orders.push_back(Order::Rewind { branch, to: 0 });
                     orders.push_back(Order::Score {
                         branch,
                         tokens: text[..given].to_vec(),
                     });
                 }
-                (News::Scored, tokens) => {
+                (BranchEvent::Scored, tokens) => {
                     assert_eq!(tokens, given);
                     told.push(report.log_probability);
                     orders.push_back(Order::Draw(branch));
@@ -277,14 +277,14 @@ fn a_text_goes_on_after_what_it_was_given() {
     (0..4).for_each(|_| expected.push(next(&expected)));
     let mut core = core(EngineConfig::default());
     let driver = With(
-        move |report: &Report, orders: &mut Orders| match (&report.news, report.tokens) {
-            (News::Begun, _) => orders.push_back(Order::Score {
+        move |report: &Report, orders: &mut Orders| match (&report.event, report.tokens) {
+            (BranchEvent::Begun, _) => orders.push_back(Order::Score {
                 branch: 0,
                 tokens: given.clone(),
             }),
             (_, 7) => orders.push_back(Order::Finish { branch: 0, answer: 0 }),
-            (news, _) => {
-                assert!(*news != News::Scored || report.log_probability < -200.0);
+            (event, _) => {
+                assert!(*event != BranchEvent::Scored || report.log_probability < -200.0);
                 orders.push_back(Order::Draw(0));
             }
         },
@@ -298,12 +298,12 @@ fn a_token_that_is_not_allowed_ends_what_was_given() {
     let source = lexiform::Source::Regex("[a-d]{2}[x-z]{5}");
     let (grammar, _) = lexiform::compile(source, &vocabulary(), &lexiform::Options::default()).unwrap();
     let mut core = core(EngineConfig::default());
-    let driver = With(move |report: &Report, orders: &mut Orders| match report.news {
-        News::Begun => orders.push_back(Order::Score {
+    let driver = With(move |report: &Report, orders: &mut Orders| match report.event {
+        BranchEvent::Begun => orders.push_back(Order::Score {
             branch: 0,
             tokens: vec![0, 3, 2, 1],
         }),
-        News::Scored => {
+        BranchEvent::Scored => {
             assert_eq!(report.tokens, 2);
             orders.push_back(Order::Finish { branch: 0, answer: 0 });
         }
@@ -322,7 +322,7 @@ fn a_driver_that_panics_takes_its_request_away_alone() {
     let driver = With(|report: &Report, orders: &mut Orders| {
         assert!(report.tokens < 3, "the test says so");
         let of = report.branch;
-        if report.news == News::Begun {
+        if report.event == BranchEvent::Begun {
             orders.extend((1..5).map(|to| Order::Fork { of, to, at: 0 }));
             orders.extend((1..5).map(Order::Draw));
         }
@@ -432,9 +432,9 @@ fn more_branches_than_the_cache_holds_take_turns() {
     });
     let mut ended = 0;
     let driver = With(
-        move |report: &Report, orders: &mut Orders| match (&report.news, report.tokens) {
-            (News::Begun, _) => orders.push_back(Order::Read(0)),
-            (News::Read, _) => {
+        move |report: &Report, orders: &mut Orders| match (&report.event, report.tokens) {
+            (BranchEvent::Begun, _) => orders.push_back(Order::Read(0)),
+            (BranchEvent::Read, _) => {
                 orders.extend((1..10).map(|to| Order::Fork { of: 0, to, at: 0 }));
                 orders.extend((0..10).map(Order::Draw));
             }

@@ -15,7 +15,7 @@
 use super::Core;
 use crate::blocks::Blocks;
 use crate::engine::ahead::{Ahead, Lead, Pass};
-use crate::engine::errand::Errands;
+use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::Model;
@@ -83,9 +83,9 @@ impl Core {
         }
         let is_watched = tasks.iter().any(|task| task.sequence.is_watched());
         if is_watched {
-            let aside = ask_monitors(&mut self.errands, tasks, &logits, &self.columns);
+            let aside = ask_monitors(&mut self.grammar_tasks, tasks, &logits, &self.columns);
             let grace = self.grace();
-            self.errands.gather(&mut self.scheduler, grace);
+            self.grammar_tasks.gather(&mut self.scheduler, grace);
             tasks = rejoined(&mut self.scheduler.running, aside);
         }
         let threads = crew::threads(self.config.draw_threads, logits.numbers());
@@ -255,7 +255,7 @@ struct Aside {
 
 /// Has the monitors asked of the sequences that wait for them.
 fn ask_monitors(
-    errands: &mut Errands,
+    grammar_tasks: &mut GrammarTasks,
     tasks: Vec<Task<'_>>,
     logits: &Logits,
     columns: &Columns,
@@ -268,7 +268,7 @@ fn ask_monitors(
             if task.sequence.waits_for_monitors() {
                 let rows: Vec<Row<'_>> = brought.map(|row| columns.of(logits, row)).collect();
                 let inquiry = Inquiry::of(task.sequence, &rows, task.masks.as_deref());
-                errands.ask(task.sequence, inquiry);
+                grammar_tasks.ask(task.sequence, inquiry);
             }
         }
         Aside {

@@ -104,7 +104,7 @@ impl Core {
             let sequence = &running[work.index];
             let drafts = has_model && sequence.request.speculation.model;
             work.rows == 1
-                && sequence.grammar.parole == 0
+                && sequence.grammar.cooldown == 0
                 && !drafts
                 && sequence.is_quiet()
                 && can_stay(sequence)

@@ -2,7 +2,7 @@
 
 use super::Core;
 use crate::engine::ahead::Pass;
-use crate::engine::errand::Goal;
+use crate::engine::grammar_task::Goal;
 use crate::error::EngineError;
 use crate::model::Feed;
 use crate::model::flight::{Flight, Landed};
@@ -24,7 +24,7 @@ impl Core {
         let works = self.scheduler.schedule(&mut self.blocks, &self.config, self.pace);
         if works.is_empty() {
             if !self.is_idle() {
-                self.errands.wait(&mut self.scheduler, IDLE);
+                self.grammar_tasks.wait(&mut self.scheduler, IDLE);
             }
             return None;
         }
@@ -53,7 +53,7 @@ impl Core {
         };
         let begun = Instant::now();
         let decodes = |sequence: &Sequence| {
-            let is_quick = sequence.grammar.parole == 0 && sequence.grammar.masks.is_none();
+            let is_quick = sequence.grammar.cooldown == 0 && sequence.grammar.masks.is_none();
             let draws = sequence.phase == Phase::Drawing && sequence.unfed() == 1 && sequence.is_ready();
             // What a draft model reads is one text.
             let drafts = sequence.request.speculation.model && !sequence.is_asked();
@@ -67,7 +67,7 @@ impl Core {
             .iter_mut()
             .map(|it| std::mem::replace(&mut it.draft.record.is_read, true));
         let readings = read.filter(|is_read| !is_read).count();
-        match model.propose(&mut for_model, &self.errands, self.config.mask_grace) {
+        match model.propose(&mut for_model, &self.grammar_tasks, self.config.mask_grace) {
             Ok(rounds) => {
                 let took = match &self.counted {
                     Some(counted) => counted(Worked::DraftPass(sequences)) * rounds as u32,
@@ -94,10 +94,10 @@ impl Core {
             let sequence = &mut running[work.index];
             let is_masked = sequence.is_masked();
             asked |= is_masked;
-            let is_known =
-                sequence.grammar.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
+            let is_known = sequence.grammar.masks.is_some()
+                || few && is_masked && self.grammar_tasks.find_briefly(sequence);
             if is_masked && !is_known {
-                self.errands.start(sequence, Goal::Masks);
+                self.grammar_tasks.start(sequence, Goal::Masks);
             }
         }
         asked
@@ -147,7 +147,7 @@ impl Core {
         }
         let begun = Instant::now();
         let grace = self.grace();
-        self.errands.gather(&mut self.scheduler, grace);
+        self.grammar_tasks.gather(&mut self.scheduler, grace);
         if pass.asked && pass.lead.is_none() {
             self.meters.mask_waits.observe_time(begun.elapsed());
         }

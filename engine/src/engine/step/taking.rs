@@ -5,7 +5,7 @@ use crate::engine::ahead::Pass;
 use crate::error::EngineError;
 use crate::model::SlotMoves;
 use crate::model::flight::Flight;
-use crate::request::driver::News;
+use crate::request::driver::BranchEvent;
 use crate::sampling::write::Written;
 use crate::scheduler::pass::Work;
 use crate::sequence::{Phase, Sequence};
@@ -59,7 +59,7 @@ impl Core {
                 moves.extend(moved(sequence, computed, accepted));
                 computed += accepted.len();
                 drew.extend(
-                    news(sequence, written.drawn).map(|news| (sequence.id.job, sequence.id.branch, news)),
+                    event(sequence, written.drawn).map(|event| (sequence.id.job, sequence.id.branch, event)),
                 );
             }
             if left.is_none() {
@@ -77,8 +77,8 @@ impl Core {
             }
         }
         self.compact(&moves);
-        for (job, branch, news) in drew {
-            self.tell(job, branch, news);
+        for (job, branch, event) in drew {
+            self.tell(job, branch, event);
         }
         self.tell_read();
     }
@@ -111,15 +111,15 @@ impl Core {
 }
 
 /// What a driver is told of a pass that brought so many tokens. Given tokens may take several passes.
-fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
+fn event(sequence: &Sequence, drawn: usize) -> Option<BranchEvent> {
     if sequence.report.closed {
         return None;
     }
     match &sequence.phase {
-        Phase::Scoring { given } => given.is_empty().then_some(News::Scored),
-        Phase::Ranking(_) => (!sequence.draw.ranked.is_empty()).then_some(News::Ranked),
-        Phase::Weighing { .. } => (!sequence.draw.weighed.is_empty()).then_some(News::Weighed),
-        _ => (drawn > 0).then_some(News::Drew),
+        Phase::Scoring { given } => given.is_empty().then_some(BranchEvent::Scored),
+        Phase::Ranking(_) => (!sequence.draw.ranked.is_empty()).then_some(BranchEvent::Ranked),
+        Phase::Weighing { .. } => (!sequence.draw.weighed.is_empty()).then_some(BranchEvent::Weighed),
+        _ => (drawn > 0).then_some(BranchEvent::Drew),
     }
 }
 

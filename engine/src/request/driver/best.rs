@@ -3,7 +3,7 @@
 //! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are
 //! favoured. Nothing is heard of any before all of them have ended.
 
-use super::{Branch, Driver, News, Order, Orders, Report, Samples, Verdict};
+use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Samples, Verdict};
 use crate::error::EngineError;
 use lexiform_law::LawTag;
 
@@ -56,15 +56,17 @@ impl BestOf {
 impl Driver for BestOf {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
         let branch = report.branch;
-        match &report.news {
-            News::Begun | News::Read => self.candidates.next(report, orders),
-            News::Drew | News::Scored | News::Ranked | News::Weighed => orders.push_back(Order::Draw(branch)),
-            News::Ended(_) => {
+        match &report.event {
+            BranchEvent::Begun | BranchEvent::Read => self.candidates.next(report, orders),
+            BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Ranked | BranchEvent::Weighed => {
+                orders.push_back(Order::Draw(branch))
+            }
+            BranchEvent::Ended(_) => {
                 let mean = report.log_probability / report.tokens.max(1) as f64;
                 self.ended.push((branch, mean));
                 self.choose(orders);
             }
-            News::Failed(error) => {
+            BranchEvent::Failed(error) => {
                 let lost = match self.candidates.is_forked() {
                     true => 1,
                     false => self.count,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   read the prompt (branch 0) ─► fork, draw to the end ─► the first text
-//!     each step:  fork of branch 0 ─ go on with what is kept ─ draw to the end ─► accepted: the text from now on
+//!     each step:  fork of branch 0 ─ draw from the cut to the end ─► accepted: the text from now on
 //! ```
 //!
 //! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform_law::Chain`].
@@ -12,7 +12,7 @@
 //!
 //! Nothing is heard of a text before its chain has made all its steps.
 
-use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
+use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
 use crate::request::Diagnostics;
 use lexiform_law::{Chain, Chooser, Cuts, LawTag, LogWeight};
@@ -87,8 +87,8 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         if let Some(error) = report.breakdown() {
             return self.end(answer, Err(error.clone()), orders);
         }
-        match (&report.news, link.at) {
-            (News::Failed(error), None) => self.end(answer, Err(error.clone()), orders),
+        match (&report.event, link.at) {
+            (BranchEvent::Failed(error), None) => self.end(answer, Err(error.clone()), orders),
             (_, None) => self.end(answer, Err(EngineError::Unanswered), orders),
             (_, Some(branch)) if link.chain.steps() >= self.steps => self.end(answer, Ok(branch), orders),
             _ => self.propose(answer, orders),
@@ -141,19 +141,21 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
 impl<C: Chooser<LogWeight> + Send> Driver for Chains<C> {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
         let answer = self.links.iter().position(|link| link.drawing == report.branch);
-        match (&report.news, answer) {
-            (News::Begun, _) => orders.push_back(Order::Read(report.branch)),
-            (News::Read, _) => self.begin(orders),
-            (News::Failed(error), _) if !self.has_begun => {
+        match (&report.event, answer) {
+            (BranchEvent::Begun, _) => orders.push_back(Order::Read(report.branch)),
+            (BranchEvent::Read, _) => self.begin(orders),
+            (BranchEvent::Failed(error), _) if !self.has_begun => {
                 for answer in 0..self.links.len() {
                     self.end(answer, Err(error.clone()), orders);
                 }
             }
             (_, None) => (),
-            (News::Drew | News::Scored | News::Ranked | News::Weighed, _) => {
+            (BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Ranked | BranchEvent::Weighed, _) => {
                 orders.push_back(Order::Draw(report.branch))
             }
-            (News::Ended(_) | News::Failed(_), Some(answer)) => self.step(answer, report, orders),
+            (BranchEvent::Ended(_) | BranchEvent::Failed(_), Some(answer)) => {
+                self.step(answer, report, orders)
+            }
         }
     }
 

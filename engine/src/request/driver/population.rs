@@ -14,7 +14,7 @@
 //!
 //! Nothing is heard of any text before the last has ended.
 
-use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
+use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
 use crate::request::{self, Diagnostics};
 use lexiform_law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
@@ -218,10 +218,10 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
 
 impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
-        match &report.news {
-            News::Begun => return orders.push_back(Order::Read(report.branch)),
-            News::Read => return self.begin(orders),
-            News::Failed(error) if self.particles.is_empty() || report.breakdown().is_some() => {
+        match &report.event {
+            BranchEvent::Begun => return orders.push_back(Order::Read(report.branch)),
+            BranchEvent::Read => return self.begin(orders),
+            BranchEvent::Failed(error) if self.particles.is_empty() || report.breakdown().is_some() => {
                 let fail = |answer| Order::Fail {
                     answer,
                     error: error.clone(),
@@ -229,15 +229,15 @@ impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
                 orders.extend((0..self.wanted.len()).map(fail));
                 return self.give_up(orders);
             }
-            News::Drew | News::Scored | News::Ranked | News::Weighed => {
+            BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Ranked | BranchEvent::Weighed => {
                 self.weigh(report, ParticleStage::Waiting)
             }
-            News::Ended(_) if report.is_whole() => self.weigh(report, ParticleStage::Ended),
-            News::Ended(_) => {
+            BranchEvent::Ended(_) if report.is_whole() => self.weigh(report, ParticleStage::Ended),
+            BranchEvent::Ended(_) => {
                 self.weigh(report, ParticleStage::Lost);
                 orders.push_back(Order::Drop(report.branch));
             }
-            News::Failed(error) => {
+            BranchEvent::Failed(error) => {
                 self.failure.get_or_insert(error.clone());
                 self.weigh(report, ParticleStage::Lost);
                 orders.push_back(Order::Drop(report.branch));

@@ -13,7 +13,7 @@
 //! says which nodes are fed.
 
 use super::likeliest::Likeliest;
-use super::{Branch, Driver, News, Of, Order, Orders, Report, Weight};
+use super::{Branch, BranchEvent, Driver, Of, Order, Orders, Report, Weight};
 use crate::error::EngineError;
 use crate::request::options::{Options, Weighed};
 use std::collections::BTreeSet;
@@ -241,25 +241,25 @@ impl Ranking {
 impl Driver for Ranking {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
         let branch = report.branch;
-        match &report.news {
-            News::Begun => self.go_on(branch, true, orders),
-            News::Scored if report.tokens == self.options.depth(self.at) => {
+        match &report.event {
+            BranchEvent::Begun => self.go_on(branch, true, orders),
+            BranchEvent::Scored if report.tokens == self.options.depth(self.at) => {
                 let order = self.weigh(branch);
                 orders.push_back(order);
             }
-            News::Scored => {
+            BranchEvent::Scored => {
                 let place = self.options.depth(self.at);
                 let tokens = report.tokens;
                 let told = 0;
                 Self::fail(&EngineError::NoSuchPlace { place, tokens, told }, branch, orders);
             }
-            News::Weighed => {
+            BranchEvent::Weighed => {
                 let brought = self.note(&report.weighed);
                 self.go_on(branch, brought, orders);
             }
-            News::Ended(_) => orders.push_back(Order::Finish { branch, answer: 0 }),
-            News::Failed(error) => Self::fail(error, branch, orders),
-            News::Read | News::Drew | News::Ranked => (),
+            BranchEvent::Ended(_) => orders.push_back(Order::Finish { branch, answer: 0 }),
+            BranchEvent::Failed(error) => Self::fail(error, branch, orders),
+            BranchEvent::Read | BranchEvent::Drew | BranchEvent::Ranked => (),
         }
     }
 

@@ -8,7 +8,7 @@
 //!
 //! One sample is the plain case: nothing is read ahead, and there is nothing to fork.
 
-use super::{Branch, Driver, News, Order, Orders, Report};
+use super::{Branch, BranchEvent, Driver, Order, Orders, Report};
 
 /// So many samples, branch by branch the answers of the same numbers.
 pub(crate) struct Samples {
@@ -48,18 +48,18 @@ impl Driver for Samples {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
         let branch = report.branch;
         let answer = branch as usize;
-        match &report.news {
-            News::Begun if self.forked => orders.push_back(Order::Draw(branch)),
-            News::Begun => orders.push_back(Order::Read(branch)),
-            News::Read => self.fork(orders),
-            News::Drew | News::Scored | News::Ranked | News::Weighed => {
+        match &report.event {
+            BranchEvent::Begun if self.forked => orders.push_back(Order::Draw(branch)),
+            BranchEvent::Begun => orders.push_back(Order::Read(branch)),
+            BranchEvent::Read => self.fork(orders),
+            BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Ranked | BranchEvent::Weighed => {
                 if report.is_certain {
                     orders.push_back(Order::Emit { branch, answer });
                 }
                 orders.push_back(Order::Draw(branch));
             }
-            News::Ended(_) => orders.push_back(Order::Finish { branch, answer }),
-            News::Failed(error) => {
+            BranchEvent::Ended(_) => orders.push_back(Order::Finish { branch, answer }),
+            BranchEvent::Failed(error) => {
                 let failed = match self.forked {
                     true => answer..answer + 1,
                     false => 0..self.wanted.len(),

@@ -62,7 +62,7 @@ struct Text {
 
 impl Text {
     /// Goes on with a token, drawn or given; what is to be told.
-    fn go_on(&mut self, chooser: &mut Shared<'_>) -> News {
+    fn go_on(&mut self, chooser: &mut Shared<'_>) -> BranchEvent {
         let row = Table(row(&self.tokens).map(|p| LogWeight::from_ln(p.ln())).to_vec());
         let mask = mask(&self.tokens);
         let part = row.part(Allowed::Words(&mask));
@@ -76,13 +76,13 @@ impl Text {
         self.rows.push((row.probability(token).ln(), part.mass().ln()));
         self.tokens.push(token);
         match token {
-            END => News::Ended(Finish::Stop),
-            _ if given => News::Scored,
-            _ => News::Drew,
+            END => BranchEvent::Ended(Finish::Stop),
+            _ if given => BranchEvent::Scored,
+            _ => BranchEvent::Drew,
         }
     }
 
-    fn report(&self, branch: Branch, news: News) -> Report {
+    fn report(&self, branch: Branch, event: BranchEvent) -> Report {
         Report {
             branch,
             tokens: self.tokens.len(),
@@ -95,7 +95,7 @@ impl Text {
             weighed: Vec::new(),
             distance: None,
             latest: None,
-            news,
+            event,
         }
     }
 }
@@ -108,16 +108,16 @@ fn run<'e>(
     answers: usize,
 ) -> Vec<(Word, Option<Verdict>)> {
     let mut branches = BTreeMap::from([(0, Text::default())]);
-    let mut untold = VecDeque::from([(0, News::Begun)]);
+    let mut pending = VecDeque::from([(0, BranchEvent::Begun)]);
     let mut heard = vec![(Word::new(), None); answers];
     loop {
-        while let Some((branch, news)) = untold.pop_front() {
+        while let Some((branch, event)) = pending.pop_front() {
             let Some(text) = branches.get_mut(&branch) else {
                 continue;
             };
             text.is_drawing = false;
             let mut orders = Orders::new();
-            driver.next(&text.report(branch, news), &mut orders);
+            driver.next(&text.report(branch, event), &mut orders);
             for order in orders {
                 match order {
                     Order::Fork { of, to, at } => {
@@ -126,7 +126,7 @@ fn run<'e>(
                         fork.rows.truncate(at);
                         assert!(branches.insert(to, fork).is_none());
                     }
-                    Order::Read(branch) => untold.push_back((branch, News::Read)),
+                    Order::Read(branch) => pending.push_back((branch, BranchEvent::Read)),
                     Order::Draw(branch) => branches.get_mut(&branch).expect("a branch").is_drawing = true,
                     Order::Score { branch, tokens } => {
                         let text = branches.get_mut(&branch).expect("a branch");
@@ -148,10 +148,10 @@ fn run<'e>(
             assert!(branches.is_empty(), "branches are left");
             return heard;
         };
-        let news = text.go_on(chooser);
-        match (&news, text.given.is_empty()) {
-            (News::Scored, false) => (),
-            _ => untold.push_back((branch, news)),
+        let event = text.go_on(chooser);
+        match (&event, text.given.is_empty()) {
+            (BranchEvent::Scored, false) => (),
+            _ => pending.push_back((branch, event)),
         }
     }
 }
@@ -286,7 +286,7 @@ fn the_law_of_the_table_is_what_it_is_taken_for() {
 /// A branch that broke down is no text that cannot be: to go on without it would be another law.
 #[test]
 fn a_breakdown_of_one_branch_fails_the_answer() {
-    let report = |branch, news| Text::default().report(branch, news);
+    let report = |branch, event| Text::default().report(branch, event);
     let broken = EngineError::Panicked("a mask".to_string());
     law_of(|every| {
         let shared = Shared(Arc::new(Mutex::new(every)));
@@ -300,9 +300,9 @@ fn a_breakdown_of_one_branch_fails_the_answer() {
         ];
         for (mut driver, branch) in drivers.into_iter().zip([1, 1]) {
             let mut orders = Orders::new();
-            driver.next(&report(0, News::Read), &mut orders);
+            driver.next(&report(0, BranchEvent::Read), &mut orders);
             orders.clear();
-            driver.next(&report(branch, News::Failed(broken.clone())), &mut orders);
+            driver.next(&report(branch, BranchEvent::Failed(broken.clone())), &mut orders);
             let fails = orders
                 .iter()
                 .any(|order| matches!(order, Order::Fail { answer: 0, error } if *error == broken));

@@ -21,7 +21,7 @@
 
 use crate::error::EngineError;
 use crate::request::Diagnostics;
-use crate::request::driver::{Branch, Driver, Latest, News, Order, Orders, Report, Verdict};
+use crate::request::driver::{Branch, BranchEvent, Driver, Latest, Order, Orders, Report, Verdict};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::LawTag;
 use std::collections::HashMap;
@@ -190,7 +190,7 @@ impl Cntp {
         let ended = Ended {
             tokens: report.tokens,
             log_probability: report.log_probability,
-            is_whole: matches!(report.news, News::Ended(_)),
+            is_whole: matches!(report.event, BranchEvent::Ended(_)),
         };
         let trials = &mut self.texts[answer].trials;
         if let Some(trial) = trials.iter_mut().find(|trial| trial.0 == report.branch) {
@@ -286,15 +286,15 @@ impl Driver for Cntp {
         let Some(&answer) = self.of.get(&branch) else {
             return;
         };
-        match (&report.news, report.latest) {
-            (News::Begun, _) => orders.push_back(Order::Read(branch)),
-            (News::Read, _) => self.begin(orders),
-            (News::Drew, Some(latest)) => self.drew(answer, report, latest, orders),
-            (News::Drew | News::Scored | News::Ranked | News::Weighed, _) => {
+        match (&report.event, report.latest) {
+            (BranchEvent::Begun, _) => orders.push_back(Order::Read(branch)),
+            (BranchEvent::Read, _) => self.begin(orders),
+            (BranchEvent::Drew, Some(latest)) => self.drew(answer, report, latest, orders),
+            (BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Ranked | BranchEvent::Weighed, _) => {
                 orders.push_back(Order::Draw(branch))
             }
-            (News::Ended(_), latest) => self.ended(answer, report, latest, orders),
-            (News::Failed(error), _) => self.failed(answer, report, error, orders),
+            (BranchEvent::Ended(_), latest) => self.ended(answer, report, latest, orders),
+            (BranchEvent::Failed(error), _) => self.failed(answer, report, error, orders),
         }
     }
 

@@ -11,7 +11,7 @@
 
 use crate::error::EngineError;
 use crate::request::Diagnostics;
-use crate::request::driver::{Branch, Driver, Look, News, Order, Orders, Report, Verdict};
+use crate::request::driver::{Branch, BranchEvent, Driver, Look, Order, Orders, Report, Verdict};
 use crate::request::searches::strategy::{Ask, Next, Strategy};
 use crate::request::searches::tree::{Node, ROOT, Seen, Tree};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -184,7 +184,7 @@ impl<S: Strategy> Searcher<S> {
             return;
         };
         self.rows += 1;
-        let is_ranked = report.news == News::Ranked;
+        let is_ranked = report.event == BranchEvent::Ranked;
         let seen = Seen {
             ranked: if is_ranked {
                 report.ranked.clone()
@@ -221,7 +221,7 @@ impl<S: Strategy> Searcher<S> {
 
 impl<S: Strategy> Driver for Searcher<S> {
     fn next(&mut self, report: &Report, orders: &mut Orders) {
-        if let (News::Ended(_), Some(answer)) = (&report.news, self.telling.remove(&report.branch)) {
+        if let (BranchEvent::Ended(_), Some(answer)) = (&report.event, self.telling.remove(&report.branch)) {
             orders.push_back(Order::Finish {
                 branch: report.branch,
                 answer,
@@ -231,20 +231,20 @@ impl<S: Strategy> Driver for Searcher<S> {
             }
             return;
         }
-        match &report.news {
-            News::Begun => orders.push_back(Order::Read(report.branch)),
-            News::Read => self.go_on(orders),
-            News::Drew | News::Scored | News::Weighed => (),
-            News::Failed(error)
+        match &report.event {
+            BranchEvent::Begun => orders.push_back(Order::Read(report.branch)),
+            BranchEvent::Read => self.go_on(orders),
+            BranchEvent::Drew | BranchEvent::Scored | BranchEvent::Weighed => (),
+            BranchEvent::Failed(error)
                 if report.breakdown().is_some() || self.telling.contains_key(&report.branch) =>
             {
                 self.fail_all(error, orders);
             }
-            News::Failed(error) => {
+            BranchEvent::Failed(error) => {
                 self.failure.get_or_insert(error.clone());
                 self.heard(report, orders);
             }
-            News::Ranked | News::Ended(_) => self.heard(report, orders),
+            BranchEvent::Ranked | BranchEvent::Ended(_) => self.heard(report, orders),
         }
     }
 

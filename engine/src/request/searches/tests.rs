@@ -4,7 +4,7 @@
 use super::*;
 use crate::error::EngineError;
 use crate::request::Finish;
-use crate::request::driver::{Branch, News, Order, Orders, Ranked, Report};
+use crate::request::driver::{Branch, BranchEvent, Order, Orders, Ranked, Report};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::Drawn;
 use std::collections::{BTreeMap, VecDeque};
@@ -49,10 +49,10 @@ fn ranked(text: &[u32], count: usize) -> Vec<Ranked> {
     ranked
 }
 
-fn report(branch: Branch, news: News) -> Report {
+fn report(branch: Branch, event: BranchEvent) -> Report {
     Report {
         branch,
-        news,
+        event,
         tokens: 0,
         log_probability: 0.0,
         log_weight: 0.0,
@@ -83,9 +83,9 @@ struct Course {
 fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Course {
     // The text of each branch, and how much of it is computed.
     let mut branches: BTreeMap<Branch, (Vec<u32>, usize)> = BTreeMap::from([(0, (Vec::new(), 0))]);
-    let mut untold = VecDeque::from([report(0, News::Begun)]);
+    let mut pending = VecDeque::from([report(0, BranchEvent::Begun)]);
     let mut course = Course::default();
-    while let Some(report) = untold.pop_front() {
+    while let Some(report) = pending.pop_front() {
         let mut orders = Orders::new();
         driver.next(&report, &mut orders);
         for order in orders {
@@ -96,7 +96,7 @@ fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Cou
                     let fork = (text[..at].to_vec(), at.min(*computed));
                     assert!(branches.insert(to, fork).is_none());
                 }
-                Order::Read(branch) => untold.push_back(self::report(branch, News::Read)),
+                Order::Read(branch) => pending.push_back(self::report(branch, BranchEvent::Read)),
                 Order::Take { branch, ranked } => {
                     let text = &mut branches.get_mut(&branch).expect("a branch").0;
                     assert!(super::tests::ranked(text, 99).contains(&ranked));
@@ -107,15 +107,15 @@ fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Cou
                     course.fed += text.len() - *computed;
                     *computed = text.len();
                     course.rows += 1;
-                    let news = match &breaks {
-                        Some((number, error)) if *number == course.rows => News::Failed(error.clone()),
-                        _ if text.len() == LONGEST => News::Ended(Finish::Length),
-                        _ => News::Ranked,
+                    let event = match &breaks {
+                        Some((number, error)) if *number == course.rows => BranchEvent::Failed(error.clone()),
+                        _ if text.len() == LONGEST => BranchEvent::Ended(Finish::Length),
+                        _ => BranchEvent::Ranked,
                     };
-                    untold.push_back(Report {
+                    pending.push_back(Report {
                         ranked: super::tests::ranked(text, look.count),
                         distance: Some(LONGEST - text.len()),
-                        ..self::report(branch, news)
+                        ..self::report(branch, event)
                     });
                 }
                 Order::Rewind { branch, to } => {
@@ -134,7 +134,7 @@ fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Cou
             course.live = course.live.max(branches.len());
         }
         // What was given up is not reported.
-        untold.retain(|report| branches.contains_key(&report.branch));
+        pending.retain(|report| branches.contains_key(&report.branch));
     }
     assert!(branches.is_empty(), "branches are left: {branches:?}");
     course
@@ -244,10 +244,10 @@ fn who_leaves_takes_all_branches_along() {
     for search in searches(WIDE) {
         let mut driver = search();
         let mut orders = Orders::new();
-        driver.next(&report(0, News::Read), &mut orders);
+        driver.next(&report(0, BranchEvent::Read), &mut orders);
         let first = Report {
             ranked: ranked(&[], 99),
-            ..report(0, News::Ranked)
+            ..report(0, BranchEvent::Ranked)
         };
         driver.next(&first, &mut orders);
         let forks = |order: &Order| match order {

@@ -2,9 +2,10 @@
 
 use super::*;
 
-/// Returns bets of one sequence, each of whose tokens has the probability `share` after the previous one.
-fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
-    let bet = |power| Bet {
+/// Returns candidate drafts of one sequence, each of whose tokens has the probability `share` after the
+/// previous one.
+fn candidates(of: usize, share: f64, count: i32) -> Vec<CandidateDraft> {
+    let candidate = |power| CandidateDraft {
         chance: share.powi(power),
         round: 0,
         begins: false,
@@ -12,7 +13,7 @@ fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
         of,
         node: power as usize - 1,
     };
-    (1..=count).map(bet).collect()
+    (1..=count).map(candidate).collect()
 }
 
 /// Returns a pass without drafts.
@@ -40,17 +41,17 @@ fn knowing(cost: impl Fn(usize) -> f64) -> Policy {
     policy
 }
 
-fn choose(policy: &mut Policy, drawing: usize, bets: &mut [Bet]) -> usize {
-    policy.choose(plain(drawing), bets)
+fn choose(policy: &mut Policy, drawing: usize, candidates: &mut [CandidateDraft]) -> usize {
+    policy.choose(plain(drawing), candidates)
 }
 
-/// Returns the greatest goodput of any number of bets, by the definition.
-fn oracle(cost: impl Fn(usize) -> f64, drawing: usize, bets: &[Bet]) -> f64 {
+/// Returns the greatest goodput of any number of candidate drafts, by the definition.
+fn oracle(cost: impl Fn(usize) -> f64, drawing: usize, candidates: &[CandidateDraft]) -> f64 {
     let rate = |taken: usize| {
-        let gain: f64 = bets[..taken].iter().map(|bet| bet.chance).sum();
+        let gain: f64 = candidates[..taken].iter().map(|candidate| candidate.chance).sum();
         (drawing as f64 + gain) / cost(drawing + taken)
     };
-    (0..=bets.len()).map(rate).fold(0.0, f64::max)
+    (0..=candidates.len()).map(rate).fold(0.0, f64::max)
 }
 
 #[test]
@@ -69,12 +70,16 @@ fn what_is_chosen_brings_nearly_the_most_tokens_a_second() {
     for cost in costs {
         for drawing in [1, 8, 32] {
             for share in [0.05, 0.3, 0.7, 0.95] {
-                let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
+                let mut candidates: Vec<CandidateDraft> =
+                    (0..drawing).flat_map(|of| candidates(of, share, 8)).collect();
                 let mut policy = knowing(cost);
-                let chosen = choose(&mut policy, drawing, &mut bets);
-                let gain: f64 = bets[..chosen].iter().map(|bet| bet.chance).sum();
+                let chosen = choose(&mut policy, drawing, &mut candidates);
+                let gain: f64 = candidates[..chosen]
+                    .iter()
+                    .map(|candidate| candidate.chance)
+                    .sum();
                 let rate = (drawing as f64 + gain) / cost(drawing + chosen);
-                let best = oracle(cost, drawing, &bets);
+                let best = oracle(cost, drawing, &candidates);
                 assert!(
                     rate > 0.95 * best,
                     "{drawing}, {share}: {chosen}, {rate} of {best}"
@@ -87,32 +92,32 @@ fn what_is_chosen_brings_nearly_the_most_tokens_a_second() {
 #[test]
 fn drafts_are_off_where_each_token_costs_as_much_and_all_are_taken_where_tokens_are_free() {
     let mut dear = knowing(|tokens| 100.0 * tokens as f64);
-    assert_eq!(choose(&mut dear, 8, &mut bets(0, 0.9, 8)), 0);
+    assert_eq!(choose(&mut dear, 8, &mut candidates(0, 0.9, 8)), 0);
     let mut free = knowing(|_| 100.0);
-    assert_eq!(choose(&mut free, 8, &mut bets(0, 0.9, 8)), 8);
+    assert_eq!(choose(&mut free, 8, &mut candidates(0, 0.9, 8)), 8);
     // One draft does not pay for the jump, eight do.
     let jump = |tokens: usize| if tokens == 1 { 1200.0 } else { 4000.0 };
-    assert_eq!(choose(&mut knowing(jump), 1, &mut bets(0, 0.97, 1)), 0);
-    assert_eq!(choose(&mut knowing(jump), 1, &mut bets(0, 0.97, 8)), 8);
+    assert_eq!(choose(&mut knowing(jump), 1, &mut candidates(0, 0.97, 1)), 0);
+    assert_eq!(choose(&mut knowing(jump), 1, &mut candidates(0, 0.97, 8)), 8);
 }
 
 #[test]
 fn what_is_due_is_taken_and_comes_first() {
     let mut policy = knowing(|tokens| 100.0 * tokens as f64);
-    let mut bets = bets(0, 0.9, 4);
-    (bets[2].is_due, bets[3].is_due) = (true, true);
-    assert_eq!(choose(&mut policy, 8, &mut bets), 2);
-    assert!(bets[0].is_due && bets[1].is_due);
+    let mut candidates = candidates(0, 0.9, 4);
+    (candidates[2].is_due, candidates[3].is_due) = (true, true);
+    assert_eq!(choose(&mut policy, 8, &mut candidates), 2);
+    assert!(candidates[0].is_due && candidates[1].is_due);
 }
 
 #[test]
 fn passes_of_the_draft_model_are_paid_for() {
     let mut policy = knowing(|_| 100.0);
-    let mut in_rounds = bets(0, 0.5, 4);
+    let mut in_rounds = candidates(0, 0.5, 4);
     in_rounds
         .iter_mut()
         .zip(1..)
-        .for_each(|(bet, round)| bet.round = round);
+        .for_each(|(candidate, round)| candidate.round = round);
     policy.drafted((10, 0), Duration::from_micros(10));
     assert_eq!(choose(&mut policy, 1, &mut in_rounds.clone()), 4);
     policy.drafted((1000, 0), Duration::from_millis(200));
@@ -127,22 +132,22 @@ fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
     let mut policy = knowing(|_| 100.0);
     policy.drafted((1, 1), Duration::from_millis(30));
     (0..100).for_each(|_| policy.drafted((1, 0), Duration::from_micros(2)));
-    let mut in_rounds = bets(0, 0.9, 4);
+    let mut in_rounds = candidates(0, 0.9, 4);
     let rounds = in_rounds.iter_mut().zip(1..);
-    rounds.for_each(|(bet, round)| bet.round = round);
+    rounds.for_each(|(candidate, round)| candidate.round = round);
     assert_eq!(choose(&mut policy, 1, &mut in_rounds.clone()), 4);
     in_rounds[0].begins = true;
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
-/// Lets a policy decide about bets that come true `share` of the time, where each token of a pass costs
-/// `each` microseconds in addition to `fixed`. Returns the microseconds per token, and the number of drafts
-/// fed.
+/// Lets a policy decide about candidate drafts that come true `share` of the time, where each token of a pass
+/// costs `each` microseconds in addition to `fixed`. Returns the microseconds per token, and the number of
+/// drafts fed.
 fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f64) -> (f64, usize) {
     let (mut spent, mut tokens, mut fed) = (0.0, 0.0, 0);
     for _ in 0..passes {
-        let mut bets = bets(0, share, 4);
-        let taken = choose(policy, 4, &mut bets);
+        let mut candidates = candidates(0, share, 4);
+        let taken = choose(policy, 4, &mut candidates);
         let cost = fixed + each * (4 + taken) as f64;
         let pass = Base {
             tokens: 4 + taken,
@@ -150,7 +155,11 @@ fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f6
         };
         policy.passed(pass, micros(cost));
         spent += cost;
-        tokens += 4.0 + bets[..taken].iter().map(|bet| bet.chance).sum::<f64>();
+        tokens += 4.0
+            + candidates[..taken]
+                .iter()
+                .map(|candidate| candidate.chance)
+                .sum::<f64>();
         fed += taken;
     }
     (spent / tokens, fed)
@@ -188,7 +197,7 @@ fn drafts_come_back_when_tokens_become_cheap() {
 #[test]
 fn a_guess_that_was_right_goes_on() {
     let (mut record, policy) = (Record::default(), Policy::new(Drafting::Measured));
-    let chance = |record: &Record| policy.bets(0, &[copied()], record)[0].chance;
+    let chance = |record: &Record| policy.candidates(0, &[copied()], record)[0].chance;
     let new = chance(&record);
     record.guessed(true);
     record.verified(&[], &[]);
@@ -226,8 +235,8 @@ fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
     };
     let policy = Policy::new(Drafting::Measured);
     let falls = |drafts: &[Draft]| {
-        let bets = policy.bets(0, drafts, &Record::default());
-        bets.is_sorted_by(|one, other| one.chance >= other.chance)
+        let candidates = policy.candidates(0, drafts, &Record::default());
+        candidates.is_sorted_by(|one, other| one.chance >= other.chance)
     };
     assert!(falls(&drafts(lexiform_law::draft::Proposal::Independent(row))));
     assert!(!falls(&drafts(lexiform_law::draft::Proposal::Point)));
@@ -241,8 +250,8 @@ fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
         let (mut fed, mut had_drafts) = (0, false);
         for pass in 0..4000 {
             // There are drafts in every other pass.
-            let mut bets = bets(0, 0.9, 2 * (pass % 2));
-            let taken = choose(&mut policy, 4, &mut bets);
+            let mut candidates = candidates(0, 0.9, 2 * (pass % 2));
+            let taken = choose(&mut policy, 4, &mut candidates);
             let cost = 1000.0 + 20.0 * taken as f64 + if had_drafts { after } else { 0.0 };
             had_drafts = taken > 0;
             let pass = Base {
@@ -273,11 +282,11 @@ fn what_is_not_worth_finding_would_not_be_fed() {
             policy.last = plain(drawing);
             policy.passes = 1;
             let least = policy.least_chance();
-            let mut unlikely: Vec<Bet> = (0..drawing)
-                .flat_map(|of| bets(of, 1.0, 2))
-                .map(|bet| Bet {
+            let mut unlikely: Vec<CandidateDraft> = (0..drawing)
+                .flat_map(|of| candidates(of, 1.0, 2))
+                .map(|candidate| CandidateDraft {
                     chance: 0.9 * least,
-                    ..bet
+                    ..candidate
                 })
                 .collect();
             assert_eq!(
@@ -286,8 +295,11 @@ fn what_is_not_worth_finding_would_not_be_fed() {
                 "{drawing}, {least}"
             );
             for chance in (1..=20).map(|twentieth| f64::from(twentieth) / 20.0) {
-                let bet = |bet| Bet { chance, ..bet };
-                let mut alike: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, 1.0, 8)).map(bet).collect();
+                let candidate = |candidate| CandidateDraft { chance, ..candidate };
+                let mut alike: Vec<CandidateDraft> = (0..drawing)
+                    .flat_map(|of| candidates(of, 1.0, 8))
+                    .map(candidate)
+                    .collect();
                 let chosen = choose(&mut policy, drawing, &mut alike);
                 assert!(
                     chosen == 0 || chance >= least,
@@ -333,7 +345,7 @@ const OF_PROMPT: f64 = 30.0;
 /// the goodput as a fraction of the best possible one, prompts aside.
 fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> (usize, f64) {
     let mut policy = Policy::new(Drafting::Measured);
-    let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
+    let mut candidates: Vec<CandidateDraft> = (0..drawing).flat_map(|of| candidates(of, share, 8)).collect();
     let of = |pass: usize| 1 + pass.wrapping_mul(0x9e37_79b9) % 499;
     for pass in 0..1500 {
         let prompts = if traffic == Traffic::WithoutPrompts {
@@ -350,7 +362,7 @@ fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> 
             prompts: told,
             ..plain(drawing)
         };
-        let tokens = drawing + policy.choose(base, &mut bets);
+        let tokens = drawing + policy.choose(base, &mut candidates);
         let took = cost(tokens) + OF_PROMPT * prompts as f64;
         policy.passed(Base { tokens, ..base }, micros(took));
     }
@@ -361,11 +373,11 @@ fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> 
             prompts,
             ..plain(drawing)
         },
-        &mut bets,
+        &mut candidates,
     );
-    let gain: f64 = bets[..taken].iter().map(|bet| bet.chance).sum();
+    let gain: f64 = candidates[..taken].iter().map(|candidate| candidate.chance).sum();
     let rate = (drawing as f64 + gain) / cost(drawing + taken);
-    (taken, rate / oracle(cost, drawing, &bets))
+    (taken, rate / oracle(cost, drawing, &candidates))
 }
 
 /// Guards against a policy that learns nothing while prompts are read, which with many answers is nearly
@@ -403,17 +415,17 @@ fn passes_with_prompts_have_costs_of_their_own() {
     for pass in 0..3000 {
         for prompts in [0, 100 + pass * 37 % 300] {
             let base = Base { prompts, ..plain(8) };
-            let tokens = 8 + policy.choose(base, &mut bets(0, 0.2, 8));
+            let tokens = 8 + policy.choose(base, &mut candidates(0, 0.2, 8));
             policy.passed(Base { tokens, ..base }, micros(cost(tokens + prompts)));
         }
     }
     (policy.trials.alone.saved, policy.trials.beside.saved) = (Some(0.0), Some(0.0));
-    assert_eq!(policy.choose(plain(8), &mut bets(0, 0.95, 8)), 8);
+    assert_eq!(policy.choose(plain(8), &mut candidates(0, 0.95, 8)), 8);
     let beside = Base {
         prompts: 200,
         ..plain(8)
     };
-    assert_eq!(policy.choose(beside, &mut bets(0, 0.95, 8)), 0);
+    assert_eq!(policy.choose(beside, &mut candidates(0, 0.95, 8)), 0);
     let seconds = |drafts| policy.cost(beside, drafts).expect("it was seen");
     let each = (seconds(8) - seconds(0)) / 8.0 / 1e-6;
     assert!((7.0..13.0).contains(&each), "{each} us for a draft");

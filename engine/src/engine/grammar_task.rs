@@ -1,15 +1,16 @@
-//! Errands: the grammar work of sequences, done by other threads while the model computes.
+//! Grammar tasks: the grammar work of sequences, done by other threads while the model computes.
 //!
 //! ```text
-//!   decode thread   read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows whose masks are there
-//!   mask threads            └─ state, drafts ┘  └─ masks ─────────┘    ╲ who has none sits out, and is not scheduled
+//! decode thread read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows whose masks are
+//! there
+//! mask threads └─ state, drafts ┘ └─ masks ─────────┘ ╲ who has none sits out, and is not scheduled
 //!                                                                        again before its reply is there
 //! ```
 //!
-//! A sequence has one errand at a time. Nobody waits for one longer than the grace: its sequence sits out the
-//! pass, and what it drew next is the same later, because a draw depends on the seed and its place alone. A
-//! sequence whose grammar was slow lately is *on parole*: nobody waits for its errands at all, which bring
-//! the masks along before it is scheduled, so that it costs no pass whose rows are dropped.
+//! A sequence has one grammar task at a time. Nobody waits for one longer than the grace: its sequence sits
+//! out the pass, and what it drew next is the same later, because a draw depends on the seed and its place
+//! alone. A sequence whose grammar was slow lately is *cooling down*: nobody waits for its grammar tasks at
+//! all, which bring the masks along before it is scheduled, so that it costs no pass whose rows are dropped.
 //!
 //! The decode thread itself does the grammar work that takes a few rounds of counted work
 //! (`lexiform::briefly`), because handing it to another thread would take longer.
@@ -19,7 +20,7 @@ use crate::fairness::pool::{Length, Owner, Pool, cpu_time};
 use crate::grammar::drafters::Drafters;
 use crate::grammar::masks::Finder;
 use crate::grammar::outlook::Outlook;
-use crate::grammar::reply::{Brought, Errand, Reply};
+use crate::grammar::reply::{Brought, GrammarTask, Reply};
 use crate::metrics::meters::Meters;
 use crate::sampling::inquiry::Inquiry;
 use crate::scheduler::Scheduler;
@@ -49,8 +50,8 @@ pub(crate) enum Goal {
     All,
 }
 
-/// All errands, and the threads that run them.
-pub(crate) struct Errands {
+/// All grammar tasks, and the threads that run them.
+pub(crate) struct GrammarTasks {
     pool: Pool,
     finder: Finder,
     drafters: Arc<Drafters>,
@@ -62,7 +63,7 @@ pub(crate) struct Errands {
     pub(crate) least: f32,
 }
 
-impl Errands {
+impl GrammarTasks {
     /// With so many threads, and at most so many more that masks have held up.
     pub(crate) fn new(
         (threads, most_relieved): (usize, usize),
@@ -71,7 +72,7 @@ impl Errands {
         meters: Arc<Meters>,
     ) -> Self {
         let (sender, replies) = channel();
-        Errands {
+        GrammarTasks {
             pool: Pool::new(threads, most_relieved),
             finder,
             drafters: Arc::new(drafters),
@@ -88,7 +89,7 @@ impl Errands {
         sequence.outlook(self.finder.clone(), self.least)
     }
 
-    /// Sends a sequence on an errand.
+    /// Sends a sequence on a grammar task.
     pub(crate) fn start(&mut self, sequence: &mut Sequence, goal: Goal) {
         let outlook = self.outlook(sequence);
         let (drafters, meters) = (self.drafters.clone(), self.meters.clone());
@@ -131,14 +132,14 @@ impl Errands {
             // Nobody listens when the engine has stopped.
             let _ = sender.send(reply);
         };
-        sequence.grammar.errand = Some(Errand {
+        sequence.grammar.grammar_task = Some(GrammarTask {
             number,
-            awaited: sequence.grammar.parole == 0,
+            awaited: sequence.grammar.cooldown == 0,
             _alive: alive,
         });
         let owner = sequence.request.limits.owner.clone();
-        // Also of one on parole: where it is slow again, its thread is relieved, and where it is not, it does
-        // not wait for those that are.
+        // Also of one that cools down: where it is slow again, its thread is relieved, and where it is not,
+        // it does not wait for those that are.
         self.pool.start(owner, Length::Short, Box::new(work));
     }
 
@@ -177,7 +178,7 @@ impl Errands {
     /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is
     /// woken for them takes a core from the model for longer. Whether they were found.
     pub(crate) fn find_briefly(&self, sequence: &mut Sequence) -> bool {
-        if self.finder.hook.is_some() || sequence.grammar.parole > 0 {
+        if self.finder.hook.is_some() || sequence.grammar.cooldown > 0 {
             return false;
         }
         let outlook = self.outlook(sequence);
@@ -192,7 +193,7 @@ impl Errands {
         true
     }
 
-    /// What an errand would bring, at once: for a sequence without a grammar.
+    /// What a grammar task would bring, at once: for a sequence without a grammar.
     pub(crate) fn read_now(&self, sequence: &mut Sequence) {
         let run = run(
             self.outlook(sequence),
@@ -210,7 +211,7 @@ impl Errands {
         }
     }
 
-    /// Takes the replies that are there, and waits for those of sequences that are not on parole, at most
+    /// Takes the replies that are there, and waits for those of sequences that do not cool down, at most
     /// this long. Whether one came.
     pub(crate) fn gather(&self, scheduler: &mut Scheduler, grace: Duration) -> bool {
         let until = Instant::now() + grace;
@@ -220,16 +221,20 @@ impl Errands {
                 hand_over(reply, scheduler);
                 came = true;
             }
-            let errands = scheduler
+            let grammar_tasks = scheduler
                 .all()
-                .filter_map(|sequence| sequence.grammar.errand.as_mut());
-            let awaited: Vec<&mut Errand> = errands.filter(|errand| errand.awaited).collect();
+                .filter_map(|sequence| sequence.grammar.grammar_task.as_mut());
+            let awaited: Vec<&mut GrammarTask> = grammar_tasks
+                .filter(|grammar_task| grammar_task.awaited)
+                .collect();
             if awaited.is_empty() {
                 return came;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                awaited.into_iter().for_each(|errand| errand.awaited = false);
+                awaited
+                    .into_iter()
+                    .for_each(|grammar_task| grammar_task.awaited = false);
                 return came;
             }
             came |= self.wait(scheduler, left.min(SLICE));
