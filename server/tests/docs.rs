@@ -3,6 +3,8 @@
 
 #[path = "docs/blocks.rs"]
 mod blocks;
+#[path = "docs/combinations.rs"]
+mod combinations;
 #[path = "docs/examples.rs"]
 mod examples;
 #[path = "docs/links.rs"]
