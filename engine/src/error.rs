@@ -1,7 +1,6 @@
 //! The errors of the engine, by the moment at which they are noticed: before a request is accepted
 //! ([`Refusal`]), while it runs ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
 
-use crate::request::Conflict;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -308,6 +307,15 @@ pub enum Refusal {
     /// The engine was stopped, or died.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+/// Two settings of a request that cannot be honoured together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field to blame.
+    pub field: &'static str,
+    /// The reason, as a sentence about the field without its name.
+    pub reason: String,
 }
 
 impl Refusal {

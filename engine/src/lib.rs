@@ -40,7 +40,7 @@ pub mod torch;
 pub use config::{DraftStores, Drafting, EngineConfig, Learner, Lookahead};
 pub use engine::draft_model::{Assistant, OwnTokens};
 pub use engine::{Engine, Ticket};
-pub use error::{EngineError, JournalError, LoadError, Malformed, MonitorProblem, Refusal};
+pub use error::{Conflict, EngineError, JournalError, LoadError, Malformed, MonitorProblem, Refusal};
 pub use fairness::pool::{Length, Owner, Pool, Work};
 pub use fairness::room::{Place, Room};
 #[doc(hidden)]
@@ -61,9 +61,9 @@ pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    AnswerLimits, Candidate, Candidates, Conflict, Constraints, Diagnostics, Drafted, Draw, Event, Fate,
-    Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request,
-    Sampling, Search, Speculation, Steered, Task, Verification, Watched, Weigh, conflicts, support,
+    AnswerLimits, Candidate, Candidates, Constraints, Diagnostics, Drafted, Draw, Event, Fate, Feature,
+    Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request, Sampling,
+    Search, Speculation, Steered, Task, Verification, Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

@@ -35,7 +35,7 @@ pub use sampling::Sampling;
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::time::{Duration, Instant};
-pub use table::{Conflict, Feature, Method, conflicts, support};
+pub use table::{Feature, Method, conflicts, support};
 pub use task::{Draw, Task, Weigh};
 pub use watched::Watched;
 

@@ -10,6 +10,7 @@
 
 use super::search::Search;
 use super::task::Task;
+use crate::error::Conflict;
 use lexiform_law::{Law, TokenProposal};
 
 /// A way to an answer, as far as other settings of a request depend on it.
@@ -295,15 +296,6 @@ const TABLE: &[Rule] = &[
         reason: "cannot be combined with a healed prompt: options are weighed after a whole one",
     },
 ];
-
-/// Two settings of a request that cannot be honoured together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// The field to blame.
-    pub field: &'static str,
-    /// The reason, as a sentence about the field without its name.
-    pub reason: String,
-}
 
 /// Returns all conflicts of a method, called `name` in messages, with these features, and of these features among
 /// each other.

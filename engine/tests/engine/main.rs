@@ -53,6 +53,7 @@ mod residual;
 mod restarts;
 mod rig;
 mod searches;
+mod seeds;
 mod threads;
 mod torch;
 mod torch_flights;

@@ -41,6 +41,7 @@ mod ngrams;
 mod phrases;
 mod recycling;
 mod retrieval;
+mod rows;
 mod suffixes;
 mod table;
 #[cfg(test)]
