@@ -50,7 +50,7 @@ pub(crate) fn driver(
     driver_within(search.branches(answers), search, (answers, longest), vocabulary)
 }
 
-/// Like [`driver`], with at most `most` branches at a time.
+/// Like [`driver()`], with at most `most` branches at a time.
 fn driver_within(
     most: usize,
     search: &Search,
