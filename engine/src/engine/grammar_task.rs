@@ -1,9 +1,9 @@
 //! Grammar tasks: the grammar work of sequences, done by other threads while the model computes.
 //!
 //! ```text
-//!   decode    read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows with masks
-//!   masks           └─ state, drafts ┘  └─ masks ────────┘    ╲ a sequence without sits out, and is
-//!                                                                 not scheduled before its reply is there
+//!   decode  read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows whose masks are there
+//!   masks           └─ state, drafts ┘  └─ masks ────────┘    ╲ a sequence without masks sits out, and is
+//!                                                               not scheduled before its reply is there
 //! ```
 //!
 //! A sequence has at most one grammar task at a time. The loop waits for a task no longer than the grace
