@@ -64,7 +64,7 @@ pub struct Request {
     pub constraints: Constraints,
     /// The limits on tokens and time, and the owner and priority of the request.
     pub limits: AnswerLimits,
-    /// Whether texts are drawn, searched for, or weighed.
+    /// The task: draw texts, search for them, or weigh them.
     pub task: Task,
     /// How the model's distribution is warped, and the seed.
     pub sampling: Sampling,

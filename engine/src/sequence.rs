@@ -34,23 +34,23 @@ const SLOW_TASK: Duration = Duration::from_millis(2);
 /// The number of consecutive quick grammar tasks after which a slow one is forgiven.
 const COOLDOWN: u8 = 16;
 
-/// What a branch does in the next pass.
+/// The activity of a branch in the next pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing: its driver has not ordered anything yet.
     Waiting,
-    /// It is read into the cache up to its last token.
+    /// Reads the text into the cache up to its last token.
     Reading,
-    /// It draws.
+    /// Draws the next token.
     Drawing,
-    /// It continues with given tokens.
+    /// Continues with given tokens.
     Scoring {
         /// The tokens that are left.
         given: Vec<u32>,
     },
-    /// Its row is ranked, and no token is drawn.
+    /// Ranks its row, and draws no token.
     Ranking(Look),
-    /// Options are fed below it, and weighed.
+    /// Feeds options below the text, and weighs them.
     Weighing {
         /// The node of the options where the text is.
         root: usize,

@@ -73,11 +73,11 @@ pub struct Drafted {
 /// The outcome for a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is part of the answer.
+    /// The draft is part of the answer.
     Kept,
     /// Another token was drawn in its place.
     Refused,
-    /// It follows a refused draft, so it was never judged.
+    /// The draft follows a refused one, so it was never judged.
     Unjudged,
 }
 

@@ -140,7 +140,7 @@ pub(crate) struct Look {
 /// A token that could come next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked {
-    /// What would be reported of it if it were drawn.
+    /// The report of the token as if it were drawn.
     pub(crate) drawn: Drawn,
     /// `true` if it ends the text.
     pub(crate) ends: bool,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   prompt  [http] [:]          heal ─►  prompt [http], healed ":"  ─► compile with Options::prefix ":" ─► grammar
-//!   drawn   [://] [example]              told  "//" "example"
+//!   drawn   [://] [example]              reported  "//" "example"
 //! ```
 //!
 //! Tests: `engine/tests/engine/healing.rs` enumerates all texts of a small model;

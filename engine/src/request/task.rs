@@ -5,7 +5,7 @@ use super::search::Search;
 use lexiform_law::Law;
 use std::sync::Arc;
 
-/// What a request does with its prompt.
+/// The task that a request performs on its prompt.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Draws answers from a law.

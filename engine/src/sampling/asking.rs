@@ -3,7 +3,7 @@
 //! ```text
 //!   row ─ draw ─► token ─ allowed? ─┬─ yes ─► the token, and a weight
 //!             ▲                     └─ no ── not this one again ─┐
-//!             └─────────────────────────────────────────────────┘ after PATIENCE of them: masks
+//!             └──────────────────────────────────────────────────┘ after PATIENCE of them: masks
 //! ```
 //!
 //! [`lexiform_law::asked`] draws; this module supplies the answers. A draft is verified by drawing once at

@@ -2,8 +2,8 @@
 //! phrases for a pool.
 //!
 //! ```text
-//!   rows behind the guesses ─► window: the next guesses ─► phrases ─┐
-//!   rows behind refused drafts ─────────────────────────► phrases ─┴─► store of the owner
+//!   rows after the guesses  ─► window: the next guesses ─► phrases ─┐
+//!   rows after refused drafts ──────────────────────────► phrases ─┴─► store of the owner
 //! ```
 //!
 //! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). Discarded

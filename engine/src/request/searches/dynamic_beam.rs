@@ -1,7 +1,7 @@
 //! Beam search for texts that contain given phrases, with dynamic beam allocation.
 //!
 //! ```text
-//!   candidates: the likeliest of all · the likeliest of each beam · those that go on with a phrase
+//!   candidates: the likeliest of all · the likeliest of each beam · those that continue a phrase
 //!      └─► banks by how many tokens of the phrases they have ─► each bank has its part of the width ─► beams
 //! ```
 //!
