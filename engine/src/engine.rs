@@ -1,9 +1,9 @@
-//! The handle that others hold: requests go in through a channel, events come out through each request's
+//! The public handle of the engine: requests go in through a channel, events come out through each request's
 //! sink.
 //!
-//! One thread owns the model and runs the loop. It takes what has been submitted, makes one step, and
-//! repeats; with nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the
-//! cache; after three in a row the engine gives up and refuses everything.
+//! One thread owns the model and runs the loop. It accepts the submitted requests, runs one step, and
+//! repeats; without work it sleeps. A panic inside a step fails the running sequences and empties the cache;
+//! after three in a row the engine stops and refuses everything.
 
 mod ahead;
 mod check;
@@ -39,7 +39,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Panics in a row after which the engine gives up.
+/// The number of consecutive panics after which the engine stops.
 const MAX_PANICS: usize = 3;
 
 enum Command {
@@ -51,12 +51,12 @@ enum Command {
 pub(crate) struct Shared {
     stats: Mutex<Stats>,
     meters: Arc<Meters>,
-    /// Requests submitted that have not run yet.
+    /// The submitted requests that have not run yet.
     queue: Arc<Room>,
     alive: AtomicBool,
     next_id: AtomicU64,
     limits: Limits,
-    /// What was found wrong at the start and left aside.
+    /// Problems that were found and skipped at the start.
     notices: Vec<String>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -66,13 +66,13 @@ struct Limits {
     max_branches: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
-    /// The most tokens of options that a pass weighs.
+    /// The maximum number of option tokens that a pass weighs.
     option_tokens: usize,
     /// [`Model::variance`].
     variance: Option<&'static str>,
 }
 
-/// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and
+/// A handle to a running engine; cheap to clone. The thread ends when all handles and tickets are dropped and
 /// nothing runs.
 #[derive(Clone)]
 pub struct Engine {
@@ -81,8 +81,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the decode thread. `draft` is a small model with the same vocabulary whose guesses the big one
-    /// verifies.
+    /// Starts the decode thread. `draft` is a small model with the same vocabulary whose drafts the main
+    /// model verifies.
     pub fn start(
         model: Box<dyn Model>,
         draft: Option<Box<dyn Model>>,
@@ -95,7 +95,7 @@ impl Engine {
         })
     }
 
-    /// The same with a hook that runs before every mask, for tests of slow grammars.
+    /// Starts an engine with a hook that runs before every mask, for tests of slow grammars.
     #[doc(hidden)]
     pub fn start_with_hook(
         model: Box<dyn Model>,
@@ -109,7 +109,7 @@ impl Engine {
         })
     }
 
-    /// The same with passes whose cost is said and not measured, for tests of what is drafted.
+    /// Starts an engine with passes whose cost is given rather than measured, for tests of drafting.
     #[doc(hidden)]
     pub fn start_counted(
         model: Box<dyn Model>,
@@ -125,13 +125,14 @@ impl Engine {
         })
     }
 
-    /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would
-    /// write. Without one it is cut by the longest token at each place. The draft model may have tokens of
-    /// its own: then it drafts text at temperature 0, and tokens that both have at others (SLEM and TLI of
-    /// [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
+    /// Starts an engine with the model's tokenizer, so that forced text is drafted in the tokens that the
+    /// model would write. Without one it is split into the longest token at each position. The draft model
+    /// may have a different vocabulary: then it drafts text at temperature 0, and tokens that both models
+    /// have at other temperatures (SLEM and TLI of [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
     ///
     /// # Errors
-    /// No tokens of the draft model write what one of the model's does, or the engine cannot start.
+    /// Fails if no tokens of the draft model write what one of the model's does, or if the engine cannot
+    /// start.
     pub fn start_with_tokeniser(
         model: Box<dyn Model>,
         draft: Option<Assistant>,
@@ -190,13 +191,13 @@ impl Engine {
         Ok(Engine { commands, shared })
     }
 
-    /// Ends the decode thread after the pass that it is in, and waits for that. What ran hears that the
-    /// engine stopped, and new requests are refused.
+    /// Ends the decode thread after its current pass, and waits for that. Running requests receive the error
+    /// that the engine stopped, and new requests are refused.
     ///
-    /// A program that ends while its thread computes on a card takes the card's libraries away under it, and
-    /// ends with a crash instead of its status. Not to be called from a sink.
+    /// A program that exits while its thread computes on a GPU unloads the GPU libraries under that thread,
+    /// and crashes instead of returning its status. Must not be called from a sink.
     pub fn stop(&self) {
-        // A thread that has ended listens no more.
+        // A thread that has ended no longer receives.
         let _ = self.commands.send(Command::Stop);
         let thread = self
             .shared
@@ -204,45 +205,43 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        // Its panics are caught where they happen.
+        // The thread's panics are caught inside it.
         let _ = thread.map(JoinHandle::join);
     }
 
-    /// What was found wrong at the start and left aside, a sentence each: damaged files of
+    /// Returns the problems that were found and skipped at the start, a sentence each: damaged files of
     /// [`DraftStores::folder`](crate::DraftStores::folder).
     pub fn notices(&self) -> &[String] {
         &self.shared.notices
     }
 
-    /// The most tokens that a prompt and its answer may have together.
+    /// Returns the maximum number of tokens of a prompt and its answer together.
     pub fn max_context(&self) -> usize {
         self.shared.limits.max_context
     }
 
-    /// Why no request can have [`Request::batch_invariant`]; `None` if they can.
+    /// Returns why no request can have [`Request::batch_invariant`], or `None` if requests can.
     pub fn variance(&self) -> Option<&'static str> {
         self.shared.limits.variance
     }
 
-    /// Takes a request for one answer, or says why not. Events go to `sink`; dropping the ticket cancels the
-    /// request.
+    /// Submits a request for one answer. Events go to `sink`; dropping the ticket cancels the request.
     pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
         let mut tickets = self.submit_all(request, vec![sink])?;
         tickets.pop().ok_or(Refusal::Stopped)
     }
 
-    /// Takes a request for several answers, or says why not. Each answer has a sink, and a ticket that
-    /// cancels it alone.
+    /// Submits a request for several answers. Each answer has a sink, and a ticket that cancels only that
+    /// answer.
     pub fn submit_all(&self, request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check(&request)?;
         self.submit_checked(request, sinks)
     }
 
-    /// The same for a request that [`check`](Self::check) has taken: what may take long is not looked at
-    /// again.
+    /// Submits a request that has passed [`check`](Self::check), without repeating the slow checks.
     ///
     /// # Errors
-    /// The queue is full, or the request is wrong in a way that is seen at once.
+    /// Fails if the queue is full, or if the request is invalid in a way that is quick to check.
     pub fn submit_checked(&self, mut request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check_shape(&request)?;
         let answers = request.task.answers();
@@ -254,7 +253,7 @@ impl Engine {
             });
         }
         if request.task.search().is_some() {
-            // A search asks for rows, and looks at every token that is drawn.
+            // A search requests rows, and inspects every token that is drawn.
             request.speculation = Speculation::none();
         }
         let warper = law::warper(&request)?;
@@ -285,12 +284,12 @@ impl Engine {
         Ok(tickets)
     }
 
-    /// Says why [`submit`](Self::submit) would not take a request, but for the queue. The first look at a
-    /// large grammar finds how long its shortest texts are, which may take a tenth of a second: whoever
-    /// submits from a thread that serves others asks here first, from one that may block.
+    /// Checks whether [`submit`](Self::submit) would accept a request, apart from a full queue. The first
+    /// check of a large grammar computes the length of its shortest texts, which may take a tenth of a
+    /// second: callers that submit from a thread that serves others call this first, from one that may block.
     ///
     /// # Errors
-    /// The request does not fit this engine or its own budget.
+    /// Fails if the request does not fit this engine or its own budget.
     pub fn check(&self, request: &Request) -> Result<(), Refusal> {
         self.check_shape(request)?;
         if let Some(grammar) = &request.constraints.grammar {
@@ -306,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// What is seen without asking the grammar.
+    /// Performs the checks that do not need the grammar.
     fn check_shape(&self, request: &Request) -> Result<(), Refusal> {
         let limits = &self.shared.limits;
         if !self.shared.alive.load(Ordering::Acquire) {
@@ -356,7 +355,7 @@ impl Engine {
             });
         }
         match &request.constraints.grammar {
-            // Equal vocabularies would do, but a comparison of all tokens for each request would not.
+            // Equal vocabularies would do, but comparing all tokens for each request would be too slow.
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
                 Err(Refusal::OtherVocabulary)
             }
@@ -364,12 +363,12 @@ impl Engine {
         }
     }
 
-    /// How long things take.
+    /// Returns the engine's time measurements.
     pub fn meters(&self) -> &Meters {
         &self.shared.meters
     }
 
-    /// What the engine is doing; as of the end of the last step.
+    /// Returns the engine's statistics, as of the end of the last step.
     pub fn stats(&self) -> Stats {
         let mut stats = self
             .shared
@@ -382,7 +381,7 @@ impl Engine {
     }
 }
 
-/// An answer's handle. Dropping it cancels the answer; one that has ended does not mind.
+/// A handle to an answer. Dropping it cancels the answer, unless it has ended.
 pub struct Ticket {
     id: u64,
     answer: usize,
@@ -392,21 +391,21 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The request's number in this engine.
+    /// Returns the request's number in this engine.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Whether the request has been taken into a pass: it no longer waits, though it may take long until
-    /// there is an [`Event`](crate::Event) to tell, as in a search or under the global law.
+    /// Returns `true` if the request has been in a pass: it no longer waits, though the first
+    /// [`Event`](crate::Event) may take long, as in a search or under the global law.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Ends the answer now; its sink hears [`Finish::Cancelled`](crate::Finish::Cancelled).
+    /// Ends the answer now; its sink receives [`Finish::Cancelled`](crate::Finish::Cancelled).
     pub fn cancel(self) {}
 
-    /// Lets the answer come to its end without this ticket.
+    /// Lets the answer run to its end without this ticket.
     pub fn detach(mut self) {
         self.cancels = false;
     }
@@ -441,7 +440,7 @@ impl Decoder {
                 Err(panic) => {
                     self.panics += 1;
                     let message = panic_message(&*panic);
-                    // What panics here again would do so after every pass.
+                    // A panic here would repeat after every pass.
                     if catch_unwind(AssertUnwindSafe(|| self.core.recover(&message))).is_err() {
                         break;
                     }
@@ -459,8 +458,8 @@ impl Decoder {
         self.publish();
     }
 
-    /// Takes what has been submitted; sleeps if there is nothing else to do. `false` when nobody can submit
-    /// any more.
+    /// Receives the submitted commands; sleeps if there is nothing else to do. Returns `false` when no handle
+    /// can submit any more.
     fn take_commands(&mut self) -> bool {
         loop {
             if self.core.is_idle() {

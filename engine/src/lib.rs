@@ -11,16 +11,15 @@
 //! * `engine/step` is the main flow, a page long: propose drafts, schedule, forward, sample, collect.
 //!   `scheduler` owns the queues, `blocks` the blocks of the cache, and one thread owns the model. `sequence`
 //!   is plain data.
-//! * A request is driven: its `request/driver` forks branches, lets them draw, gives them up, and says which
-//!   of them become answers. A branch is a `sequence`; a `sequence/job` holds the driver and the answers'
-//!   sinks, and `engine/drive` does what is ordered.
-//! * [`Model`] is all that the loop knows of a model. [`ScriptedModel`] follows a script and needs no
+//! * A driver runs each request: its `request/driver` forks branches, lets them draw, drops them, and decides
+//!   which of them become answers. A branch is a `sequence`; a `sequence/job` holds the driver and the
+//!   answers' sinks, and `engine/drive` carries out the driver's orders.
+//! * [`Model`] is the loop's only interface to a model. [`ScriptedModel`] follows a script and needs no
 //!   weights; the libtorch models are in [`torch`], the only module that names `tch`.
-//! * What is drawn, and under which law, is the business of the library `lexiform`; this crate is its first
-//!   user.
+//! * The library `lexiform` decides what is drawn, and under which law; this crate is its first user.
 //!
-//! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be had
-//! fails.
+//! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be
+//! computed fails.
 
 mod blocks;
 mod config;

@@ -75,7 +75,7 @@ pub trait Model: Send {
     /// Returns the number of logits per row; it may exceed the vocabulary.
     fn vocab_size(&self) -> usize;
 
-    /// Returns the most positions that a sequence may have.
+    /// Returns the maximum number of positions that a sequence may have.
     fn max_positions(&self) -> usize;
 
     /// Returns the reason why the rows of a text may depend, in their last digits, on how it was cut into
@@ -86,7 +86,7 @@ pub trait Model: Send {
         Some("the model does not say that its rows do not depend on what else is in a pass")
     }
 
-    /// Returns the bytes of cache that one position takes, so that a cache can be sized by memory. 0 if it
+    /// Returns the bytes of cache that one position takes, so that a cache can be sized by memory; 0 if it
     /// takes none.
     fn cache_bytes_per_token(&self) -> usize;
 
@@ -111,7 +111,7 @@ pub trait Model: Send {
     /// and submits the pass itself.
     ///
     /// # Errors
-    /// The same as for [`submit`](Self::submit).
+    /// Fails in the same cases as [`submit`](Self::submit).
     fn submit_after(
         &mut self,
         _drawing: &dyn Drawing,
@@ -132,8 +132,8 @@ pub trait Model: Send {
     /// No two sequences may share a block that is written to.
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError>;
 
-    /// Copies whole blocks of the cache, from the first of each pair to the second. A sequence does so that
-    /// shares a block with another and is about to write to it. No block that is written to is read by
-    /// another copy, or written to twice.
+    /// Copies whole blocks of the cache, from the first of each pair to the second. A sequence that shares a
+    /// block with another copies it before writing to it. No block that is written to is read by another
+    /// copy, or written to twice.
     fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError>;
 }

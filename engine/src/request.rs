@@ -1,4 +1,4 @@
-//! What goes into the engine and what comes out of it: plain data.
+//! The input and output of the engine: plain data.
 //!
 //! ```text
 //!   Request ─┬─ prompt        tokens, what healing removed, text that is likely to be repeated
@@ -10,8 +10,8 @@
 //!            └─ reporting     log-probabilities, candidates
 //! ```
 //!
-//! The three tasks exclude each other by type. Which settings a task cannot have is one table
-//! ([`conflicts`]), from which the engine's refusals, the errors of services and the documentation are made.
+//! The three tasks exclude each other by type. One table ([`conflicts`]) lists which settings each task rules
+//! out; the engine's refusals, the errors of services and the documentation are generated from it.
 
 mod answer;
 pub(crate) mod driver;
@@ -39,7 +39,7 @@ pub use table::{Feature, Method, conflicts, support};
 pub use task::{Draw, Task, Weigh};
 pub use watched::Watched;
 
-/// One prompt with what is wanted after it.
+/// A prompt and the task to perform on it.
 ///
 /// # Examples
 ///
@@ -60,23 +60,24 @@ pub use watched::Watched;
 pub struct Request {
     /// The tokens to continue.
     pub prompt: Prompt,
-    /// What the answers obey, and what ends them.
+    /// The constraints that the answers obey, and the tokens that end them.
     pub constraints: Constraints,
-    /// How much the answers may take, and whose turn the request is.
+    /// The limits on tokens and time, and the owner and priority of the request.
     pub limits: AnswerLimits,
-    /// What is done: texts are drawn, searched for, or weighed.
+    /// The task: draw texts, search for them, or weigh them.
     pub task: Task,
     /// How the model's distribution is warped, and the seed.
     pub sampling: Sampling,
-    /// What is drafted ahead. Never changes the law of the answer, only the time it takes, but under
-    /// [`Law::Lossy`](lexiform_law::Law::Lossy); [`Speculation::verification`] says whether the text of a
-    /// seed stays the same, too.
+    /// The drafts to propose. Drafting never changes the law of the answer, only the time it takes, except
+    /// under [`Law::Lossy`](lexiform_law::Law::Lossy); [`Speculation::verification`] determines whether the
+    /// text of a seed stays the same, too.
     pub speculation: Speculation,
-    /// What is reported about the tokens of the answers.
+    /// The details to report about the tokens of the answers.
     pub reporting: Reporting,
-    /// Takes the request only if the same seed gives the same text whatever else the engine does, and refuses
-    /// it otherwise with the reason. The model must compute so ([`Model::variance`](crate::Model::variance)),
-    /// and no text of the request may depend on which of several is ahead.
+    /// Accepts the request only if the same seed gives the same text whatever else the engine does, and
+    /// otherwise refuses it with the reason. The model must compute this way
+    /// ([`Model::variance`](crate::Model::variance)), and no text of the request may depend on which of
+    /// several texts advances first.
     pub batch_invariant: bool,
 }
 
@@ -88,28 +89,29 @@ pub struct Prompt {
     /// The bytes that were removed from the end of the prompt, so that the model spells them anew
     /// ([`Request::heal`]): the [`grammar`](Constraints::grammar) begins with these bytes, and
     /// [`Event::Token::bytes`] reports what comes after them. Tokens that write nothing else are reported
-    /// with no bytes, and count. Not with [`monitors`](Constraints::monitors) or [`Task::Weigh`].
+    /// with no bytes, and count. Cannot be combined with [`monitors`](Constraints::monitors) or
+    /// [`Task::Weigh`].
     pub healed: Vec<u8>,
     /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too.
-    /// Empty for none.
+    /// May be empty.
     pub reference: Vec<u32>,
 }
 
-/// What the answers of a request obey, and what ends them.
+/// The constraints that the answers of a request obey, and the tokens that end them.
 #[derive(Clone, Debug)]
 pub struct Constraints {
     /// The language of the answers; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
-    /// What the text must obey beside the grammar, asked about token by token: the law is that of the model
-    /// inside all of them. Under a filter that cuts masked rows, the tokens drawn from are those that it
-    /// keeps of what has not been refused yet.
+    /// Programs that the text must satisfy besides the grammar, queried token by token: the law is the
+    /// model's law restricted to all of them. Under a filter that cuts masked rows, the tokens drawn from are
+    /// those that it keeps of the tokens not refused so far.
     pub monitors: Vec<Watched>,
-    /// How long all monitors may take for the tokens of one pass before the request fails.
+    /// The time that all monitors together may take for the tokens of one pass before the request fails.
     pub monitor_time: Duration,
-    /// Tokens that end the answer beside the vocabulary's end tokens. They only apply without a grammar: with
-    /// one, the grammar says where the text ends.
+    /// Tokens that end the answer in addition to the vocabulary's end tokens. They apply only without a
+    /// grammar: with one, the grammar determines where the text ends.
     pub stop_tokens: Vec<u32>,
-    /// Continues past end tokens, for measurements. Only without a grammar.
+    /// `true` to continue past end tokens, for measurements. Only without a grammar.
     pub ignore_eos: bool,
 }
 
@@ -125,43 +127,44 @@ impl Default for Constraints {
     }
 }
 
-/// How much the answers of a request may take, and whose turn the request is.
+/// The limits of the answers of a request, and its place in the queue.
 #[derive(Clone, Debug)]
 pub struct AnswerLimits {
     /// The most tokens to generate, the end token included.
     ///
     /// With a grammar this is part of the constraint, unless [`on_budget`](Self::on_budget) says otherwise:
     /// the answer is complete within this number of tokens, and a number below the shortest answer is
-    /// refused. All laws are about the texts of the grammar that are short enough.
+    /// refused. All laws are then over the texts of the grammar that are short enough.
     pub max_tokens: usize,
-    /// What becomes of an answer that `max_tokens` are too few for.
+    /// The treatment of an answer that does not fit into `max_tokens`.
     pub on_budget: OnBudget,
-    /// Whose request it is: owners share the batch, the queue and the mask threads equally.
+    /// The owner of the request: owners share the batch, the queue and the mask threads equally.
     pub owner: Owner,
-    /// Which of the requests of one owner goes first: the one with the higher priority, also in the place of
-    /// one that runs. The requests of others are not affected.
+    /// The rank of the request among those of its owner: higher priorities go first, and also preempt running
+    /// requests. The requests of other owners are not affected.
     pub priority: i32,
-    /// When the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has ended by
-    /// then. Of the requests of one owner with one priority the one with the earlier deadline is admitted
-    /// first.
+    /// The time at which the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has
+    /// ended by then. Of the requests of one owner with one priority, the one with the earlier deadline is
+    /// admitted first.
     pub deadline: Option<Instant>,
 }
 
-/// What is reported about the tokens of the answers.
+/// The details to report about the tokens of the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
-    /// Asks for the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's
-    /// own).
+    /// Requests the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's own
+    /// log-probability).
     pub logprobs: Option<u8>,
-    /// Whose law the most likely tokens are of.
+    /// The law whose most likely tokens are reported.
     pub logprobs_of: LogprobsOf,
-    /// Asks at every position what else might have come ([`Event::Token::candidates`]): how many tokens were
+    /// Requests the alternatives at every position ([`Event::Token::candidates`]): how many tokens were
     /// allowed, and up to this many each of the model's most likely tokens and of the most likely ones that
     /// may be drawn.
     pub candidates: Option<u8>,
-    /// When the grammar leaves only the end token, the engine finishes without asking the model for its
-    /// probability, so that factor is missing from [`Outcome::log_weight`]. `true` spends the extra pass and
-    /// includes it. All laws about whole texts always do.
+    /// `true` to spend an extra pass on the probability of a forced end token, and to include it in
+    /// [`Outcome::log_weight`]. Otherwise, when the grammar leaves only the end token, the engine finishes
+    /// without computing its probability, so that factor is missing. All laws over whole texts always include
+    /// it.
     pub weigh_end: bool,
 }
 
@@ -189,7 +192,7 @@ impl Request {
         }
     }
 
-    /// Sets what is done with the prompt.
+    /// Sets the task to perform on the prompt.
     pub fn task(self, task: impl Into<Task>) -> Self {
         let task = task.into();
         Request { task, ..self }
@@ -201,7 +204,7 @@ impl Request {
         self
     }
 
-    /// Sets what the answers obey beside the grammar.
+    /// Sets the monitors that the answers must satisfy besides the grammar.
     pub fn monitors(mut self, monitors: Vec<Watched>) -> Self {
         self.constraints.monitors = monitors;
         self
@@ -212,42 +215,42 @@ impl Request {
         Request { sampling, ..self }
     }
 
-    /// Sets what is drafted.
+    /// Sets the drafts to propose.
     pub fn speculation(self, speculation: Speculation) -> Self {
         Request { speculation, ..self }
     }
 
-    /// Sets the most tokens of an answer.
+    /// Sets the maximum number of tokens of an answer.
     pub fn max_tokens(mut self, max_tokens: usize) -> Self {
         self.limits.max_tokens = max_tokens;
         self
     }
 
-    /// Sets what becomes of an answer that its tokens are too few for.
+    /// Sets the treatment of an answer that does not fit into its tokens.
     pub fn on_budget(mut self, on_budget: OnBudget) -> Self {
         self.limits.on_budget = on_budget;
         self
     }
 
-    /// Sets whose request it is.
+    /// Sets the owner of the request.
     pub fn owner(mut self, owner: Owner) -> Self {
         self.limits.owner = owner;
         self
     }
 
-    /// Sets which of the requests of its owner goes first.
+    /// Sets the rank of the request among those of its owner.
     pub fn priority(mut self, priority: i32) -> Self {
         self.limits.priority = priority;
         self
     }
 
-    /// Sets when the request ends, unless it has ended by then.
+    /// Sets the time at which the request ends, unless it has ended by then.
     pub fn deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
         self.limits.deadline = deadline.into();
         self
     }
 
-    /// Sets how long all monitors may take for the tokens of one pass.
+    /// Sets the time that all monitors together may take for the tokens of one pass.
     pub fn monitor_time(mut self, time: Duration) -> Self {
         self.constraints.monitor_time = time;
         self
@@ -271,7 +274,7 @@ impl Request {
         self
     }
 
-    /// Sets whether the request is refused where its text may depend on other requests.
+    /// Sets whether the request is refused if its text may depend on other requests.
     pub fn batch_invariant(self, batch_invariant: bool) -> Self {
         Request {
             batch_invariant,
@@ -279,33 +282,33 @@ impl Request {
         }
     }
 
-    /// Sets what is reported about the tokens.
+    /// Sets the details to report about the tokens.
     pub fn reporting(self, reporting: Reporting) -> Self {
         Request { reporting, ..self }
     }
 }
 
-/// What becomes of an answer for which the tokens are few.
+/// The treatment of an answer that does not fit into its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnBudget {
-    /// Under a grammar, masks leave only what can still be completed in time. Without one the answer is cut.
+    /// Under a grammar, masks allow only what can still be completed in time. Without one the answer is cut.
     #[default]
     Complete,
-    /// Nothing is steered; what is not complete in time is cut. Not with the global law, whose texts are
-    /// whole.
+    /// Nothing is steered; an answer that is not complete in time is cut. Cannot be combined with the global
+    /// law, whose texts are whole.
     Cut,
-    /// Nothing is steered; what is not complete in time fails with [`EngineError::OutOfTokens`]. Not with the
-    /// global law.
+    /// Nothing is steered; an answer that is not complete in time fails with [`EngineError::OutOfTokens`].
+    /// Cannot be combined with the global law.
     Fail,
 }
 
-/// Whose law log-probabilities are of.
+/// The law that reported log-probabilities belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LogprobsOf {
     /// The model's own, before temperature, filters and mask.
     #[default]
     Model,
-    /// That of [`Event::Token::log_share`]: after all of them. Where fewer tokens are allowed than were asked
-    /// for, there are fewer.
+    /// The law of [`Event::Token::log_share`]: after temperature, filters and mask. If fewer tokens are
+    /// allowed than were requested, fewer are reported.
     Allowed,
 }

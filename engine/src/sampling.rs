@@ -6,15 +6,15 @@
 //!   Seeded(seed), place (attempt, position) ──┘
 //! ```
 //!
-//! A draw depends on the seed and on its place only, not on how many passes it took to get there: batching,
-//! preemption, chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts
-//! that are verified by the residual rule leave its law as it is.
+//! A draw depends only on the seed and on its place, not on the number of passes before it: batching,
+//! preemption, chunked prompts and drafts that are verified by drawing once do not change the text. Drafts
+//! that are verified by the residual rule do not change its law.
 //!
 //! # Why the same seed can give another text on another device
 //!
-//! Between a processor and a card, and on a card between passes of different sizes, the last digits of
-//! logits differ. The law is the same to within those digits, and the text differs if a draw falls between
-//! them: of 54 answers, two differed in bf16 and none in f32. All of them are valid.
+//! Between a CPU and a GPU, and on a GPU between passes of different sizes, the last digits of logits differ.
+//! The law is the same to within those digits, and the text differs if a draw falls between them: of 54
+//! answers, two differed in bf16 and none in f32. All of them are valid.
 
 pub(crate) mod asking;
 mod candidates;
@@ -47,22 +47,22 @@ use lexiform_law::{
 use std::convert::Infallible;
 use std::sync::PoisonError;
 
-/// What a pass found for a sequence.
+/// The result of a pass for a sequence.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
     /// A row after the text, and one after each draft.
     Rows(&'a [Read<'a>]),
-    /// Where they were drawn from already, the token of each; `None` where nothing is drawn.
+    /// The token drawn from each row, if they were already drawn; `None` where nothing is drawn.
     Drawn(&'a [Option<Drawn>]),
 }
 
-/// What a sequence drew from the rows of a pass.
+/// The tokens that a sequence drew from the rows of a pass.
 pub(crate) struct Drawing {
     pub(crate) verified: Verified,
-    /// For each drawn token, what the model itself thinks of it.
+    /// The model's own view of each drawn token.
     pub(crate) own: Vec<Own>,
-    /// The first of the drawn tokens for which a token was turned down because the tokens left are few, where
-    /// tokens are asked about. Masks tell this themselves.
+    /// The index of the first drawn token for which a token was refused because of the remaining token
+    /// budget, if tokens are queried one by one. Masks report this themselves.
     pub(crate) steered: Option<usize>,
 }
 
@@ -74,9 +74,9 @@ pub(crate) struct Own {
     pub(crate) candidates: Option<Candidates>,
 }
 
-/// Which columns of a row are tokens.
+/// The columns of a row that are tokens.
 pub(crate) struct Columns {
-    /// Rows may be longer than the vocabulary.
+    /// The size of the vocabulary; rows may be longer.
     width: usize,
     holes: Vec<usize>,
 }
@@ -91,14 +91,15 @@ impl Columns {
         }
     }
 
-    /// Makes sure that holes cannot be drawn.
+    /// Ensures that holes cannot be drawn.
     pub(crate) fn clean(&self, row: &mut [f32]) {
         for &hole in &self.holes {
             row[hole] = f32::NEG_INFINITY;
         }
     }
 
-    /// The part of a row over the vocabulary. A measure is of all columns, so it serves where these are all.
+    /// Returns the part of a row over the vocabulary. A measure covers all columns, so it is kept only if
+    /// these are all.
     pub(crate) fn of<'r>(&self, logits: &'r Logits, index: usize) -> Read<'r> {
         let row = logits.row(index);
         let is_whole = row.len().div_ceil(32) == self.width.div_ceil(32);
@@ -108,7 +109,7 @@ impl Columns {
         }
     }
 
-    /// The columns that are no tokens.
+    /// Returns the columns that are not tokens.
     pub(crate) fn left_out(&self, model_width: usize) -> Vec<usize> {
         self.holes
             .iter()
@@ -118,16 +119,16 @@ impl Columns {
     }
 }
 
-/// Whether a draw for this sequence depends on the row, the tokens before it, its scale, the mask, filters by
-/// rank and its place alone, and nobody wants to know more of the row: then the row can stay where it was
-/// computed.
+/// Returns `true` if a draw for this sequence depends only on the row, the tokens before it, its scale, the
+/// mask, filters by rank and its place, and nothing else of the row is requested: then the row can stay where
+/// it was computed.
 pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     let asks_nothing = match (
         sequence.request.reporting.logprobs,
         sequence.request.reporting.logprobs_of,
     ) {
         (None, _) => true,
-        // What is told of the token is what the model thinks of it.
+        // The reported probability of the token is the model's own.
         (Some(0), LogprobsOf::Model) => sequence.draw.warper.is_identity(),
         _ => false,
     };
@@ -144,8 +145,8 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
         && !sequence.draft.drafts.iter().any(is_sampled)
 }
 
-/// Draws down the tree of the sequence's drafts, or walks down it along what was drawn. Rows are clean, that
-/// of the text and one for each draft; `masks` likewise, if there is a grammar.
+/// Draws down the tree of the sequence's drafts, or walks down it along drawn tokens. Rows are clean: one for
+/// the text and one for each draft; `masks` likewise, if there is a grammar.
 pub(crate) fn draw(
     sequence: &mut Sequence,
     found: Found<'_>,
@@ -157,7 +158,7 @@ pub(crate) fn draw(
     }
 }
 
-/// Walks down the tree of the sequence's drafts along tokens that were drawn after each of them.
+/// Walks down the tree of the sequence's drafts along the tokens that were drawn after each of them.
 fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
     let (walk, drafts) = (&mut sequence.draw.walk, &sequence.draft.drafts);
@@ -275,8 +276,8 @@ fn draw_from(
     })
 }
 
-/// The last of the tokens that were drawn, with the entropy of what it was drawn from, if the request wants
-/// to know.
+/// Returns the last of the drawn tokens, with the entropy of the distribution that it was drawn from, if the
+/// request needs it.
 fn latest(
     sequence: &Sequence,
     verified: &Verified,
@@ -304,8 +305,8 @@ fn latest(
     }))
 }
 
-/// The tokens after the sequence that are wanted: the likeliest ones, the likeliest first, and those that are
-/// named.
+/// Returns the requested tokens after the sequence: the likeliest ones, the likeliest first, and those that
+/// are named.
 pub(crate) fn rank(
     sequence: &Sequence,
     look: &Look,
@@ -351,8 +352,8 @@ pub(crate) fn rank(
     }
 }
 
-/// How the draft model's tokens are verified. Without chance all ways are one, and the global law's draws are
-/// more than those of a token.
+/// Returns how the draft model's tokens are verified. At temperature 0 all ways are equivalent, and the
+/// global law's draws involve more than the choice of a token.
 pub(crate) fn verification(sequence: &Sequence) -> Verification {
     let by_residual = sequence.draw.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
     match by_residual && !sequence.draw.warper.is_greedy() {
@@ -361,7 +362,7 @@ pub(crate) fn verification(sequence: &Sequence) -> Verification {
     }
 }
 
-/// What the options are like that were fed below the sequence: for each row, of what follows it.
+/// Weighs the options that were fed after the sequence: for each row, what may follow it.
 pub(crate) fn weigh(
     sequence: &Sequence,
     rows: &[Read<'_>],
@@ -370,7 +371,7 @@ pub(crate) fn weigh(
     options::weigh(sequence, rows, masks).map_err(not_a_law)
 }
 
-/// A draft as a node of a tree.
+/// Returns a draft as a node of a tree.
 fn node(draft: &Draft) -> Node<State> {
     Node {
         token: draft.token,
@@ -382,9 +383,9 @@ fn node(draft: &Draft) -> Node<State> {
     }
 }
 
-/// The log of a token's probability among what was allowed.
+/// Returns the log of a token's probability among the allowed tokens.
 pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
-    // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
+    // Greedy decoding is a filter that keeps one token; its law is reported as at temperature 1.
     let of = match sequence.draw.warper.is_greedy() {
         true => drawn.log_mass,
         false => drawn.log_kept,
@@ -392,8 +393,8 @@ pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
     drawn.log_probability - of
 }
 
-/// The row that a token is drawn from after these drafts; of a greedy sequence that of temperature 1, of
-/// which nothing is cut.
+/// Returns the row that a token is drawn from after these drafts; for a greedy sequence that of temperature
+/// 1, without filters.
 fn warped<'r>(
     sequence: &'r Sequence,
     row: &'r [f32],
@@ -415,7 +416,7 @@ fn warped<'r>(
     })
 }
 
-/// The most likely of what may be drawn.
+/// Returns the most likely of the tokens that may be drawn.
 fn top(part: &Portion<'_>, count: u8) -> Vec<(u32, f32)> {
     let top = part.top(usize::from(count)).into_iter();
     top.map(|(token, logprob)| (token, logprob as f32)).collect()
@@ -451,8 +452,9 @@ fn not_a_law(error: RowError) -> EngineError {
     EngineError::Model(error.to_string())
 }
 
-/// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left
-/// nothing that is allowed: then its weight would be 0, and the attempts have brought nothing.
+/// Returns the error for a sequence that will produce no sample. A weighted answer in place of a global one
+/// may meet a row whose filters left nothing that is allowed: then its weight would be 0, and the attempts
+/// were in vain.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {

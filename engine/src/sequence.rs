@@ -1,4 +1,4 @@
-//! One branch of a request on its way: plain data, moved between the scheduler's queues.
+//! One branch of a request in progress: plain data, moved between the scheduler's queues.
 
 mod allowed;
 mod drafts;
@@ -29,28 +29,28 @@ use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A grammar task that took longer than this makes its sequence one that nobody waits for.
+/// The time after which a grammar task counts as slow, and its sequence begins to cool down.
 const SLOW_TASK: Duration = Duration::from_millis(2);
-/// Quick grammar tasks in a row after which a slow one is forgiven.
+/// The number of consecutive quick grammar tasks after which a slow one is forgiven.
 const COOLDOWN: u8 = 16;
 
-/// What a branch does in the next pass.
+/// The activity of a branch in the next pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing: its driver has not said what comes next.
+    /// Nothing: its driver has not ordered anything yet.
     Waiting,
-    /// It is read into the cache up to its last token.
+    /// Reads the text into the cache up to its last token.
     Reading,
-    /// It draws.
+    /// Draws the next token.
     Drawing,
-    /// It continues with given tokens.
+    /// Continues with given tokens.
     Scoring {
         /// The tokens that are left.
         given: Vec<u32>,
     },
-    /// Its row is ranked, and none of its tokens is drawn.
+    /// Ranks its row, and draws no token.
     Ranking(Look),
-    /// Options are fed below it, and weighed.
+    /// Feeds options below the text, and weighs them.
     Weighing {
         /// The node of the options where the text is.
         root: usize,
@@ -62,7 +62,7 @@ pub(crate) enum Phase {
 /// The numbers of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BranchId {
-    /// Differs from the number of all other branches of all requests.
+    /// The number of the sequence, unique across all branches of all requests.
     pub(crate) number: u64,
     /// The request that it is a branch of.
     pub(crate) job: u64,
@@ -70,7 +70,7 @@ pub(crate) struct BranchId {
     pub(crate) branch: Branch,
 }
 
-/// A branch of a request with everything that has become of it so far.
+/// A branch of a request with all its state.
 pub(crate) struct Sequence {
     pub(crate) id: BranchId,
     pub(crate) request: Request,
@@ -101,11 +101,11 @@ impl Sequence {
         }
     }
 
-    /// Another branch of the same request that begins with the first `at` tokens of this one's answer, and
-    /// reads them from the same blocks.
+    /// Returns another branch of the same request that begins with the first `at` tokens of this one's
+    /// answer, and reads them from the same blocks.
     ///
     /// # Errors
-    /// This one has not so many tokens, or is in the middle of an attempt.
+    /// Fails if this branch has fewer tokens, or is in the middle of an attempt.
     pub(crate) fn fork(&self, branch: Branch, at: usize, blocks: &mut Blocks) -> Result<Self, EngineError> {
         let mut fork = Sequence {
             id: BranchId { branch, ..self.id },
@@ -125,11 +125,11 @@ impl Sequence {
         Ok(fork)
     }
 
-    /// Goes back to the first `to` tokens of the answer and gives the blocks of the others back. What is
-    /// drawn from then on is drawn from new random numbers.
+    /// Rewinds to the first `to` tokens of the answer and releases the blocks of the others. From then on
+    /// tokens are drawn from new random numbers.
     ///
     /// # Errors
-    /// It has not so many tokens, or is in the middle of an attempt.
+    /// Fails if the branch has fewer tokens, or is in the middle of an attempt.
     pub(crate) fn rewind(&mut self, to: usize, blocks: &mut Blocks) -> Result<(), EngineError> {
         self.go_back(to)?;
         self.text.computed = self.text.computed.min(self.text.tokens.len() - 1);
@@ -150,10 +150,10 @@ impl Sequence {
         Ok(())
     }
 
-    /// Goes on with these tokens as if it drew them.
+    /// Continues with these tokens as if they had been drawn.
     ///
     /// # Errors
-    /// It is in the middle of an attempt of the global law.
+    /// Fails if the branch is in the middle of an attempt of the global law.
     pub(crate) fn give(&mut self, tokens: Vec<u32>) -> Result<(), EngineError> {
         if !self.draw.walk.is_certain() {
             let place = self.generated().len();
@@ -170,22 +170,22 @@ impl Sequence {
         Ok(())
     }
 
-    /// Whether a drawn token waits for its grammar to read it.
+    /// Returns `true` if a drawn token waits for its grammar to read it.
     pub(crate) fn has_unread(&self) -> bool {
         self.request.constraints.grammar.is_some() && self.grammar.read < self.text.tokens.len()
     }
 
-    /// Tokens generated so far.
+    /// Returns the tokens generated so far.
     pub(crate) fn generated(&self) -> &[u32] {
         &self.text.tokens[self.request.prompt.tokens.len()..]
     }
 
-    /// Which of the seed's sequences of random numbers it draws from.
+    /// Returns the index of the seed's random stream that it draws from.
     pub(crate) fn stream(&self) -> u32 {
         self.request.sampling.stream.wrapping_add(self.id.branch)
     }
 
-    /// Tokens that may still be generated.
+    /// Returns the number of tokens that may still be generated.
     pub(crate) fn remaining(&self) -> usize {
         self.request
             .limits
@@ -193,8 +193,8 @@ impl Sequence {
             .saturating_sub(self.generated().len())
     }
 
-    /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where
-    /// the masks do not count them.
+    /// Returns the number of tokens that the masks may spend: the remaining ones, and one for the end if that
+    /// is not requested. `None` if the masks do not count tokens.
     pub(crate) fn budget(&self) -> Option<usize> {
         let left = self.remaining() + usize::from(self.ends_early());
         let counts =
@@ -202,7 +202,7 @@ impl Sequence {
         counts.then_some(left)
     }
 
-    /// Whether it can be scheduled: all that its grammar has to say about the last draw is known.
+    /// Returns `true` if it can be scheduled: the grammar's results about the last draw are known.
     pub(crate) fn is_ready(&self) -> bool {
         let is_known = !self.grammar.is_due && self.grammar.grammar_task.is_none();
         match self.phase {
@@ -214,12 +214,12 @@ impl Sequence {
         }
     }
 
-    /// Whether it waits for its driver to say what comes next.
+    /// Returns `true` if it waits for an order of its driver.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Waiting && !self.report.closed
     }
 
-    /// Whether its grammar has to be asked what follows the last draw.
+    /// Returns `true` if its grammar has to be queried about the tokens after the last draw.
     pub(crate) fn asks(&self) -> bool {
         !matches!(self.phase, Phase::Waiting | Phase::Reading)
             && self.grammar.is_due
@@ -227,12 +227,12 @@ impl Sequence {
             && !self.report.closed
     }
 
-    /// Its grammar was slow: nobody waits for its next grammar tasks.
+    /// Starts the cooldown after a slow grammar task: passes do not wait for the next ones.
     pub(crate) fn cool_down(&mut self) {
         self.grammar.cooldown = COOLDOWN;
     }
 
-    /// Takes what a grammar task brought, unless it is one that nobody is interested in any more.
+    /// Takes the result of a grammar task, unless it is no longer needed.
     pub(crate) fn hear(&mut self, reply: Reply) {
         if !self
             .grammar
@@ -262,8 +262,8 @@ impl Sequence {
         }
     }
 
-    /// Goes on from what the grammar says about the last draw: ends the answer where nothing but its end is
-    /// left, or no token for it.
+    /// Continues with the grammar's reading of the last draw: ends the answer if only its end is left, or if
+    /// no tokens remain.
     pub(crate) fn go_on(&mut self, reading: Reading) {
         if reading.renewed {
             self.draw.replay.forget();
@@ -286,7 +286,7 @@ impl Sequence {
         if let Phase::Scoring { given } = &mut self.phase
             && self.draft.drafts.is_empty()
         {
-            // The grammar does not allow the next of them.
+            // The grammar does not allow the next of the given tokens.
             given.clear();
         }
         if self.remaining() == 0 {
@@ -299,20 +299,21 @@ impl Sequence {
         }
     }
 
-    /// Tokens that must be fed before the next one can be drawn, or before it is read.
+    /// Returns the number of tokens that must be fed before the next one can be drawn, or before the branch
+    /// is read.
     pub(crate) fn unfed(&self) -> usize {
         let wanted = self.text.tokens.len() - usize::from(self.phase == Phase::Reading);
         wanted.saturating_sub(self.text.computed)
     }
 
-    /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's
-    /// probability.
+    /// Returns `true` if the text is complete as soon as only its end is left: then the end's probability is
+    /// not requested.
     pub(crate) fn ends_early(&self) -> bool {
         law::ends_unasked(&self.request) && self.draw.walk.is_certain()
     }
 
-    /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not
-    /// begun. One that runs does so when it reads.
+    /// Continues with the grammar that replaces one that has outgrown its memory, if the sequence has not
+    /// begun. A running sequence does so when its grammar reads.
     pub(crate) fn renew_grammar(&mut self) {
         if self.report.place.is_none() || self.grammar.grammar_task.is_some() {
             return;
@@ -328,17 +329,17 @@ impl Sequence {
         }
     }
 
-    /// Goes back as far as its walk did: to the prompt where an attempt failed.
+    /// Rewinds as far as its walk did: to the prompt if an attempt failed.
     pub(crate) fn restart(&mut self) {
         self.truncate(self.draw.walk.position() as usize);
         if self.draw.walk.is_certain() {
-            // What stands in for an attempt is not compared with the rows of attempts, token by token, so it
-            // takes none.
+            // A text that replaces an attempt is not compared with the rows of attempts, token by token, so
+            // it uses none.
             self.draw.replay.forget();
         }
     }
 
-    /// The tokens as the prompt and the answer.
+    /// Returns the tokens as the prompt and the answer.
     pub(crate) fn prompt_and_answer(&self) -> Text<'_> {
         let (prompt, answer) = self.text.tokens.split_at(self.request.prompt.tokens.len());
         Text { prompt, answer }
@@ -353,7 +354,7 @@ impl Sequence {
         }
     }
 
-    /// Forgets all but the first `to` tokens of the answer. The grammar reads those again.
+    /// Removes all but the first `to` tokens of the answer. The grammar reads those again.
     pub(crate) fn truncate(&mut self, to: usize) {
         let prompt = self.request.prompt.tokens.len();
         if let Some(mut lookup) = self.draft.lookup.take() {
@@ -375,10 +376,10 @@ impl Sequence {
         self.draw.steering.truncate(to);
     }
 
-    /// The tokens that were not told yet, for an answer that has heard of so many.
+    /// Returns the tokens that were not reported yet, for an answer that has received `heard` tokens.
     ///
     /// # Errors
-    /// Others than those are left.
+    /// Fails if other tokens than those are left.
     pub(crate) fn take_events(&mut self, heard: usize) -> Result<Vec<Event>, EngineError> {
         if heard != self.report.emitted() {
             return Err(EngineError::NoSuchPlace {
@@ -390,7 +391,7 @@ impl Sequence {
         Ok(self.report.take_events())
     }
 
-    /// The text is complete, or as long as it may be.
+    /// Ends the sequence: its text is complete, or has reached its maximum length.
     pub(crate) fn finish(&mut self, finish: Finish) {
         self.report.end(Ending::Finished(finish));
     }

@@ -1,4 +1,4 @@
-//! A pass that is begun before the tokens are known that it feeds.
+//! A pass that is submitted before the tokens that it feeds are known.
 //!
 //! ```text
 //!   device   pass i ─ draw i ┬ pass i+1 ──────────────────────── draw i+1 ┬ pass i+2 ─ …
@@ -6,34 +6,35 @@
 //!   host               tokens i ─ write, tell ─ grammar, masks ────┘ start the draws, submit pass i+2, wait
 //! ```
 //!
-//! Of a sequence that draws a plain token, the next pass needs the token and nothing else: where the device
-//! draws, it is there already. So pass `i+1` is submitted right behind the draws of pass `i`, and what the
-//! host has to do about tokens `i` costs nothing as long as it takes less than a pass. Clients hear of a
-//! token at once, before the next draws are started: that makes a cycle no longer unless the host's work is
-//! longer than a pass, and then only by a draw.
+//! For a sequence that draws a plain token, the next pass needs only that token: if the device draws, the
+//! token is already there. So pass `i+1` is submitted directly after the draws of pass `i`, and the host's
+//! work on tokens `i` adds no time as long as it takes less than a pass. Clients receive a token at once,
+//! before the next draws are started: this lengthens a cycle only if the host's work is longer than a pass,
+//! and then only by a draw.
 //!
-//! **When.** All that run, and do not wait for their drivers, take part in the pass with one row each; all
-//! draws are ones that the device makes; nobody drafts, or has done so lately; no grammar was slow lately;
-//! nobody could be admitted; and there is a free block for each that needs one. Else the next pass waits for
-//! the host. Who joins does so one pass later than without.
+//! **Conditions.** All sequences that run, and do not wait for their drivers, take part in the pass with one
+//! row each; all draws can be made by the device; no sequence drafts, or has done so recently; no grammar was
+//! slow recently; no sequence could be admitted; and there is a free block for each sequence that needs one.
+//! Otherwise the next pass waits for the host. A new sequence joins one pass later than without this.
 //!
-//! **What becomes of a row** is decided when the pass is over: it counts if its sequence still runs and its
-//! text ends with the token that was fed. If it does not (the token ended the text, the client left, the
-//! deadline came, a mask was late, a driver went back), nothing of the row is written or committed, and what
-//! the pass wrote behind the text is overwritten by the pass that feeds the token again. Blocks that are
-//! given back meanwhile are free when the pass is over ([`Blocks::hold`]). A token that no more than its last
-//! one can follow has no row at all.
+//! **The use of a row** is decided when the pass is over: it counts if its sequence still runs and its text
+//! ends with the token that was fed. Otherwise (the token ended the text, the client left, the deadline
+//! passed, a mask was late, a driver rewound the branch), nothing of the row is written or committed, and
+//! what the pass wrote after the text is overwritten by the pass that feeds the token again. Blocks that are
+//! released meanwhile become free when the pass is over ([`Blocks::hold`]). A token that only the last token
+//! of the answer can follow has no row.
 //!
-//! **Errors** of such a pass are those of the sequences whose rows count: they are told when it would have
-//! been submitted without.
+//! **Errors** of such a pass belong to the sequences whose rows count: they are reported when the pass would
+//! otherwise have been submitted.
 //!
-//! Texts, laws and told probabilities are those of the loop that waits, because a draw depends on its place
-//! alone.
+//! Texts, laws and reported probabilities are the same as those of the loop that waits, because a draw
+//! depends only on its place.
 //!
-//! A model that cannot take tokens from its own draws says so by default, and its passes wait for the host.
+//! A model is by default assumed unable to take tokens from its own draws, and its passes wait for the host.
 //!
-//! Tests: `engine/tests/engine/overlap.rs` runs the loop over a device that works by itself (`device.rs`)
-//! and checks which pass writes where. `planned_overlap.rs` does the same over passes by kernels.
+//! Tests: `engine/tests/engine/overlap.rs` runs the loop over a device that works asynchronously
+//! (`device.rs`) and checks which pass writes where. `planned_overlap.rs` does the same over passes by
+//! kernels.
 
 use crate::blocks::Blocks;
 use crate::error::EngineError;
@@ -43,63 +44,63 @@ use crate::scheduler::pass::Work;
 use crate::sequence::{Phase, Sequence};
 use std::time::Instant;
 
-/// A pass under way, and whose rows it computes.
+/// A pass in progress, and the sequences whose rows it computes.
 pub(crate) struct Pass {
     pub(crate) works: Vec<Work>,
-    /// The pass, or why there is none.
+    /// The pass, or the reason why there is none.
     pub(crate) flight: Result<Box<dyn Flight>, EngineError>,
-    /// When it was submitted, or began behind another one.
+    /// The time at which it was submitted, or began after another one.
     pub(crate) begun: Instant,
-    /// How many tokens it was fed.
+    /// The number of tokens fed.
     pub(crate) tokens: usize,
-    /// Whether masks are being looked for.
+    /// `true` if masks are being computed.
     pub(crate) asked: bool,
-    /// Whether somebody would have fed drafts.
+    /// `true` if a sequence would have fed drafts.
     pub(crate) drafted: bool,
-    /// What is to be fed behind its draws, if that need not wait.
+    /// The tokens to feed after its draws, if that need not wait.
     pub(crate) lead: Option<Lead>,
-    /// When it was over.
+    /// The time at which the pass was over.
     pub(crate) landed: Option<Instant>,
 }
 
-/// A pass that could begin behind the draws of another one, in whose order these are.
+/// The feeds of a pass that can begin after the draws of another one, in the order of those draws.
 pub(crate) struct Lead(pub(crate) Vec<Next>);
 
-/// A token of which only the place is known.
+/// A token of which only the position is known.
 pub(crate) struct Next {
     /// The identity of the sequence.
     pub(crate) sequence: u64,
-    /// The number of the draw that brings it.
+    /// The number of the draw that produces the token.
     pub(crate) ask: usize,
-    /// Where it stands in its text.
+    /// The position of the token in its text.
     pub(crate) start: usize,
     pub(crate) table: Vec<u32>,
     pub(crate) scale: f64,
 }
 
-/// A pass that was begun behind draws.
+/// A pass that was begun after draws.
 pub(crate) struct Ahead {
     pub(crate) flight: Result<Box<dyn Flight>, EngineError>,
-    /// When the draws were over.
+    /// The time at which the draws were over.
     pub(crate) begun: Instant,
     rows: Vec<AheadRow>,
 }
 
-/// A row of a pass that was begun behind draws.
+/// A row of a pass that was begun after draws.
 struct AheadRow {
     sequence: u64,
-    /// How long the text is with the token that was fed.
+    /// The length of the text including the token that was fed.
     text: usize,
 }
 
-/// Who was there when somebody was last admitted, or could not be.
+/// The sequences present when the scheduler last tried to admit one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Admitted {
     pub(crate) running: usize,
     pub(crate) waiting: usize,
     /// The identity of the next sequence.
     pub(crate) next: u64,
-    /// After how many passes that was.
+    /// The number of passes before that.
     pub(crate) step: u64,
 }
 
@@ -117,7 +118,7 @@ impl Next {
 }
 
 impl Lead {
-    /// Submits the pass behind these draws; `None` if the model cannot.
+    /// Submits the pass after these draws; returns `None` if the model cannot do that.
     pub(crate) fn submit(
         self,
         model: &mut dyn Model,
@@ -143,7 +144,7 @@ impl Lead {
 }
 
 impl Ahead {
-    /// Forgets the rows of these sequences: what they were fed is not what they drew.
+    /// Discards the rows of these sequences: they were not fed the tokens that they drew.
     pub(crate) fn leave_out(&mut self, sequences: &[u64]) {
         for row in &mut self.rows {
             if sequences.contains(&row.sequence) {
@@ -152,12 +153,12 @@ impl Ahead {
         }
     }
 
-    /// Whether any of its rows is one of these sequences'.
+    /// Returns `true` if any of its rows belongs to one of these sequences.
     pub(crate) fn is_wanted(&self, running: &[Sequence]) -> bool {
         running.iter().any(|sequence| self.row_of(sequence).is_some())
     }
 
-    /// The sequences that go on from its rows.
+    /// Returns the work of the sequences that continue from its rows.
     pub(crate) fn works(&self, running: &[Sequence]) -> Vec<Work> {
         let work = |(index, sequence): (usize, &Sequence)| {
             let first_row = self.row_of(sequence).filter(|_| sequence.is_ready())?;
@@ -171,12 +172,12 @@ impl Ahead {
         running.iter().enumerate().filter_map(work).collect()
     }
 
-    /// How many tokens were fed.
+    /// Returns the number of tokens that were fed.
     pub(crate) fn tokens(&self) -> usize {
         self.rows.len()
     }
 
-    /// The row that follows the text of a sequence.
+    /// Returns the row that follows the text of a sequence.
     fn row_of(&self, sequence: &Sequence) -> Option<usize> {
         let text = sequence.text.tokens.len();
         let draws =

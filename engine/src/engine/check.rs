@@ -1,4 +1,4 @@
-//! What requests and configurations are checked for before anything is queued or started.
+//! The checks of requests and configurations before anything is queued or started.
 
 use crate::Grammar;
 use crate::config::{EngineConfig, Lookahead};
@@ -36,7 +36,7 @@ pub(super) fn check_combination(request: &Request) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a request may have so many texts under way.
+/// Checks that the number of answers is valid, and that the request may have that many texts in progress.
 pub(super) fn check_answers(request: &Request, limit: usize) -> Result<(), Refusal> {
     let answers = request.task.answers();
     let is_right = (1..=limit).contains(&answers);
@@ -59,7 +59,7 @@ pub(super) fn check_answers(request: &Request, limit: usize) -> Result<(), Refus
     )
 }
 
-/// Whether the numbers of a search are numbers that it can have, and its texts no more than may be under way.
+/// Checks that the parameters of a search are valid, and that it may have that many texts in progress.
 pub(super) fn check_search(request: &Request, limit: usize, vocabulary: &Vocabulary) -> Result<(), Refusal> {
     let Task::Search { search, answers } = &request.task else {
         return Ok(());
@@ -85,7 +85,7 @@ pub(super) fn check_search(request: &Request, limit: usize, vocabulary: &Vocabul
     }
 }
 
-/// Whether the numbers that one search alone has are numbers that it can have.
+/// Checks the parameters that are specific to one search.
 fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refusal> {
     match *search {
         Search::Beam { patience, .. } => {
@@ -174,7 +174,7 @@ fn check_phrases(phrases: &[Vec<u32>], vocabulary: &Vocabulary) -> Result<(), Re
     unless(is_right, "search.must_contain", &phrases.len(), expected)
 }
 
-/// Refuses a value by its name unless it is right.
+/// Refuses the value of a named field unless `is_right`.
 fn unless(
     is_right: bool,
     name: &'static str,
@@ -191,8 +191,7 @@ fn unless(
     }
 }
 
-/// Whether the numbers that a law has are numbers that it can have, and its texts no more than may be under
-/// way.
+/// Checks that the parameters of a law are valid, and that it may have that many texts in progress.
 pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> {
     let Task::Draw(draw) = &request.task else {
         return Ok(());
@@ -227,20 +226,21 @@ pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> 
     }
 }
 
-/// How many particles there may be.
+/// The valid numbers of particles, for error messages.
 const PARTICLES: &str = "at least the number of answers, and at most the engine's max_branches";
 
-/// The most numbers in the rows of a pass that weighs options: 128 MiB of them.
+/// The maximum number of logits in the rows of a pass that weighs options: 128 MiB of them.
 const OPTION_LOGITS: usize = 1 << 25;
 
-/// How many nodes of options a pass weighs at most. Each has a row, and rows are long.
+/// Returns the maximum number of option nodes that a pass weighs. Each has a row, and rows are long.
 pub(super) fn option_tokens(config: &EngineConfig, vocab_size: usize) -> usize {
     let rows = OPTION_LOGITS / vocab_size.max(1);
     let most = rows.min(config.max_step_tokens).min(MOST_DRAFTED);
     most.saturating_sub(1).max(1)
 }
 
-/// Whether options can be weighed: they are of the model's tokens, and there are enough tokens for them.
+/// Checks that options can be weighed: they consist of the model's tokens, and the token limit suffices for
+/// them.
 pub(super) fn check_options(
     request: &Request,
     (vocabulary, vocab_size): (&Vocabulary, usize),
@@ -271,8 +271,8 @@ pub(super) fn check_options(
     }
 }
 
-/// Whether the text of a request depends on nothing but itself, if that was asked for; `variance` is why rows
-/// of the model may not.
+/// Checks that the text of a request does not depend on other requests, if that was requested; `variance` is
+/// the reason why rows of the model may depend on them.
 pub(super) fn check_company(request: &Request, variance: Option<&'static str>) -> Result<(), Refusal> {
     let depends = || variance.or_else(|| law::depends_on_others(request));
     match request.batch_invariant.then(depends).flatten() {
@@ -281,21 +281,22 @@ pub(super) fn check_company(request: &Request, variance: Option<&'static str>) -
     }
 }
 
-/// Whether what was removed from a prompt can come back. What the grammar says about it is looked at apart.
+/// Checks that the bytes removed from a prompt can be restored. Their agreement with the grammar is checked
+/// separately.
 pub(super) fn check_healed(request: &Request) -> Result<(), Refusal> {
     let comes_back = request.prompt.healed.is_empty() || request.constraints.grammar.is_some();
     let expected = "empty without a grammar that begins with its bytes";
     unless(comes_back, "healed", &"there", expected)
 }
 
-/// Whether the texts of a grammar begin with what was removed from the prompt.
+/// Checks that all texts of a grammar begin with the bytes removed from the prompt.
 pub(super) fn check_prefix(healed: &[u8], grammar: &Grammar) -> Result<(), Refusal> {
     let begins = healed.is_empty() || grammar.forced(grammar.start()).starts_with(healed);
     let expected = "what every text of the grammar begins with";
     unless(begins, "healed", &healed.escape_ascii(), expected)
 }
 
-/// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
+/// Checks that an answer can be completed within its tokens. Afterwards the masks ensure that it is.
 pub(super) fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
     let max_tokens = request.limits.max_tokens;
     let unasked = usize::from(law::ends_unasked(request));
@@ -312,7 +313,7 @@ pub(super) fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), R
     Err(Refusal::TooFew { max_tokens, least })
 }
 
-/// Whether all sizes are sizes.
+/// Checks that all sizes are valid.
 pub(super) fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
     let sizes = [
         ("block_size", config.block_size),

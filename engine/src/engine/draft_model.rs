@@ -1,5 +1,5 @@
-//! Small models that draft for the big one: one with the same tokens, which drafts [tokens](same), or with
-//! tokens of its own, which drafts [text](other) and tokens that both [share](intersection).
+//! Small models that draft for the main one: a model with the same tokens drafts [tokens](same); a model with
+//! a different vocabulary drafts [text](other) and the tokens that both [share](intersection).
 
 mod intersection;
 mod other;
@@ -23,16 +23,16 @@ use lexiform_law::draft::Tokenise;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A small model that drafts for a big one.
+/// A small model that drafts for the main one.
 pub struct Assistant {
     /// The model.
     pub model: Box<dyn Model>,
-    /// Its tokens, if these may be others than those of the big model; `None` says that they are the same.
+    /// The model's own tokens, if they may differ from those of the main model; `None` if they are the same.
     pub tokens: Option<OwnTokens>,
 }
 
 impl From<Box<dyn Model>> for Assistant {
-    /// A model with the tokens of the big one.
+    /// Returns an assistant with the tokens of the main model.
     fn from(model: Box<dyn Model>) -> Self {
         Assistant { model, tokens: None }
     }
@@ -46,7 +46,7 @@ pub(crate) enum DraftModel {
 
 impl DraftModel {
     /// # Errors
-    /// There is no memory for its cache, or its tokens cannot write what the model writes.
+    /// Fails if there is no memory for its cache, or if its tokens cannot write what the model writes.
     pub(crate) fn new(
         assistant: Assistant,
         (vocabulary, tokeniser): (Arc<Vocabulary>, Arc<dyn Tokenise + Sync>),
@@ -63,7 +63,7 @@ impl DraftModel {
         }
     }
 
-    /// Forgets sequences that are gone.
+    /// Forgets sequences that have ended.
     pub(crate) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
         match self {
             DraftModel::Same(model) => model.retain(alive),
@@ -71,7 +71,7 @@ impl DraftModel {
         }
     }
 
-    /// Empties the cache, which may hold anything after a panic.
+    /// Empties the cache, whose contents are undefined after a panic.
     pub(crate) fn reset(&mut self, config: &EngineConfig) {
         match self {
             DraftModel::Same(model) => model.reset(config),
@@ -79,9 +79,9 @@ impl DraftModel {
         }
     }
 
-    /// Lengthens the drafts of these sequences, each of which is a chain, as far as each
-    /// [reaches](Sequence::reach). A sequence whose grammar is not heard of within the grace drafts no
-    /// further. Says how many passes that took.
+    /// Extends the drafts of these sequences, each of which is a chain, as far as each
+    /// [reaches](Sequence::reach). A sequence whose grammar does not answer within the grace period drafts no
+    /// further. Returns the number of passes that this took.
     pub(crate) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
@@ -95,7 +95,7 @@ impl DraftModel {
     }
 }
 
-/// Whether two vocabularies number the same tokens in the same way.
+/// Returns `true` if two vocabularies have the same tokens with the same numbers.
 fn is_same(one: &Vocabulary, other: &Vocabulary) -> bool {
     let tokens = one.len().max(other.len());
     let mut tokens = 0..u32::try_from(tokens).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Drivers at work: what happened to branches is told, and what is ordered is done.
+//! Running drivers: reports the events of branches to them, and carries out their orders.
 //!
 //! ```text
 //!   after a pass ─► events of branches ─► driver ─► orders ─┬─► scheduler: fork, rewind, read, draw, …
@@ -23,10 +23,11 @@ use lexiform_law::{Law, Resampling, Seeded};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// News that have not been told yet: of which request, of which of its branches, and what.
+/// Events that have not been reported yet: the request, the branch, and the event.
 type PendingEvents = VecDeque<(u64, Branch, BranchEvent)>;
 
-/// The driver of a request, in an engine that weighs at most `most_options` tokens of options in a pass.
+/// Returns the driver of a request, in an engine that weighs at most `most_options` tokens of options in a
+/// pass.
 pub(crate) fn driver(
     request: &Request,
     most_options: usize,
@@ -73,7 +74,7 @@ pub(crate) fn driver(
 }
 
 impl Core {
-    /// Tells a driver what happened to a branch, and does what it orders.
+    /// Reports an event of a branch to its driver, and carries out the resulting orders.
     pub(crate) fn tell(&mut self, job: u64, branch: Branch, event: BranchEvent) {
         let mut pending = VecDeque::from([(job, branch, event)]);
         while let Some((job, branch, event)) = pending.pop_front() {
@@ -123,11 +124,11 @@ impl Core {
         self.put_back(id, job);
     }
 
-    /// Does what is ordered, one after the other.
+    /// Carries out orders in sequence.
     fn carry_out(&mut self, (id, job): (u64, &mut Job), orders: &mut Orders, pending: &mut PendingEvents) {
         while let Some(order) = orders.pop_front() {
             if let Err(error) = self.carry_out_one((id, job), order, orders, pending) {
-                // A driver that orders what cannot be done would wait for it for ever.
+                // A driver whose order cannot be carried out would wait for it forever.
                 job.fail_all(&error);
             }
         }
@@ -224,7 +225,7 @@ impl Core {
         }
     }
 
-    /// Does something with a branch, whether it runs or has ended.
+    /// Applies a function to a branch, whether it runs or has ended.
     fn with_branch(
         &mut self,
         (id, job): (u64, &mut Job),
@@ -245,7 +246,7 @@ impl Core {
 
     fn drop_branch(&mut self, (id, job): (u64, &mut Job), branch: Branch) {
         if let Some(sequence) = self.scheduler.find(id, branch) {
-            // One that has ended counts until its driver knows.
+            // A branch that has ended counts as live until its driver knows.
             job.live -= usize::from(!sequence.report.closed || sequence.report.has_unreported_ending());
             sequence.report.give_up();
         } else {
@@ -276,7 +277,7 @@ impl Core {
         Ok(())
     }
 
-    /// Goes on with a request, or ends it if all its answers are told.
+    /// Continues with a request, or ends it if all its answers are reported.
     fn put_back(&mut self, id: u64, mut job: Job) {
         let over = job.is_over();
         if over {
@@ -292,7 +293,7 @@ impl Core {
         }
     }
 
-    /// Ends the requests whose deadline is over.
+    /// Ends the requests whose deadline has passed.
     pub(crate) fn end_late(&mut self) {
         while let Some((id, allowed)) = self.scheduler.late() {
             let Some(mut job) = self.jobs.remove(&id) else {
@@ -318,14 +319,14 @@ impl Core {
         }
     }
 
-    /// Tells drivers of the branches that have ended since they were asked last.
+    /// Reports to drivers the branches that have ended since the last call.
     pub(crate) fn tell_endings(&mut self) {
         let ended = |sequence: &mut Sequence| {
             let ending = sequence.report.unreported_ending()?;
             Some((sequence.id.job, sequence.id.branch, ending))
         };
-        // One at a time: a branch of which its driver is to hear is one that the others need not wait for in
-        // vain.
+        // One at a time: an ended branch counts as live until its driver is informed, so that the other
+        // branches are not taken to wait in vain.
         loop {
             let next = self.scheduler.all().find_map(ended);
             let Some((job, branch, ending)) = next else {
@@ -339,7 +340,7 @@ impl Core {
         }
     }
 
-    /// Ends an answer because its client wants no more of it.
+    /// Ends an answer whose client has cancelled it.
     pub(crate) fn cancel(&mut self, id: u64, answer: usize) {
         let Some(mut job) = self.jobs.remove(&id) else {
             return;
@@ -362,8 +363,8 @@ impl Core {
         }
     }
 
-    /// How an answer stands that is cut off: as its branch does, or without a token where it has none of its
-    /// own.
+    /// Returns the outcome of a cancelled answer: that of its branch, or one without tokens if it has no
+    /// branch.
     fn cancelled(&mut self, (id, job): (u64, &mut Job), answer: usize) -> Option<Outcome> {
         let own = job.driver.branch_of(answer);
         if let Some(sequence) = own.and_then(|branch| self.scheduler.find(id, branch)) {

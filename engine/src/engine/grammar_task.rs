@@ -1,18 +1,18 @@
 //! Grammar tasks: the grammar work of sequences, done by other threads while the model computes.
 //!
 //! ```text
-//! decode thread read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows whose masks are
-//! there
-//! mask threads └─ state, drafts ┘ └─ masks ─────────┘ ╲ who has none sits out, and is not scheduled
-//!                                                                        again before its reply is there
+//!   decode  read? ──┬─ wait ─ schedule ─┬─ forward pass ─┬─ wait ─ draw from the rows whose masks are there
+//!   masks           └─ state, drafts ┘  └─ masks ────────┘    ╲ a sequence without masks sits out, and is
+//!                                                               not scheduled before its reply is there
 //! ```
 //!
-//! A sequence has one grammar task at a time. Nobody waits for one longer than the grace: its sequence sits
-//! out the pass, and what it drew next is the same later, because a draw depends on the seed and its place
-//! alone. A sequence whose grammar was slow lately is *cooling down*: nobody waits for its grammar tasks at
-//! all, which bring the masks along before it is scheduled, so that it costs no pass whose rows are dropped.
+//! A sequence has at most one grammar task at a time. The loop waits for a task no longer than the grace
+//! period: a sequence whose task is late sits out the pass, and its next draw is the same later, because a
+//! draw depends only on the seed and its place. A sequence whose grammar was slow recently is *cooling down*:
+//! the loop does not wait for its grammar tasks at all, and they include the masks before the sequence is
+//! scheduled, so that it costs no pass whose rows are dropped.
 //!
-//! The decode thread itself does the grammar work that takes a few rounds of counted work
+//! The decode thread itself does grammar work that takes only a few rounds of counted work
 //! (`lexiform::briefly`), because handing it to another thread would take longer.
 
 use crate::error::EngineError;
@@ -30,19 +30,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long one task may keep a thread from those behind it.
+/// The time for which one task may keep a thread from the tasks queued after it.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// Rounds of work that the decode thread may spend on reading one token: some ten microseconds.
+/// The number of work rounds that the decode thread may spend on reading one token: some ten microseconds.
 const BRIEF: usize = 1 << 12;
 
-/// Rounds of work for the masks of a pass of few rows: enough where the grammar has met their states before.
+/// The number of work rounds for the masks of a pass of few rows: enough if the grammar has met their states
+/// before.
 const KNOWN_ROUNDS: usize = 1 << 11;
 
-/// What a sequence wants to know.
+/// The result that a sequence needs from a grammar task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Where it is after the token that was drawn, and what to draft.
+    /// The state after the token that was drawn, and what to draft.
     Reading,
     /// The masks of the rows of a pass.
     Masks,
@@ -59,12 +60,13 @@ pub(crate) struct GrammarTasks {
     sender: Sender<Reply>,
     replies: Receiver<Reply>,
     started: u64,
-    /// How likely what stores offer must be.
+    /// The minimum probability of a draft offered by a store.
     pub(crate) least: f32,
 }
 
 impl GrammarTasks {
-    /// With so many threads, and at most so many more that masks have held up.
+    /// Creates the tasks with `threads` threads, and at most `most_relieved` more to replace threads that
+    /// masks hold up.
     pub(crate) fn new(
         (threads, most_relieved): (usize, usize),
         finder: Finder,
@@ -84,12 +86,12 @@ impl GrammarTasks {
         }
     }
 
-    /// What grammar work needs to know of a sequence.
+    /// Returns what grammar work needs to know about a sequence.
     pub(crate) fn outlook(&self, sequence: &Sequence) -> Outlook {
         sequence.outlook(self.finder.clone(), self.least)
     }
 
-    /// Sends a sequence on a grammar task.
+    /// Starts a grammar task for a sequence.
     pub(crate) fn start(&mut self, sequence: &mut Sequence, goal: Goal) {
         let outlook = self.outlook(sequence);
         let (drafters, meters) = (self.drafters.clone(), self.meters.clone());
@@ -98,7 +100,7 @@ impl GrammarTasks {
         });
     }
 
-    /// Has the monitors of a sequence asked for its next tokens.
+    /// Starts an inquiry of the monitors of a sequence about its next tokens.
     pub(crate) fn ask(&mut self, sequence: &mut Sequence, inquiry: Inquiry) {
         self.send(sequence, move |_| {
             Ok(Brought {
@@ -129,7 +131,7 @@ impl GrammarTasks {
                 took: cpu_time().saturating_sub(begun),
                 outcome: outcome.unwrap_or_else(panicked),
             };
-            // Nobody listens when the engine has stopped.
+            // There is no receiver when the engine has stopped.
             let _ = sender.send(reply);
         };
         sequence.grammar.grammar_task = Some(GrammarTask {
@@ -138,12 +140,13 @@ impl GrammarTasks {
             _alive: alive,
         });
         let owner = sequence.request.limits.owner.clone();
-        // Also of one that cools down: where it is slow again, its thread is relieved, and where it is not,
-        // it does not wait for those that are.
+        // Applies to sequences that cool down, too: if one is slow again, its thread is replaced, and if not,
+        // it does not wait for slow ones.
         self.pool.start(owner, Length::Short, Box::new(work));
     }
 
-    /// Drops sequences that are done: the last who uses a large grammar takes a while to free it.
+    /// Drops sequences that are done on another thread: freeing a large grammar with its last user takes a
+    /// while.
     pub(crate) fn forget(&self, done: Vec<Sequence>) {
         for sequence in done {
             let owner = sequence.request.limits.owner.clone();
@@ -152,9 +155,9 @@ impl GrammarTasks {
         }
     }
 
-    /// Reads at once what was drawn last, if the grammar does not take long for it, which most never do: to
-    /// hand it to another thread and back takes longer. Whether it was read; where it took too long, that it
-    /// is not brief.
+    /// Reads the last draw at once, if the grammar needs little time for it, as most do: handing it to
+    /// another thread and back takes longer. Returns `true` if it was read, and sets `is_brief` to `false` if
+    /// it took too long.
     pub(crate) fn read_briefly(&self, sequence: &mut Sequence, is_brief: &mut bool) -> bool {
         let outlook = self.outlook(sequence);
         if outlook.renews || self.finder.hook.is_some() {
@@ -175,8 +178,8 @@ impl GrammarTasks {
         true
     }
 
-    /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is
-    /// woken for them takes a core from the model for longer. Whether they were found.
+    /// Finds the masks of the next rows at once, if they are known or nearly so: waking a thread for them
+    /// would take a core from the model for longer. Returns `true` if they were found.
     pub(crate) fn find_briefly(&self, sequence: &mut Sequence) -> bool {
         if self.finder.hook.is_some() || sequence.grammar.cooldown > 0 {
             return false;
@@ -193,7 +196,7 @@ impl GrammarTasks {
         true
     }
 
-    /// What a grammar task would bring, at once: for a sequence without a grammar.
+    /// Computes the result of a grammar task at once: for a sequence without a grammar.
     pub(crate) fn read_now(&self, sequence: &mut Sequence) {
         let run = run(
             self.outlook(sequence),
@@ -211,8 +214,8 @@ impl GrammarTasks {
         }
     }
 
-    /// Takes the replies that are there, and waits for those of sequences that do not cool down, at most
-    /// this long. Whether one came.
+    /// Takes the replies that have arrived, and waits for those of sequences that are not cooling down, for
+    /// at most `grace`. Returns `true` if one came.
     pub(crate) fn gather(&self, scheduler: &mut Scheduler, grace: Duration) -> bool {
         let until = Instant::now() + grace;
         let mut came = false;
@@ -241,7 +244,7 @@ impl GrammarTasks {
         }
     }
 
-    /// Waits for one reply, at most this long. Whether it came.
+    /// Waits for one reply, for at most `most`. Returns `true` if it came.
     pub(crate) fn wait(&self, scheduler: &mut Scheduler, most: Duration) -> bool {
         match self.replies.recv_timeout(most) {
             Ok(reply) => {
@@ -255,8 +258,8 @@ impl GrammarTasks {
         }
     }
 
-    /// Runs work for several sequences at once, and waits for it at most this long; `None` for what was not
-    /// done by then or failed.
+    /// Runs work for several sequences at once, and waits for it at most this long; returns `None` for work
+    /// that was not done by then or failed.
     pub(crate) fn together<T: Send + 'static>(
         &self,
         works: Vec<(Owner, impl FnOnce() -> Result<T, EngineError> + Send + 'static)>,
@@ -282,7 +285,8 @@ impl GrammarTasks {
     }
 }
 
-/// A reply to a sequence that has gone, or that an attempt took elsewhere meanwhile, is of no use to anybody.
+/// Delivers a reply to its sequence. A reply to a sequence that is gone, or that an attempt has moved
+/// meanwhile, is discarded.
 fn hand_over(reply: Reply, scheduler: &mut Scheduler) {
     if let Some(sequence) = scheduler
         .all()

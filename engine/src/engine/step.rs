@@ -7,12 +7,12 @@
 //!                          beside
 //! ```
 //!
-//! Where a model draws by itself and takes the tokens of the next pass from its own draws, that pass is begun
-//! in `sample`, before the host has seen the tokens ([`ahead`](crate::engine::ahead)); the next step goes on
+//! If a model draws by itself and takes the tokens of the next pass from its own draws, that pass is begun in
+//! `sample`, before the host has seen the tokens ([`ahead`](crate::engine::ahead)); the next step continues
 //! from there, and admits and begins nothing.
 //!
-//! What grammars have to say comes from other threads ([`grammar task`](crate::engine::grammar task)): a
-//! sequence whose grammar is slow sits passes out, and the others go on.
+//! Grammar work is done by other threads ([`grammar_task`](crate::engine::grammar_task)): a sequence whose
+//! grammar is slow sits out passes, and the others continue.
 
 mod drawing;
 mod leading;
@@ -48,7 +48,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What an engine is made of.
+/// The parts that an engine is built from.
 pub(crate) struct Parts {
     pub(crate) model: Box<dyn Model>,
     pub(crate) draft: Option<Assistant>,
@@ -56,12 +56,12 @@ pub(crate) struct Parts {
     pub(crate) tokeniser: Option<Arc<dyn Tokenise + Sync>>,
     pub(crate) config: EngineConfig,
     pub(crate) mask_hook: Option<MaskHook>,
-    /// Says what passes cost, in place of the clock.
+    /// The source of the cost of passes, in place of the clock.
     pub(crate) counted: Option<CountedTime>,
 }
 
 impl Parts {
-    /// The parts that every engine has, and none of the others.
+    /// Returns the parts that every engine has, and none of the optional ones.
     pub(crate) fn new(model: Box<dyn Model>, vocabulary: Arc<Vocabulary>, config: EngineConfig) -> Self {
         Parts {
             model,
@@ -75,10 +75,10 @@ impl Parts {
     }
 }
 
-/// The passes between two looks at the memory of grammars.
+/// The number of passes between two checks of the memory of grammars.
 const RENEWED_EVERY: u64 = 16;
 
-/// All that the decode thread owns.
+/// All data owned by the decode thread.
 pub(crate) struct Core {
     model: Box<dyn Model>,
     pub(crate) vocabulary: Arc<Vocabulary>,
@@ -89,7 +89,7 @@ pub(crate) struct Core {
     pub(crate) jobs: HashMap<u64, Job>,
     /// The identity of the next sequence.
     pub(crate) next_sequence: u64,
-    /// Room for what a driver orders.
+    /// A buffer for the orders of a driver.
     pub(crate) orders: Orders,
     pub(crate) stats: Stats,
     meters: Arc<Meters>,
@@ -98,14 +98,14 @@ pub(crate) struct Core {
     draft_model: Option<DraftModel>,
     tries: Tries,
     pub(crate) stores: Stores,
-    /// The pass that was begun behind the draws of the last one.
+    /// The pass that was begun after the draws of the last one.
     ahead: Option<Ahead>,
-    /// Who ran and who waited when somebody was last admitted, or could not be.
+    /// The sequences present when the scheduler last tried to admit one.
     admitted: Admitted,
-    /// How long the model took for the last pass.
+    /// The time that the model took for the last pass.
     last_pass: Duration,
     pace: Pace,
-    /// Says what passes cost, in place of the clock.
+    /// The source of the cost of passes, in place of the clock.
     counted: Option<CountedTime>,
 }
 
@@ -163,12 +163,12 @@ impl Core {
         })
     }
 
-    /// Whether there is nothing to do until a request comes.
+    /// Returns `true` if there is nothing to do until a request comes.
     pub(crate) fn is_idle(&self) -> bool {
         self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty() && self.ahead.is_none()
     }
 
-    /// Takes a new request in: its first branch, and all else.
+    /// Adds a new request: its first branch, and its job.
     pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
         self.stats.requests += job.answers() as u64;
         self.stats.prompt_tokens += sequence.request.prompt.tokens.len() as u64;
@@ -193,7 +193,7 @@ impl Core {
         self.tell(id, 0, BranchEvent::Begun);
     }
 
-    /// One pass over the sequences that are due.
+    /// Runs one pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
         let begun = Instant::now();
         self.end_late();
@@ -229,8 +229,8 @@ impl Core {
         self.stats.steps += 1;
     }
 
-    /// Moves sequences away from grammars that have outgrown their memory. To look is cheap and not free, and
-    /// a pass adds little to a grammar.
+    /// Moves sequences away from grammars that have outgrown their memory. The check is cheap but not free,
+    /// and a pass adds little to a grammar.
     fn renew_grammars(&mut self) {
         if !self.stats.steps.is_multiple_of(RENEWED_EVERY) {
             return;
@@ -239,15 +239,15 @@ impl Core {
         self.tries.renew_grammars();
     }
 
-    /// How long to wait for grammars: as long as the model took, at least as long as is configured.
+    /// Returns how long to wait for grammars: as long as the model took, and at least as long as configured.
     fn grace(&self) -> Duration {
         self.last_pass.max(self.config.mask_grace)
     }
 
-    /// Lets grammars read what was drawn last, which says what to draft.
+    /// Lets grammars read the last draws, which determines what to draft.
     fn read(&mut self) {
         self.grammar_tasks.least = self.scheduler.policy.least_chance() as f32;
-        // After one that takes longer, the others may too: all of them together must not.
+        // After one that takes longer, the others may too, and all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
             match (
@@ -264,7 +264,7 @@ impl Core {
         self.grammar_tasks.gather(&mut self.scheduler, grace);
     }
 
-    /// Tells drivers of the branches that are read as far as was ordered.
+    /// Reports to drivers the branches that are read as far as ordered.
     fn tell_read(&mut self) {
         let is_read = |sequence: &&Sequence| sequence.phase == Phase::Reading && sequence.unfed() == 0;
         let read = self.scheduler.running.iter().filter(is_read);
@@ -276,7 +276,7 @@ impl Core {
         }
     }
 
-    /// Says what a pass has cost that began at this moment.
+    /// Reports to the policy the cost of a pass that began at this moment.
     fn tell_policy(&mut self, works: &[Work], begun: Instant) {
         let pass = Base {
             tokens: works.iter().map(|work| work.rows).sum(),
@@ -294,7 +294,7 @@ impl Core {
         self.scheduler.policy.passed(pass, took);
     }
 
-    /// Lets go of the sequences that are done.
+    /// Removes the sequences that are done.
     pub(crate) fn collect(&mut self) {
         self.tell_endings();
         let mut done = self.scheduler.collect(&mut self.blocks);
@@ -303,7 +303,7 @@ impl Core {
         }
         for sequence in &mut done {
             sequence.report.place = None;
-            // What became of its last drafts; that of others is heard when they are planned again.
+            // The fate of its last drafts; that of other sequences is reported when they are planned again.
             self.scheduler.policy.hear(&mut sequence.draft.record);
             if sequence.id.branch == 0 {
                 self.stats.cached_tokens += sequence.text.cached as u64;
@@ -318,7 +318,7 @@ impl Core {
                 .collect();
             model.retain(|id| alive.contains(&id));
         }
-        // Also of those that their drivers have dropped by now, having made an answer of them.
+        // This includes branches that their drivers have dropped by now, having made an answer of them.
         for _ in done.iter().filter(|sequence| sequence.teach_answer()) {
             self.stores.ended();
         }
@@ -332,7 +332,7 @@ impl Core {
         self.grammar_tasks.forget(dropped);
     }
 
-    /// Fails what ran, after a panic. The caches may hold anything now, so they start empty.
+    /// Fails the running sequences after a panic. The caches start empty, as their contents are undefined.
     pub(crate) fn recover(&mut self, message: &str) {
         self.stats.panics += 1;
         self.ahead = None;
@@ -340,7 +340,7 @@ impl Core {
             forget_cache(sequence, &mut self.blocks);
             sequence.fail(EngineError::Panicked(message.to_string()));
         }
-        // The request of whose driver it was is gone.
+        // The request whose driver panicked is gone.
         let jobs = &self.jobs;
         let is_lost = |sequence: &&mut Sequence| !jobs.contains_key(&sequence.id.job);
         self.scheduler
@@ -354,7 +354,7 @@ impl Core {
         self.collect();
     }
 
-    /// Brings the figures up to date.
+    /// Updates the statistics.
     pub(crate) fn measure(&mut self) -> Stats {
         self.stats.running = self.scheduler.running.len();
         self.stats.waiting = self.scheduler.waiting.len();

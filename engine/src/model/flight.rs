@@ -1,4 +1,4 @@
-//! A pass that was started: what it computes stays where it is until somebody asks for it.
+//! A pass that was started; its results stay where they are until they are requested.
 //!
 //! ```text
 //!   submit ─► flight ─┬─ draw   a token of each row, with the numbers that a walk needs: some bytes a row
@@ -7,11 +7,11 @@
 //!                     └─ rows   the rows themselves: 4 bytes a token of the vocabulary, 512 KB of a large one
 //! ```
 //!
-//! Who submits a pass need not wait for it: the loop lets other threads find masks meanwhile. A row that is
-//! asked for nothing costs nothing after the pass.
+//! The thread that submits a pass need not wait for it: the loop lets other threads find masks meanwhile. A
+//! row from which nothing is requested costs nothing after the pass.
 //!
-//! Nor need the next pass wait for the host. A device that can start draws ([`Flight::start_draw`]) without
-//! being waited for can be fed with their tokens where they are
+//! The next pass need not wait for the host either. A device that can start draws ([`Flight::start_draw`])
+//! without being waited for can be fed with the drawn tokens where they are
 //! ([`Model::submit_after`](crate::Model::submit_after)):
 //!
 //! ```text
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! [`Landed`] is a pass whose rows are in memory. Its draws are made by the library's law in `f64`, and are
-//! what the draws of every device are compared with.
+//! the reference for the draws of every device.
 //!
 //! Tests: `engine/tests/engine/flights.rs` and `torch_flights.rs` compare draws of devices with draws from
 //! rows in memory.
@@ -30,25 +30,26 @@ use crate::model::logits::Logits;
 use lexiform_law::{Allowed, Distribution, Drawn, History, Part, Place, Row, Seeded, Warper};
 use std::any::Any;
 
-/// A draw that is asked of a row: what [`Warper::row`] and a mask leave, with the random numbers of a place.
+/// A request for a draw from a row: from what [`Warper::row`] and a mask leave, with the random numbers of a
+/// place.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// The number of the row in its pass.
     pub row: usize,
-    /// The tokens that may come.
+    /// The allowed tokens.
     pub allowed: Allowed<'a>,
-    /// How the row is changed: [`Warper::by_rank`] says how filters cut it.
+    /// How the row is changed: [`Warper::by_rank`] determines how filters cut it.
     pub warper: &'a Warper,
     /// The tokens before the row, if the warper [reads them](Warper::penalises).
     pub history: History<'a>,
-    /// Where chance comes from.
+    /// The source of random numbers.
     pub seeded: Seeded,
-    /// Where in the sequence this draw is.
+    /// The place of this draw in the sequence.
     pub place: Place,
 }
 
 impl Ask<'_> {
-    /// The random numbers of the choice of a group of blocks, of a block in it, and of a token in that.
+    /// Returns the random numbers that choose a group of blocks, a block in it, and a token in that.
     pub fn uniforms(&self) -> [f64; 3] {
         let places = [self.place.group(), self.place.block(), self.place];
         places.map(|place| self.seeded.uniform(place))
@@ -57,92 +58,93 @@ impl Ask<'_> {
 
 /// A pass that was submitted.
 pub trait Flight: Send {
-    /// How many rows it computes, of all feeds in their order.
+    /// Returns the number of rows that it computes, of all feeds in their order.
     fn len(&self) -> usize;
 
-    /// Whether it computes no rows.
+    /// Returns `true` if it computes no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Waits until the rows are computed, so that it is known how long they took.
+    /// Waits until the rows are computed, so that their duration is known.
     ///
     /// # Errors
-    /// The pass failed.
+    /// Fails if the pass failed.
     fn wait(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// Whether tokens should be drawn here, by [`draw`](Self::draw), rather than from rows that were brought
-    /// to memory. Only a model that leaves the columns out that are no tokens
-    /// ([`Model::leave_out`](crate::Model::leave_out)) can say so.
+    /// Returns `true` if tokens should be drawn here, by [`draw`](Self::draw), rather than from rows that
+    /// were copied to memory. Only a model that excludes the columns that are not tokens
+    /// ([`Model::leave_out`](crate::Model::leave_out)) may return `true`.
     fn draws(&self) -> bool {
         false
     }
 
-    /// One draw for each ask; `None` where the row itself has to be looked at: it is no law, nothing is
-    /// allowed that has a probability, or too little for the numbers here, or the row is changed in a way
-    /// that is not known here. Every device knows what [`Warper::is_plain`] holds for.
+    /// Returns one draw for each ask; `None` if the row itself has to be inspected: it is not a distribution,
+    /// nothing is allowed that has a probability, or too little for the numbers here, or the row is changed
+    /// in a way that is not supported here. Every device supports what [`Warper::is_plain`] holds for.
     ///
     /// # Errors
-    /// The pass failed, or there is no row of this number.
+    /// Fails if the pass failed, or if there is no row of this number.
     fn draw(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>, EngineError>;
 
-    /// Whether draws can be started here without being waited for, and a pass be submitted behind them.
+    /// Returns `true` if draws can be started here without being waited for, and a pass can be submitted
+    /// after them.
     fn starts_draws(&self) -> bool {
         false
     }
 
-    /// Starts one draw for each ask, and waits for nothing: what [`draw`](Self::draw) would return comes from
-    /// the [`Drawing`]. `None`, and nothing started, if these asks cannot be served so. The rows can be asked
-    /// for afterwards all the same.
+    /// Starts one draw for each ask without waiting: the result that [`draw`](Self::draw) would return comes
+    /// from the [`Drawing`]. Returns `None`, and starts nothing, if these asks cannot be served this way. The
+    /// rows can still be requested afterwards.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), as far as it is known by now.
+    /// Fails like [`draw`](Self::draw), as far as errors are known by now.
     fn start_draw(&mut self, _asks: &[Ask<'_>]) -> Result<Option<Box<dyn Drawing>>, EngineError> {
         Ok(None)
     }
 
-    /// The most likely tokens of these rows with their log-probabilities under the model itself, `count` at
-    /// most, best first; of equal ones that of the least number.
+    /// Returns the most likely tokens of these rows with their log-probabilities under the model itself, at
+    /// most `count`, best first; of equal ones, the one with the smallest number first.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), or a row is no law.
+    /// Fails like [`draw`](Self::draw), or if a row is not a distribution.
     fn top(&mut self, rows: &[usize], count: usize) -> Result<Vec<Vec<(u32, f64)>>, EngineError>;
 
-    /// What the output layer made these rows from, one row after another; `None` if the model has no such
-    /// thing.
+    /// Returns the inputs of the output layer for these rows, one row after another; `None` if the model has
+    /// no such layer.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw).
+    /// Fails like [`draw`](Self::draw).
     fn hidden(&mut self, _rows: &[usize]) -> Result<Option<Vec<f32>>, EngineError> {
         Ok(None)
     }
 
-    /// These rows, in this order. They are given away: whatever else is asked of them must be asked before.
+    /// Returns these rows, in this order. They are moved out: all other results must be requested before.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw).
+    /// Fails like [`draw`](Self::draw).
     fn rows(&mut self, rows: &[usize]) -> Result<Logits, EngineError>;
 }
 
-/// Draws that were started. The model that made them knows its own, by their type, and can feed a pass with
-/// the tokens before anybody has waited for them.
+/// Draws that were started. The model that made them recognises its own, by their type, and can feed a pass
+/// with the tokens before they have been waited for.
 pub trait Drawing: Any + Send {
-    /// Waits for the draws and all that was submitted before them, not for what was submitted since; one for
-    /// each ask, as [`Flight::draw`] has them. Asked once.
+    /// Waits for the draws and all that was submitted before them, not for what was submitted since; returns
+    /// one draw for each ask, like [`Flight::draw`]. Called once.
     ///
     /// # Errors
-    /// As [`Flight::draw`].
+    /// Fails like [`Flight::draw`].
     fn wait(&mut self) -> Result<Vec<Option<Drawn>>, EngineError>;
 }
 
-/// Draws that were made as soon as they were asked for.
+/// Draws that were made as soon as they were requested.
 #[derive(Debug)]
 pub(crate) struct Made(Vec<Option<Drawn>>);
 
 impl Made {
-    /// The token of each ask; 0 where the row has to be looked at.
+    /// Returns the token of each ask; 0 if the row has to be inspected.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = u32> {
         self.0
             .iter()
@@ -165,7 +167,7 @@ pub struct Landed {
 }
 
 impl Landed {
-    /// A pass that computed these rows.
+    /// Returns a pass that computed these rows.
     pub fn new(logits: Logits) -> Self {
         Landed {
             logits,
@@ -174,13 +176,13 @@ impl Landed {
         }
     }
 
-    /// The same, which wants to be asked for draws: how a loop is tested that asks a device for them.
+    /// Makes the pass prefer to draw by itself, to test a loop that requests draws from a device.
     #[must_use]
     pub fn drawing(self) -> Self {
         Landed { draws: true, ..self }
     }
 
-    /// The same, whose draws a next pass can be fed with.
+    /// Makes the pass start draws that a next pass can be fed with.
     pub(crate) fn starting_draws(self) -> Self {
         Landed {
             draws: true,
@@ -195,7 +197,7 @@ impl Landed {
     }
 }
 
-/// Says whether there are rows of these numbers.
+/// Checks that there are rows of these numbers.
 pub(crate) fn check_rows(rows: &[usize], len: usize) -> Result<(), EngineError> {
     match rows.iter().find(|&&row| row >= len) {
         Some(row) => Err(EngineError::Model(format!(
@@ -248,7 +250,7 @@ impl Flight for Landed {
     }
 }
 
-/// The draw of the law itself.
+/// Draws by the law itself.
 fn draw_from(row: &[f32], ask: &Ask<'_>) -> Option<Drawn> {
     let row = ask.warper.row(row, ask.history).ok()?;
     let part = row.part(ask.allowed);

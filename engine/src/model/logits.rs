@@ -3,7 +3,7 @@
 use lexiform_law::Measured;
 use std::fmt;
 
-/// Memory that holds numbers: a vector, or what a model copied them to.
+/// Memory that holds numbers: a vector, or a buffer that a model copied them to.
 pub trait Numbers: AsRef<[f32]> + AsMut<[f32]> + Send {}
 
 impl<T: AsRef<[f32]> + AsMut<[f32]> + Send> Numbers for T {}
@@ -22,7 +22,7 @@ struct Measures {
     sums: Box<dyn AsRef<[f64]> + Send>,
 }
 
-/// One row, and what is known of it.
+/// One row, with its measure if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// The logits.
@@ -41,7 +41,7 @@ impl<'a> From<&'a [f32]> for Row<'a> {
 }
 
 impl Logits {
-    /// Rows of `width` logits one after another.
+    /// Returns rows of `width` logits one after another.
     pub fn new(values: impl Numbers + 'static, width: usize) -> Self {
         Logits {
             values: Box::new(values),
@@ -50,8 +50,8 @@ impl Logits {
         }
     }
 
-    /// The same rows with the peak of each and the sums of its blocks of 32 at its scale
-    /// ([`Feed::scale`](crate::Feed::scale)), which must be true of every row.
+    /// Adds the peak of each row and the sums of its blocks of 32 at its scale
+    /// ([`Feed::scale`](crate::Feed::scale)); these must be correct for every row.
     pub fn measured(
         self,
         peaks: Vec<f32>,
@@ -65,7 +65,7 @@ impl Logits {
         }
     }
 
-    /// The measure of the row of this number, if there is one.
+    /// Returns the measure of the row of this number, if there is one.
     pub fn measure(&self, index: usize) -> Option<Measured<'_>> {
         let measures = self.measures.as_ref()?;
         let blocks = self.width.div_ceil(32);
@@ -77,7 +77,7 @@ impl Logits {
         })
     }
 
-    /// The row of this number.
+    /// Returns the row of this number.
     pub fn row(&self, index: usize) -> &[f32] {
         &self.all()[index * self.width..(index + 1) * self.width]
     }
@@ -88,7 +88,7 @@ impl Logits {
         values.chunks_exact_mut(self.width.max(1))
     }
 
-    /// Copies of these rows, with their measures.
+    /// Returns copies of these rows, with their measures.
     pub(crate) fn select(&self, rows: &[usize]) -> Logits {
         let values: Vec<f32> = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
         let selected = Logits::new(values, self.width);
@@ -106,17 +106,17 @@ impl Logits {
         selected.measured(peaks, scales, sums)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.all().len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there is no row.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.all().is_empty()
     }
 
-    /// How many logits there are, in all rows.
+    /// Returns the number of logits in all rows.
     pub(crate) fn numbers(&self) -> usize {
         self.all().len()
     }

@@ -14,20 +14,20 @@ use std::any::Any;
 /// The script: the row of logits after a prefix.
 pub type Script = Box<dyn Fn(&[u32]) -> Vec<f32> + Send>;
 
-/// See the module.
+/// A model that computes its logits by a script; see the module.
 pub struct ScriptedModel {
     script: Script,
     vocab_size: usize,
     max_positions: usize,
     cache: Vec<Option<u32>>,
     block_size: usize,
-    /// Whether its passes draw, and are fed from draws.
+    /// `true` if its passes draw, and can be fed from draws.
     draws: bool,
     left_out: Vec<usize>,
 }
 
 impl ScriptedModel {
-    /// A model whose logits after a prefix are what `script` says: `vocab_size` of them.
+    /// Returns a model whose logits after a prefix are the `vocab_size` logits that `script` returns.
     pub fn new(
         vocab_size: usize,
         max_positions: usize,
@@ -44,8 +44,8 @@ impl ScriptedModel {
         }
     }
 
-    /// The same, whose passes draw by themselves, and can be fed with tokens that nobody has read yet
-    /// ([`Model::submit_after`]).
+    /// Makes the model's passes draw by themselves, so that they can be fed with tokens that the host has not
+    /// read yet ([`Model::submit_after`]).
     #[must_use]
     pub fn drawing(self) -> Self {
         ScriptedModel { draws: true, ..self }

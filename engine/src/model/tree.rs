@@ -1,8 +1,8 @@
-//! Drafts that are a tree: what a feed with parents means, and whether it means anything.
+//! Drafts that form a tree: the meaning of a feed with parents, and the checks of its validity.
 //!
-//! Every fed token has a slot, where its keys and values lie, and a position, where it stands in its text. In
-//! a chain the two are the same. Nodes of a tree that stand at the same position exclude each other, and have
-//! a slot each:
+//! Every fed token has a slot, which stores its keys and values, and a position, its place in its text. In a
+//! chain the two are the same. Nodes of a tree at the same position exclude each other, and each has its own
+//! slot:
 //!
 //! ```text
 //!   … a b ─┬─ c ─┬─ e         tokens     b    c    d    e    f
@@ -18,18 +18,18 @@ use crate::error::{EngineError, Malformed};
 use crate::model::{Feed, SlotMoves};
 use std::ops::Range;
 
-/// Which slots each token of a feed may look at.
+/// The slots that each token of a feed attends to.
 #[derive(Clone, Debug)]
 pub(crate) struct Sight {
     start: usize,
-    /// How many of the fed tokens are text.
+    /// The number of fed tokens that are text.
     text: usize,
-    /// The slots from the text down to each node, its own last: the first is at the position after the text,
-    /// and so on.
+    /// The slots from the text down to each node, inclusive: the first is at the position after the text, and
+    /// so on.
     branches: Vec<Vec<usize>>,
 }
 
-/// The slots that one token looks at: a stretch of its text, then those of its ancestors and itself that are
+/// The slots that one token attends to: a range of its text, then those of its ancestors and itself that are
 /// nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen<'a> {
@@ -42,7 +42,7 @@ impl Seen<'_> {
         self.text.len() + self.branch.len()
     }
 
-    /// By position.
+    /// Returns the slots in the order of their positions.
     #[inline(always)]
     pub(crate) fn slots(&self) -> impl Iterator<Item = usize> {
         self.text.clone().chain(self.branch.iter().copied())
@@ -50,7 +50,7 @@ impl Seen<'_> {
 }
 
 impl Sight {
-    /// The feed must have passed [`Feed::check`].
+    /// Returns the sight of a feed, which must have passed [`Feed::check`].
     pub(crate) fn of(feed: &Feed<'_>) -> Self {
         let parents = feed.parents.unwrap_or_default();
         let text = feed.tokens.len() - parents.len();
@@ -70,8 +70,8 @@ impl Sight {
         }
     }
 
-    /// The slots that the fed token of this number sees, if it looks back over so many positions, its own
-    /// among them.
+    /// Returns the slots that the fed token of this number attends to, if it looks back over `window`
+    /// positions, including its own.
     #[inline(always)]
     pub(crate) fn seen(&self, number: usize, window: usize) -> Seen<'_> {
         let (end, branch) = match number.checked_sub(self.text) {
@@ -85,22 +85,22 @@ impl Sight {
         }
     }
 
-    /// The position of every fed token.
+    /// Returns the position of every fed token.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         let end = self.start + self.text;
         let nodes = self.branches.iter().map(move |branch| end + branch.len() - 1);
         (self.start..end).chain(nodes)
     }
 
-    /// Whether there are nodes.
+    /// Returns `true` if there are nodes.
     pub(crate) fn is_tree(&self) -> bool {
         !self.branches.is_empty()
     }
 }
 
 impl Feed<'_> {
-    /// Finds what a model could not make a pass of, given the size of its blocks and the positions that it
-    /// has.
+    /// Checks that a model can make a pass of the feed, given the size of its blocks and its maximum number
+    /// of positions.
     pub(crate) fn check(&self, block_size: usize, max_positions: usize) -> Result<(), Malformed> {
         let (tokens, parents) = (self.tokens.len(), self.parents.unwrap_or_default());
         let nodes = parents.len();
@@ -133,7 +133,7 @@ impl Feed<'_> {
 }
 
 impl SlotMoves<'_> {
-    /// Finds what cannot be moved one after the other without losing something.
+    /// Checks that the slots can be moved one after the other without losing any.
     pub(crate) fn check(&self, block_size: usize) -> Result<(), Malformed> {
         let mut free = self.start;
         for &slot in self.slots {
@@ -145,7 +145,7 @@ impl SlotMoves<'_> {
         covers(self.table, block_size, free)
     }
 
-    /// The slots that change their place, and where they go: rows of the cache.
+    /// Returns the slots that change their place, with their destinations, as rows of the cache.
     pub(crate) fn rows(&self, block_size: usize) -> impl Iterator<Item = (usize, usize)> {
         let row = move |slot| self.table[slot / block_size] as usize * block_size + slot % block_size;
         let moves = self.slots.iter().copied().zip(self.start..);
@@ -163,7 +163,7 @@ fn covers(table: &[u32], block_size: usize, slots: usize) -> Result<(), Malforme
     }
 }
 
-/// Checks all parts of what was asked of a model, and names the first that is malformed.
+/// Checks all parts of a request to a model, and names the first that is malformed.
 pub(crate) fn check_all<T>(
     part: &'static str,
     parts: &[T],
@@ -178,8 +178,8 @@ pub(crate) fn check_all<T>(
     })
 }
 
-/// Checks copies of blocks in a cache of so many: each is there, and none is overwritten that another copy
-/// reads or writes.
+/// Checks copies of blocks in a cache of `blocks` blocks: each block exists, and none is overwritten that
+/// another copy reads or writes.
 pub(crate) fn check_copies(pairs: &[(u32, u32)], blocks: usize) -> Result<(), EngineError> {
     let mut targets: Vec<u32> = pairs.iter().map(|&(_, to)| to).collect();
     targets.sort_unstable();
@@ -203,7 +203,7 @@ pub(crate) fn check_copies(pairs: &[(u32, u32)], blocks: usize) -> Result<(), En
 mod tests {
     use super::*;
 
-    /// The tree of the module's picture, below the text of which `b` stands at slot 7.
+    /// Returns the tree of the module's diagram, in whose text `b` is at slot 7.
     fn picture<'a>(table: &'a [u32]) -> Feed<'a> {
         Feed {
             tokens: &[1, 2, 3, 4, 5],

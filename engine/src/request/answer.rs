@@ -6,50 +6,50 @@ use crate::request::options::Weighed;
 use lexiform_law::LawTag;
 use std::sync::Arc;
 
-/// What happened to a request. Events arrive on the engine's threads: a sink must not block.
+/// An event of a request. Events arrive on the engine's threads: a sink must not block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// One more token. End tokens are not reported.
     Token {
         /// The token.
         token: u32,
-        /// What it writes; empty for special tokens. Where the prompt was healed, without the bytes of
-        /// [`Prompt::healed`](super::Prompt::healed).
+        /// The bytes that the token writes; empty for special tokens. If the prompt was healed, without the
+        /// bytes of [`Prompt::healed`](super::Prompt::healed).
         bytes: Vec<u8>,
         /// `ln` of the probability that the model itself gave the token, before temperature, filters and
-        /// mask; for those who asked by [`Reporting::logprobs`](super::Reporting::logprobs), because it takes
-        /// a look at the whole row.
+        /// mask. Reported only if requested by [`Reporting::logprobs`](super::Reporting::logprobs), because
+        /// it requires reading the whole row.
         logprob: Option<f32>,
-        /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at
+        /// `ln` of the mass that the warped law puts on the allowed tokens here (at temperature 0: as at
         /// temperature 1).
         log_mass: f32,
         /// `ln` of the probability of the token among those that are allowed here: under the warped law,
         /// after filters and mask (at temperature 0: as at temperature 1, and nothing is cut).
         log_share: f32,
-        /// The most likely tokens under [`Reporting::logprobs_of`](super::Reporting::logprobs_of), if asked
-        /// for.
+        /// The most likely tokens under [`Reporting::logprobs_of`](super::Reporting::logprobs_of), if
+        /// requested.
         top: Vec<(u32, f32)>,
-        /// What else might have come at this position, for those who asked by
+        /// The alternatives at this position, if requested by
         /// [`Reporting::candidates`](super::Reporting::candidates).
         candidates: Option<Candidates>,
-        /// How the token came about.
+        /// How the token was produced.
         origin: Origin,
     },
-    /// The request ended as it should. The last event.
+    /// The request ended normally. The last event.
     Done(Outcome),
     /// The request could not be finished. The last event.
     Failed(EngineError),
 }
 
-/// What might have come at a position.
+/// The tokens that could have come at a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates {
-    /// How many tokens the grammar and the tokens left allowed.
+    /// The number of tokens that the grammar and the remaining token budget allowed.
     pub allowed: usize,
-    /// Whether the tokens left took something away that the grammar allows.
+    /// `true` if the remaining token budget excluded something that the grammar allows.
     pub is_steered: bool,
-    /// The model's most likely tokens and the most likely of those that may be drawn, by the model's own
-    /// probability.
+    /// The model's most likely tokens, and the most likely of those that may be drawn, both by the model's
+    /// own probability.
     pub likely: Vec<Candidate>,
     /// The tree of tokens that were drafted for the pass of which this token is the first; empty for its
     /// other tokens.
@@ -61,175 +61,177 @@ pub struct Candidates {
 pub struct Drafted {
     /// The token.
     pub token: u32,
-    /// The number of the draft that it follows; `None` for one that follows the text. It stands before this
-    /// one.
+    /// The index of the draft that it follows, which comes before this one; `None` if it follows the text.
     pub parent: Option<usize>,
-    /// Who drafted it: `forced`, `copied`, `predicted` and `model` as [`Speculation`] has them, or the store,
+    /// The drafter: `forced`, `copied`, `predicted` or `model`, named as in [`Speculation`], or the store,
     /// such as `suffix` or `state`.
     pub drafter: &'static str,
-    /// What became of it.
+    /// The outcome for the draft.
     pub fate: Fate,
 }
 
-/// What became of a draft.
+/// The outcome for a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is part of the answer.
+    /// The draft is part of the answer.
     Kept,
     /// Another token was drawn in its place.
     Refused,
-    /// It follows one that was refused, so that nobody has judged it.
+    /// The draft follows a refused one, so it was never judged.
     Unjudged,
 }
 
-/// A token that might have come at a position.
+/// A token that could have come at a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// The token.
     pub token: u32,
     /// `ln` of the model's own probability, before temperature, filters and mask.
     pub logprob: f32,
-    /// Whether the grammar and the tokens left allow it.
+    /// `true` if the grammar and the remaining token budget allow the token.
     pub is_allowed: bool,
-    /// `ln` of its probability among the tokens that may be drawn, as [`Event::Token::log_share`] has it:
-    /// minus infinity where the mask or a filter leaves the token out.
+    /// `ln` of its probability among the tokens that may be drawn, like [`Event::Token::log_share`]: minus
+    /// infinity if the mask or a filter excludes the token.
     pub log_share: f32,
 }
 
-/// How a token came about. All are drawn by the same law; this tells which passes were saved.
+/// How a token was produced. All tokens follow the same law; this records which passes were saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Drawn in a pass of its own, or in place of a draft.
+    /// Drawn in its own pass, or in place of a draft.
     Sampled,
-    /// A draft by lookup or by the draft model that the draw confirmed.
+    /// A draft by lookup or by the draft model, confirmed by the draw.
     Drafted,
-    /// A draft of forced text that the draw confirmed.
+    /// A draft of forced text, confirmed by the draw.
     Forced,
-    /// Not drawn: whoever drives the request went on with it.
+    /// Not drawn: the driver of the request continued with it.
     Given,
 }
 
-/// How an answer came out.
+/// The result of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Why it ended.
+    /// The reason why it ended.
     pub finish: Finish,
-    /// The law it was drawn from.
+    /// The law that the answer was drawn from.
     pub law: LawTag,
     /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these
     /// cut before the mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not
-    /// the model's own, which [`Event::Token::logprob`] tells, and lacks the end where nobody asked for its
-    /// probability ([`Reporting::weigh_end`](super::Reporting::weigh_end)). The table of numbers in
-    /// [`lexiform_law`] says what it is under which law.
+    /// the model's own probability, which [`Event::Token::logprob`] reports, and lacks the end token if its
+    /// probability was not requested ([`Reporting::weigh_end`](super::Reporting::weigh_end)). The table of
+    /// numbers in [`lexiform_law`] lists its meaning under each law.
     pub log_probability: f64,
-    /// The log importance weight of the answer with respect to the global law, as the table of numbers in
-    /// [`lexiform_law`] has it for each law. For a local sample the sum over positions of `ln` of the mass on
-    /// allowed tokens; 0 for a [`LawTag::GlobalExact`] one, which is a sample of the normalised law already
-    /// and is not to be mixed with weights of answers of other laws.
+    /// The log importance weight of the answer with respect to the global law, as listed for each law in the
+    /// table of numbers in [`lexiform_law`]. For a local sample it is the sum over positions of `ln` of the
+    /// mass on allowed tokens; for a [`LawTag::GlobalExact`] answer it is 0, since such an answer is already
+    /// a sample of the normalised law and must not be mixed with weights of answers of other laws.
     ///
-    /// `None` where there is none that leads to that law: for greedy answers and the best of several, for
-    /// answers whose end was not weighed ([`Reporting::weigh_end`](super::Reporting::weigh_end)), and for
-    /// those that were cut.
+    /// `None` if no weight leads to that law: for greedy answers and the best of several, for answers whose
+    /// end was not weighed ([`Reporting::weigh_end`](super::Reporting::weigh_end)), and for those that were
+    /// cut.
     pub log_weight: Option<f64>,
-    /// Tokens of the prompt, without those that healing removed.
+    /// The number of tokens of the prompt, without those that healing removed.
     pub prompt_tokens: usize,
-    /// Those of them whose keys and values were already cached.
+    /// The number of prompt tokens whose keys and values were already cached.
     pub cached_tokens: usize,
-    /// Tokens generated, the end token included when one was drawn. Those that spell
-    /// [`Prompt::healed`](super::Prompt::healed) count, too.
+    /// The number of tokens generated, including the end token if one was drawn, and the tokens that spell
+    /// [`Prompt::healed`](super::Prompt::healed).
     pub completion_tokens: usize,
-    /// Tokens drafted.
+    /// The number of tokens drafted.
     pub drafted: usize,
-    /// Drafted tokens confirmed.
+    /// The number of drafted tokens confirmed.
     pub accepted: usize,
-    /// Of those the tokens that were copied from [`Prompt::reference`](super::Prompt::reference).
+    /// The number of confirmed tokens that were copied from [`Prompt::reference`](super::Prompt::reference).
     pub accepted_predictions: usize,
-    /// Tokens that were drafted from there and not confirmed. What was not drafted counts neither way.
+    /// The number of tokens that were drafted from the reference and not confirmed. Tokens that were not
+    /// drafted are in neither count.
     pub rejected_predictions: usize,
-    /// Attempts of the global law; under [`Law::Aprad`](lexiform_law::Law::Aprad) one more than the times the
-    /// text went back; 1 otherwise.
+    /// The number of attempts of the global law; under [`Law::Aprad`](lexiform_law::Law::Aprad), one more
+    /// than the number of times the text was rewound; 1 otherwise.
     pub attempts: usize,
-    /// How long it took.
+    /// The time that the answer took.
     pub times: Times,
     /// How [`AnswerLimits::max_tokens`](super::AnswerLimits::max_tokens) narrowed what the grammar allows, if
     /// it did.
     pub steered: Option<Steered>,
-    /// What a law that draws several texts for an answer says of them.
+    /// Diagnostics of a law that draws several texts for an answer.
     pub diagnostics: Option<Diagnostics>,
-    /// How likely each of [`Task::Weigh`](super::Task::Weigh) is, in their order; of
-    /// [`Request::likeliest_options`] those, the likeliest first. The tokens of such an answer are those of
-    /// the tree of options whose probability was found out.
+    /// The probability of each option of [`Task::Weigh`](super::Task::Weigh), in the order of the options;
+    /// with [`Weigh::likeliest`](super::Weigh::likeliest), only of that many, the likeliest first. The tokens
+    /// of such an answer are the nodes of the option tree whose probability was computed.
     pub options: Option<Vec<Weighed>>,
-    /// The texts of [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir) at the end,
-    /// by one of which the answer was drawn; empty otherwise.
+    /// The final texts of [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir), from
+    /// which the answer was drawn; empty otherwise.
     pub particles: Vec<Particle>,
 }
 
-/// A text of a population, with its weight. The mean of `exp(log_weight) · f(text)` over all of them, those
-/// without a text included, is an unbiased estimate of `Z` times the mean of `f` under the global law.
+/// A text of a population, with its weight. The mean of `exp(log_weight) · f(text)` over all particles,
+/// including those without a text, is an unbiased estimate of `Z` times the mean of `f` under the global law.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Particle {
-    /// Its tokens, the end token included; `None` where the text cannot be whole.
+    /// The tokens of the text, including the end token; `None` if the text cannot be whole.
     pub tokens: Option<Arc<Vec<u32>>>,
-    /// The log of its weight; minus infinity without a text.
+    /// The log of its weight; minus infinity if there is no text.
     pub log_weight: f64,
 }
 
-/// How near an answer is to its law.
+/// How close an answer is to its law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Diagnostics {
-    /// Of [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir), whose
+    /// For [`Law::Smc`](lexiform_law::Law::Smc) and [`Law::Sir`](lexiform_law::Law::Sir), whose
     /// [`Outcome::log_weight`] is the log of the estimate of `Z`.
     Particles {
-        /// How many there were.
+        /// The number of particles.
         particles: usize,
-        /// How many of equal weight would have said as much, at the end.
+        /// The effective sample size at the end: the number of equally weighted particles that would carry as
+        /// much information.
         effective_size: f64,
-        /// How often they were resampled.
+        /// The number of times they were resampled.
         resampled: usize,
     },
-    /// Of [`Law::Mcmc`](lexiform_law::Law::Mcmc), and of [`Fallback::Chain`](lexiform_law::Fallback::Chain).
+    /// For [`Law::Mcmc`](lexiform_law::Law::Mcmc), and for
+    /// [`Fallback::Chain`](lexiform_law::Fallback::Chain).
     Chain {
-        /// Texts proposed after the first.
+        /// The number of texts proposed after the first.
         steps: usize,
-        /// Those of them that were accepted.
+        /// The number of proposals that were accepted.
         moves: usize,
     },
-    /// Of [`Task::Search`](super::Task::Search).
+    /// For [`Task::Search`](super::Task::Search).
     Search {
-        /// Prefixes followed at a time, where the search bounds them.
+        /// The number of prefixes followed at a time, if the search bounds it.
         width: Option<usize>,
         /// The score of the text.
         score: f64,
-        /// Prefixes of which the model was asked what follows, for all answers together.
+        /// The number of prefixes whose next tokens the model computed, for all answers together.
         rows: usize,
     },
 }
 
-/// An answer that its tokens did not leave as it would have been.
+/// How the token limit changed an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steered {
-    /// How many tokens stood before the first one whose choice was narrowed; `None` where that was the end of
-    /// the text alone, so that every token of it was chosen as if there were more to spend.
+    /// The number of tokens before the first one whose choice was narrowed; `None` if only the end of the
+    /// text was affected, so that every token was chosen as if the limit were higher.
     pub from: Option<usize>,
-    /// The tokens that there were.
+    /// The token limit.
     pub max_tokens: usize,
-    /// Whether the likeliest token that the grammar allows was taken away somewhere: without that, a greedy
+    /// `true` if the likeliest token that the grammar allows was excluded somewhere. If `false`, a greedy
     /// text is the same as far as it goes.
     pub is_diverted: bool,
-    /// Whether the text ends because the tokens left allowed nothing but the end, where the grammar would
-    /// have gone on.
+    /// `true` if the text ends because the remaining token budget allowed nothing but the end, where the
+    /// grammar would have allowed more.
     pub is_ended: bool,
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// An end token, or the end of the grammar.
     Stop,
-    /// `max_tokens` were generated. Not under a grammar with [`OnBudget::Complete`]: then the answer is
-    /// complete by then.
+    /// `max_tokens` were generated. Does not occur under a grammar with [`OnBudget::Complete`]: the answer is
+    /// then complete in time.
     Length,
-    /// The caller gave up.
+    /// The caller cancelled the request.
     Cancelled,
 }

@@ -1,22 +1,22 @@
-//! Drivers: what decides over the branches of a request.
+//! Drivers, which decide about the branches of a request.
 //!
 //! ```text
 //!   loop ── Report (begun, read, drew, scored, ended, failed) ──► Driver
 //!   loop ◄── Orders (fork, rewind, read, draw, score, drop, emit, finish) ──┘
 //! ```
 //!
-//! A *branch* is one text that a request has under way: a sequence with its keys and values, its state of the
-//! grammar and its walk. A request begins with one branch, number 0, that holds the prompt. Its driver forks
-//! others from it, and says after every report what becomes of each; a branch that has no order waits, and
-//! costs no pass. What the client hears are *answers*: the driver says which branch's tokens are told as
-//! which answer, and when.
+//! A *branch* is one text of a request in progress: a sequence with its keys and values, its grammar state
+//! and its walk. A request begins with one branch, number 0, that holds the prompt. Its driver forks others
+//! from it, and decides after every report how each continues; a branch without an order waits, and costs no
+//! pass. The client receives *answers*: the driver decides which branch's tokens are reported as which
+//! answer, and when.
 //!
-//! The loop knows nothing of drivers but this: the scheduler sees branches that have tokens to feed, those of
-//! all requests together. So whatever draws several texts at once (`n` samples, the best of `n`, particles,
+//! The loop knows nothing else about drivers: the scheduler sees the branches of all requests that have
+//! tokens to feed. So anything that draws several texts at once (`n` samples, the best of `n`, particles,
 //! chains, searches) is a driver, and batching, drafts, masks and preemption are the same for all of them.
 //!
-//! Under the global law a failed attempt goes back to its prompt by itself: that is part of the law, as the
-//! walk over the trie says, and needs nobody's decision. A driver hears of the text that was accepted.
+//! Under the global law a failed attempt returns to its prompt by itself: this is part of the law, decided by
+//! the walk over the trie, and needs no order. The driver receives only the text that was accepted.
 //!
 //! `engine/drive.rs` carries out the orders of a driver, and `sequence/job.rs` holds the sinks of its
 //! answers. Branches share the blocks of their cache until one of them writes.
@@ -45,76 +45,76 @@ use lexiform_law::{Drawn, LawTag};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The number of a branch within its request. It also numbers the random numbers of the branch.
+/// The number of a branch within its request. It also selects the branch's random stream.
 pub(crate) type Branch = u32;
 
-/// What happened to a branch.
+/// An event of a branch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BranchEvent {
     /// The request begins; nothing of its prompt has been read.
     Begun,
-    /// The branch is in the cache up to its last token, as was ordered.
+    /// The branch is in the cache up to its last token, as ordered.
     Read,
-    /// It drew tokens.
+    /// The branch drew tokens.
     Drew,
-    /// It has the tokens that it was given, as far as the grammar allows them, and counts them as if it had
-    /// drawn them.
+    /// The branch has the given tokens, as far as the grammar allows them, and counts them as if it had drawn
+    /// them.
     Scored,
-    /// The likeliest continuations of it are known.
+    /// The likeliest continuations of the branch are known.
     Ranked,
-    /// Some of the options that were to be weighed are.
+    /// Some of the options to be weighed have been weighed.
     Weighed,
-    /// Its text is complete, or as long as it may be.
+    /// The text of the branch is complete, or has reached its maximum length.
     Ended(Finish),
-    /// It cannot go on.
+    /// The branch cannot continue.
     Failed(EngineError),
 }
 
-/// News of a branch, and where it stands.
+/// A report about a branch: an event, and the state of its text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     pub(crate) branch: Branch,
     pub(crate) event: BranchEvent,
-    /// Tokens of the answer so far.
+    /// The number of tokens of the answer so far.
     pub(crate) tokens: usize,
-    /// `ln P` of them under the warped model.
+    /// `ln P` of these tokens under the warped model.
     pub(crate) log_probability: f64,
-    /// `Σ ln m` of them: the log importance weight of the text so far.
+    /// `Σ ln m` of these tokens: the log importance weight of the text so far.
     pub(crate) log_weight: f64,
-    /// Whether they are of the law already. Those of an attempt that may still fail are not, and must not be
-    /// emitted.
+    /// `true` if these tokens already follow the law. Those of an attempt that may still fail do not, and
+    /// must not be emitted.
     pub(crate) is_certain: bool,
-    /// The tokens of a branch that has ended; of others none are told.
+    /// The tokens of a branch that has ended; empty for other branches.
     pub(crate) text: Arc<Vec<u32>>,
-    /// `ln p` and `ln m` of each of these.
+    /// `ln p` and `ln m` of each token of `text`.
     pub(crate) rows: Vec<(f64, f64)>,
-    /// The continuations that were asked for: the likeliest first, then those that were named.
+    /// The requested continuations: the likeliest first, then the named ones.
     pub(crate) ranked: Vec<Ranked>,
-    /// What was found about options, if they were to be weighed.
+    /// The weights found for options, if they were to be weighed.
     pub(crate) weighed: Vec<Weight>,
-    /// The fewest tokens that complete the text, its end included, where that was asked for and is known.
+    /// The fewest tokens that complete the text, its end included, if requested and known.
     pub(crate) distance: Option<usize>,
-    /// The token drawn last, for requests whose driver looks at it.
+    /// The token drawn last, for requests whose driver inspects it.
     pub(crate) latest: Option<Latest>,
 }
 
-/// What is known of the row at a node, about one that may follow it or about the end.
+/// The weight of a node, or of an end, in the row of the node before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Weight {
     pub(crate) of: Of,
     /// `ln p` under the warped model.
     pub(crate) log_probability: f64,
-    /// `ln` of the probability among what may be drawn.
+    /// `ln` of the probability among the tokens that may be drawn.
     pub(crate) log_share: f64,
     pub(crate) is_allowed: bool,
 }
 
-/// Whose weight it is.
+/// The subject of a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// That of a node's token after the node before it.
+    /// A node's token, after the node before it.
     Node(usize),
-    /// That of an end after this node.
+    /// An end after this node.
     End(usize),
 }
 
@@ -122,40 +122,40 @@ pub(crate) enum Of {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Latest {
     pub(crate) token: u32,
-    /// The entropy of what it was drawn from, in nats.
+    /// The entropy of the distribution that the token was drawn from, in nats.
     pub(crate) entropy: f64,
 }
 
-/// What is wanted of the tokens that may come next.
+/// A request for the tokens that may come next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// So many of the likeliest.
+    /// The number of likeliest tokens to return.
     pub(crate) count: usize,
-    /// These, too, if they are allowed.
+    /// Tokens to return as well, if they are allowed.
     pub(crate) also: Arc<[u32]>,
-    /// How many tokens the text takes to be completed.
+    /// `true` to return the number of tokens that the text needs to be completed.
     pub(crate) distance: bool,
 }
 
 /// A token that could come next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked {
-    /// What would be said of it if it were drawn.
+    /// The report of the token as if it were drawn.
     pub(crate) drawn: Drawn,
-    /// Whether it ends the text.
+    /// `true` if it ends the text.
     pub(crate) ends: bool,
-    /// Whether the tokens left took something away here that the grammar allows.
+    /// `true` if the remaining token budget excluded something here that the grammar allows.
     pub(crate) is_steered: bool,
 }
 
 impl Report {
-    /// Whether the branch has ended with a whole text.
+    /// Returns `true` if the branch has ended with a whole text.
     pub(crate) fn is_whole(&self) -> bool {
         self.event == BranchEvent::Ended(Finish::Stop)
     }
 
-    /// Why the branch failed, where that says nothing of its text: a law that took such a text for an
-    /// impossible one would be another law.
+    /// Returns the error of a failed branch if it says nothing about the text: treating such a text as
+    /// impossible would change the law.
     pub(crate) fn breakdown(&self) -> Option<&EngineError> {
         match &self.event {
             BranchEvent::Failed(
@@ -171,84 +171,83 @@ impl Report {
     }
 }
 
-/// What is told of an answer that is not simply one branch's.
+/// The report of an answer that is not the text of a single branch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) law: LawTag,
-    /// Its weight with respect to the global law, if it has one.
+    /// The weight with respect to the global law, if there is one.
     pub(crate) log_weight: Option<f64>,
     pub(crate) diagnostics: Option<Diagnostics>,
-    /// The texts that it was drawn from.
+    /// The texts that the answer was drawn from.
     pub(crate) particles: Vec<Particle>,
 }
 
-/// What a driver wants done. Orders are carried out one after the other.
+/// An order of a driver. Orders are carried out in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// A new branch with the prompt and the first `at` tokens of another one, whose keys and values it
+    /// Creates a branch with the prompt and the first `at` tokens of another one, whose keys and values it
     /// shares.
     Fork { of: Branch, to: Branch, at: usize },
-    /// The branch goes back to its first `to` tokens, and draws anew from there.
+    /// Rewinds the branch to its first `to` tokens, from which it draws anew.
     Rewind { branch: Branch, to: usize },
-    /// The branch is computed up to its last token, which is what others can be forked from.
+    /// Computes the branch up to its last token, so that others can be forked from it.
     Read(Branch),
-    /// The branch draws what comes next: a token, or several where a draft holds.
+    /// Draws the next token of the branch, or several if a draft is accepted.
     Draw(Branch),
-    /// Tokens that may come next are told; none is drawn.
+    /// Reports tokens that may come next, without drawing any.
     Rank { branch: Branch, look: Look },
-    /// The branch goes on with a token that was found by ranking a branch of the same text.
+    /// Continues the branch with a token that was found by ranking a branch of the same text.
     Take { branch: Branch, ranked: Ranked },
-    /// The branch goes on with these tokens; what the law says of them is found out as if they had been
-    /// drawn. Not in the middle of an attempt of the global law, which is a sample only if all of it was
-    /// drawn.
+    /// Continues the branch with these tokens; their probabilities under the law are computed as if they had
+    /// been drawn. Not allowed in the middle of an attempt of the global law, which is a sample only if all
+    /// of it was drawn.
     Score { branch: Branch, tokens: Vec<u32> },
-    /// Nodes of the request's options are fed below the branch, which stands at one of them; what may follow
-    /// each in the options is weighed, as far as there is room in a pass, and none is drawn. Parents stand
-    /// before their children.
+    /// Feeds nodes of the request's options below the branch, which is at `root`, and weighs what may follow
+    /// each node in the options, as far as a pass has room. Nothing is drawn. Parents come before their
+    /// children.
     Weigh {
         branch: Branch,
         root: usize,
         nodes: Vec<usize>,
     },
-    /// The text of the branch is complete as it is.
+    /// Ends the text of the branch as it is.
     End(Branch),
-    /// The branch is given up.
+    /// Drops the branch.
     Drop(Branch),
-    /// An answer hears what it has not heard yet of this branch.
+    /// Sends an answer the tokens of this branch that it has not received yet.
     Emit { branch: Branch, answer: usize },
-    /// An answer hears the rest of this branch, and that it ended as the branch did, which is given up.
+    /// Sends an answer the rest of this branch, and the branch's ending; then drops the branch.
     Finish { branch: Branch, answer: usize },
-    /// An answer hears all of this branch, which has ended, and that it ended. Others may hear the same
-    /// afterwards.
+    /// Sends an answer all of this branch, which has ended, and its ending. Other answers may receive the
+    /// same afterwards.
     Tell { branch: Branch, answer: usize },
-    /// An answer hears that there will be none.
+    /// Reports to an answer that it failed.
     Fail { answer: usize, error: EngineError },
 }
 
-/// What a driver orders, the first first.
+/// The orders of a driver, in sequence.
 pub(crate) type Orders = VecDeque<Order>;
 
-/// Decides over the branches of one request.
+/// Decides about the branches of one request.
 pub(crate) trait Driver: Send {
-    /// Says what is to be done after this.
+    /// Pushes the orders that follow from this report.
     fn next(&mut self, report: &Report, orders: &mut Orders);
 
-    /// Nobody listens to this answer any more: its client has left. What is done for it alone can be given
-    /// up.
+    /// Called when the client of this answer has left. Work that serves this answer alone can be dropped.
     fn leave(&mut self, answer: usize, orders: &mut Orders);
 
-    /// What is told of an answer, where it is not what its branch says of itself.
+    /// The verdict of an answer, if it differs from what its branch reports itself.
     fn verdict(&self, _answer: usize) -> Option<Verdict> {
         None
     }
 
-    /// How likely the options are, if that is what was asked, and of how many of their tokens the probability
-    /// was found out.
+    /// The probabilities of the options, if those were requested, and the number of option tokens whose
+    /// probability was computed.
     fn weighed(&self) -> Option<(Vec<Weighed>, usize)> {
         None
     }
 
-    /// The branch that an answer is of so far, if it is of one.
+    /// The branch whose text is the answer so far, if there is one.
     fn branch_of(&self, answer: usize) -> Option<Branch>;
 }
 

@@ -1,5 +1,4 @@
-//! The law that a request asks for: how its rows are warped, which law draws from them, and when its
-//! text may end.
+//! The law of a request: how its rows are warped, which law draws from them, and when its text may end.
 
 use crate::error::Refusal;
 use crate::request::{Request, Sampling, Search, Speculation, Task, Verification};
@@ -7,10 +6,10 @@ use lexiform::vocab::Vocabulary;
 use lexiform_law::{Aprad, Law, LawError, TokenProposal, Trie, Walk, Warper, Warping};
 use std::sync::{Arc, Mutex};
 
-/// Prefixes and edges of one trie: about 10 MB.
+/// The number of prefixes and edges of one trie: about 10 MB.
 pub(crate) const CAPACITY: usize = 1 << 17;
 
-/// Checks what a request says about sampling, and settles the order of warping and mask.
+/// Checks the sampling settings of a request, and determines the order of warping and mask.
 pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
     let Sampling {
         temperature,
@@ -70,8 +69,8 @@ fn refusal(error: &LawError, temperature: f32) -> Refusal {
     }
 }
 
-/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws about whole
-/// texts are the model's own. `None` where nothing is drawn from a law.
+/// Returns the law that is drawn from, or `None` if nothing is drawn from a law. Without a grammar there is
+/// nothing to condition on, and all laws over whole texts are the model's own.
 pub(crate) fn drawn(request: &Request) -> Option<Law> {
     let Task::Draw(draw) = &request.task else {
         return None;
@@ -82,12 +81,12 @@ pub(crate) fn drawn(request: &Request) -> Option<Law> {
     }
 }
 
-/// Whether the best of several candidates is wanted.
+/// Returns `true` if the best of several candidates is requested.
 pub(crate) fn has_best_of(request: &Request) -> bool {
     matches!(&request.task, Task::Draw(draw) if draw.best_of.is_some())
 }
 
-/// How many texts a request has under way at most.
+/// Returns the maximum number of texts that a request has in progress.
 pub(crate) fn branches(request: &Request) -> usize {
     match &request.task {
         Task::Weigh(_) => 1,
@@ -101,11 +100,11 @@ pub(crate) fn branches(request: &Request) -> usize {
     }
 }
 
-/// The law that settles where filters cut: before the mask for searches that rank, which are about the model
-/// after the filters.
+/// Returns the law that determines where filters cut: before the mask for searches that rank, which search
+/// the model after the filters.
 fn order(request: &Request) -> Law {
     match &request.task {
-        // Of the laws that cut before the mask, the one whose parameter means nothing here.
+        // Any law that cuts before the mask; this parameter has no effect here.
         Task::Search { search, .. } if !search.draws() => Law::Asap {
             share_attempts: false,
         },
@@ -113,12 +112,12 @@ fn order(request: &Request) -> Law {
     }
 }
 
-/// How the particles of a request are extended by a token; `None` where there are none.
+/// Returns how the particles of a request are extended by a token, or `None` if there are none.
 pub(crate) fn proposal(request: &Request) -> Option<TokenProposal> {
     drawn(request).and_then(Law::proposal)
 }
 
-/// Whom the texts of a request teach, through a trie; `None` where they teach nobody.
+/// Returns whose texts learn from those of a request through a trie, or `None` if no text does.
 pub(crate) fn teaches(request: &Request) -> Option<Taught> {
     match drawn(request)? {
         law @ (Law::Global { .. } | Law::Asap { .. }) => Some(match law.shares_attempts() {
@@ -129,7 +128,8 @@ pub(crate) fn teaches(request: &Request) -> Option<Taught> {
     }
 }
 
-/// Why the text of a seed may depend on what else is computed, though no row does; `None` if it does not.
+/// Returns why the text of a seed may depend on what else is computed even though no row does, or `None` if
+/// it does not.
 pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
     let drafts = &request.speculation;
     let teaching = teaches(request).is_some() && *drafts != Speculation::none();
@@ -152,16 +152,16 @@ pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
     }
 }
 
-/// Whose texts learn from those of a request.
+/// The texts that learn from those of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taught {
-    /// Those of the same request.
+    /// Texts of the same request.
     Own,
-    /// Those of other requests as well.
+    /// Texts of other requests as well.
     Requests,
 }
 
-/// The walk of each branch of a request whose texts teach a trie.
+/// Returns the walk of each branch of a request whose texts are recorded in a trie.
 pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
     match drawn(request) {
         Some(Law::Global {
@@ -174,13 +174,13 @@ pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
     }
 }
 
-/// Whether the driver of a request looks at how sure its rows were.
+/// Returns `true` if the driver of a request inspects the entropy of its rows.
 pub(crate) fn wants_entropy(request: &Request) -> bool {
     request.task.search().is_some_and(Search::draws)
 }
 
-/// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's
-/// tokens.
+/// Returns `true` if the end token is not requested once nothing else is left, so that it takes none of the
+/// answer's tokens.
 pub(crate) fn ends_unasked(request: &Request) -> bool {
     let is_drawn_by_token = match &request.task {
         Task::Draw(_) => drawn(request).is_some_and(Law::is_local),
@@ -190,7 +190,7 @@ pub(crate) fn ends_unasked(request: &Request) -> bool {
     is_drawn_by_token && !request.reporting.weigh_end && request.constraints.monitors.is_empty()
 }
 
-/// The walk of a request whose texts teach nobody.
+/// Returns the walk of a request whose texts are recorded in no trie.
 pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
     let mut ends = vocabulary.eos().to_vec();
     if let Some(Law::Aprad { exponent, max_errors }) = drawn(request) {

@@ -1,6 +1,6 @@
-//! Options: texts of a closed list that may follow a prompt, to be weighed and not drawn.
+//! Options: texts of a closed list that may follow a prompt, which are weighed instead of drawn.
 //!
-//! The token sequences of all options form one tree, so what several begin with is computed once:
+//! The token sequences of all options form one tree, so common prefixes are computed once:
 //!
 //! ```text
 //!   yes, probably     0 ─ yes 1 ─ , 2 ─┬─ probably 3 ■          ■ an option ends here
@@ -8,15 +8,15 @@
 //!   no                  └─ no 5 ■
 //! ```
 //!
-//! The tree is fed below the prompt like a draft, and every node has the row that it would have as a text of
-//! its own. This is how TreeRanker (arXiv 2508.02455) ranks completions, with the probabilities of whole
-//! options in place of a greedy pass.
+//! The tree is fed below the prompt like a draft, and every node gets the row that it would get as a separate
+//! text. This is how TreeRanker (arXiv 2508.02455) ranks completions, with the probabilities of whole options
+//! in place of a greedy pass.
 
 use std::ops::Range;
 
 use lexiform::vocab::Vocabulary;
 
-/// The most tokens of all options together, those that several begin with counted once.
+/// The maximum number of tokens of all options together, with common prefixes counted once.
 pub const MOST_OPTION_TOKENS: usize = 1 << 16;
 
 /// A node of a tree of options.
@@ -24,33 +24,33 @@ pub const MOST_OPTION_TOKENS: usize = 1 << 16;
 struct OptionNode {
     token: u32,
     parent: usize,
-    /// Tokens from the prompt to here, this one included.
+    /// The number of tokens from the prompt to here, this one included.
     depth: usize,
-    /// One more than the last node below it.
+    /// One more than the index of the last node below it.
     end: usize,
-    /// Whether an option ends here.
+    /// `true` if an option ends here.
     is_end: bool,
 }
 
-/// A closed list of texts whose probabilities are wanted, as the tree of their token sequences.
+/// A closed list of texts whose probabilities are computed, as the tree of their token sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// In preorder; the first is the prompt, and siblings stand in the order of their tokens.
+    /// The nodes in preorder; the first is the prompt, and siblings are in the order of their tokens.
     nodes: Vec<OptionNode>,
-    /// Where the sequences of each option end.
+    /// The nodes at which the sequences of each option end.
     ends: Vec<Vec<usize>>,
 }
 
-/// Why a list of options cannot be weighed. Options are named by their numbers, from 0.
+/// The reason why a list of options cannot be weighed. Options are identified by their numbers, from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// There is nothing to weigh.
+    /// The list is empty.
     #[error("there are no options")]
     None,
-    /// The vocabulary has no tokens that write an option.
+    /// No sequence of the vocabulary's tokens writes an option.
     #[error("the model's tokens cannot write option {option}")]
     Unwritable {
-        /// Its number.
+        /// The number of the option.
         option: usize,
     },
     /// The options have too many tokens.
@@ -58,9 +58,9 @@ pub enum OptionsError {
         "up to option {option}, the options have {tokens} different beginnings in tokens; the limit is {limit}"
     )]
     TooMany {
-        /// The option that is too much.
+        /// The option that exceeds the limit.
         option: usize,
-        /// Nodes of the tree up to there.
+        /// The number of nodes of the tree up to that option.
         tokens: usize,
         /// [`MOST_OPTION_TOKENS`].
         limit: usize,
@@ -70,9 +70,9 @@ pub enum OptionsError {
         "option {option} has too many tokenisations: {tokens} different beginnings in tokens; the limit is {limit}"
     )]
     TooManyTokenisations {
-        /// Its number.
+        /// The number of the option.
         option: usize,
-        /// Nodes of the tree of its tokenisations; `usize::MAX` where they are more than can be counted.
+        /// The number of nodes of the tree of its tokenisations; `usize::MAX` if they are too many to count.
         tokens: usize,
         /// [`MOST_OPTION_TOKENS`].
         limit: usize,
@@ -80,24 +80,24 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Options that are one token sequence each: that of the model's tokenizer, whose probability is then
-    /// that of writing the option in this way.
+    /// Returns options that are one token sequence each, that of the model's tokenizer. The probability of an
+    /// option is then that of writing it in these tokens.
     ///
     /// # Errors
-    /// There are none, or they have more than [`MOST_OPTION_TOKENS`].
+    /// Fails if there are no options, or if they have more than [`MOST_OPTION_TOKENS`].
     pub fn canonical(sequences: &[Vec<u32>]) -> Result<Self, OptionsError> {
         let sequences = sequences.iter().cloned().enumerate();
         Self::of(sequences.map(|(option, tokens)| (tokens, option)).collect())
     }
 
-    /// Options that may be spelled in any tokens: the probability of one is the sum over all token sequences
-    /// that write exactly its bytes. One whose last token goes on beyond the option writes something else and
-    /// does not count.
+    /// Returns options that may be spelled in any tokens: the probability of an option is the sum over all
+    /// token sequences that write exactly its bytes. A sequence whose last token extends beyond the option
+    /// writes something else and does not count.
     ///
     /// # Errors
-    /// There are none, the vocabulary cannot write one, or their sequences have more than
-    /// [`MOST_OPTION_TOKENS`]. The number of sequences grows exponentially with the text, so options have to
-    /// be short.
+    /// Fails if there are no options, if the vocabulary cannot write one, or if their sequences have more
+    /// than [`MOST_OPTION_TOKENS`]. The number of sequences grows exponentially with the text, so options
+    /// must be short.
     pub fn all_tokenisations<T: AsRef<[u8]>>(
         texts: &[T],
         vocabulary: &Vocabulary,
@@ -117,7 +117,7 @@ impl Options {
                     limit,
                 });
             }
-            // Before they are listed: those of two options share few beginnings where these are many.
+            // Checked before the sequences are listed: two options with many sequences share few prefixes.
             left = left.checked_sub(tokens).ok_or_else(|| OptionsError::TooMany {
                 option,
                 tokens: limit - left + tokens,
@@ -131,8 +131,8 @@ impl Options {
     fn of(mut sequences: Vec<(Vec<u32>, usize)>) -> Result<Self, OptionsError> {
         let count = sequences.iter().map(|(_, option)| option + 1).max();
         let mut ends = vec![Vec::new(); count.ok_or(OptionsError::None)?];
-        // In this order a sequence comes after those that it goes on from, and a tree in preorder needs its
-        // last path alone.
+        // In this order a sequence comes after its prefixes, so building the tree in preorder requires only
+        // the last path.
         sequences.sort();
         let root = OptionNode {
             token: 0,
@@ -173,7 +173,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Finds where each subtree ends.
+    /// Computes where each subtree ends.
     fn close(&mut self) {
         for node in (0..self.nodes.len()).rev() {
             self.nodes[node].end = self.nodes[node].end.max(node + 1);
@@ -182,32 +182,32 @@ impl Options {
         }
     }
 
-    /// How many options there are.
+    /// Returns the number of options.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none; never true.
+    /// Returns `false`: there is always at least one option.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The tokens of all options together, those that several begin with counted once.
+    /// Returns the number of tokens of all options together, with common prefixes counted once.
     pub fn tokens(&self) -> usize {
         self.nodes.len() - 1
     }
 
-    /// The tokens of the longest option.
+    /// Returns the number of tokens of the longest option.
     pub fn longest(&self) -> usize {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
     }
 
-    /// The tokens of the tree, in no particular order.
+    /// Returns the tokens of the tree, in no particular order.
     pub(crate) fn each_token(&self) -> impl Iterator<Item = u32> + '_ {
         self.nodes[1..].iter().map(|node| node.token)
     }
 
-    /// The number of nodes, the prompt among them.
+    /// Returns the number of nodes, including the prompt.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -216,7 +216,7 @@ impl Options {
         self.nodes[node].token
     }
 
-    /// The node before this one; the prompt stands before itself.
+    /// Returns the parent of a node; the prompt is its own parent.
     pub(crate) fn parent(&self, node: usize) -> usize {
         self.nodes[node].parent
     }
@@ -225,12 +225,12 @@ impl Options {
         self.nodes[node].depth
     }
 
-    /// The nodes below this one, in preorder.
+    /// Returns the nodes below this one, in preorder.
     pub(crate) fn below(&self, node: usize) -> Range<usize> {
         node + 1..self.nodes[node].end
     }
 
-    /// The nodes that stand directly below this one, in the order of their tokens.
+    /// Returns the nodes directly below this one, in the order of their tokens.
     pub(crate) fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let below = self.below(node);
         let first = Some(below.start).filter(|first| *first < below.end);
@@ -239,23 +239,23 @@ impl Options {
         })
     }
 
-    /// The node of this token directly below another one.
+    /// Returns the node of this token directly below another one.
     pub(crate) fn child(&self, node: usize, token: u32) -> Option<usize> {
         self.children(node)
             .find(|child| self.nodes[*child].token == token)
     }
 
-    /// Whether an option ends here.
+    /// Returns `true` if an option ends here.
     pub(crate) fn is_end(&self, node: usize) -> bool {
         self.nodes[node].is_end
     }
 
-    /// Where the sequences of each option end.
+    /// Returns the nodes at which the sequences of each option end.
     pub(crate) fn ends(&self) -> &[Vec<usize>] {
         &self.ends
     }
 
-    /// The node that stands so many tokens after the prompt, on the path to this one.
+    /// Returns the node at `depth` tokens after the prompt, on the path to this one.
     pub(crate) fn ancestor(&self, node: usize, depth: usize) -> usize {
         let mut node = node;
         while self.nodes[node].depth > depth {
@@ -264,13 +264,13 @@ impl Options {
         node
     }
 
-    /// A node and those above it, as far as the ancestor, which is not one of them; the lowest first.
+    /// Returns a node and its ancestors up to, but not including, `from`; the lowest first.
     pub(crate) fn between(&self, from: usize, node: usize) -> impl Iterator<Item = usize> + '_ {
         let above = |&node: &usize| Some(self.nodes[node].parent);
         std::iter::successors(Some(node), above).take_while(move |node| *node != from)
     }
 
-    /// The tokens from an ancestor down to a node, that of the node last.
+    /// Returns the tokens from an ancestor, exclusive, down to a node, inclusive.
     pub(crate) fn path(&self, from: usize, node: usize) -> Vec<u32> {
         let mut tokens: Vec<u32> = self
             .between(from, node)
@@ -281,17 +281,17 @@ impl Options {
     }
 }
 
-/// How likely an option is.
+/// The probability of an option.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weighed {
-    /// Its number.
+    /// The number of the option.
     pub option: usize,
     /// `ln P` of the option after the prompt under the warped model, before the mask; with
-    /// [`Reporting::weigh_end`](super::Reporting::weigh_end) that the text ends there, too. Minus infinity
-    /// where the grammar does not allow the option: what lies behind a token that it forbids is not computed.
+    /// [`Reporting::weigh_end`](super::Reporting::weigh_end), including that the text ends there. Minus
+    /// infinity if the grammar does not allow the option: tokens after a forbidden one are not computed.
     pub log_probability: f64,
     /// `ln` of its probability under the local law: of each token among those that may be drawn in its place.
-    /// Without a grammar and filters this is the same.
+    /// Without a grammar and filters, equal to `log_probability`.
     pub log_share: f64,
 }
 

@@ -9,25 +9,25 @@ pub struct Sampling {
     pub temperature: f32,
     /// Keeps the smallest set of tokens with at least this probability; 1 keeps all.
     pub top_p: f32,
-    /// Keeps this many most likely tokens.
+    /// Keeps only this many of the most likely tokens.
     pub top_k: Option<u32>,
     /// Keeps tokens with at least this fraction of the most likely token's probability; 0 keeps all.
     pub min_p: f32,
-    /// Keeps the smallest set of tokens of nearly the expected surprise with at least this probability; 1
-    /// keeps all.
+    /// Keeps the smallest set of tokens whose surprise is closest to the expected one with at least this
+    /// probability; 1 keeps all.
     pub typical_p: f32,
     /// Keeps tokens whose logits are at most this many standard deviations below the largest.
     pub top_n_sigma: Option<f32>,
     /// Keeps tokens with at least this probability; 0 keeps all.
     pub epsilon_cutoff: f32,
-    /// The same, with a bound that falls where the entropy is large; 0 keeps all.
+    /// Like `epsilon_cutoff`, with a bound that falls as the entropy grows; 0 keeps all.
     pub eta_cutoff: f32,
-    /// Steers the surprise of the answer. Under the local law only.
+    /// Steers the surprise of the answer. Only under the local law.
     pub mirostat: Option<Mirostat>,
-    /// The source of all chance: the same request with the same seed gives the same tokens.
+    /// The seed of all random numbers: the same request with the same seed gives the same tokens.
     pub seed: u64,
-    /// Which of the sequences of random numbers that a seed has is that of the first sample; the others
-    /// follow. Requests with one seed that are to be independent take numbers that do not overlap.
+    /// The index of the seed's random stream that the first sample uses; the other samples use the following
+    /// ones. Requests that share a seed but must be independent use indices that do not overlap.
     pub stream: u32,
     /// Divides the positive logits of the tokens of the prompt and the answer so far, and multiplies the
     /// negative ones; 1 changes nothing.

@@ -1,110 +1,109 @@
-//! The search that a request asks for in place of a draw: which one, with its parameters.
+//! The search that a request performs instead of a draw, with its parameters.
 
-/// A search for likely texts. Its answers are no samples: temperature and filters are part of what is likely,
-/// the constraint only cuts, and nothing is left to chance.
+/// A search for likely texts. Its answers are not samples: temperature and filters define which texts are
+/// likely, the constraint only cuts, and the result is deterministic.
 ///
 /// In all formulas `P(w)` is the probability of a text under the warped model, before the mask, and `t` the
 /// number of its tokens, the end token included. A text has the score `ln P(w) / t^length_penalty` (Wu et al.
 /// 2016, arXiv 1609.08144).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Search {
-    /// Beam search: after every token the `width` likeliest prefixes go on.
+    /// Beam search: after every token the `width` likeliest prefixes continue.
     Beam {
-        /// Prefixes followed at a time; at least as many as answers.
+        /// The number of prefixes followed at a time; at least the number of answers.
         width: usize,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
-        /// The search ends once this many times the width texts are finished, if not before; above 0 (Kasai
-        /// et al. 2024, arXiv 2204.05424).
+        /// The search ends at the latest once `patience · width` texts are finished; above 0 (Kasai et al.
+        /// 2024, arXiv 2204.05424).
         patience: Option<f64>,
     },
-    /// Best-first beam search (Meister, Vieira, Cotterell 2020, arXiv 2007.03909): the answers of
-    /// [`Search::Beam`], from no more rows, one after the other.
+    /// Best-first beam search (Meister, Vieira, Cotterell 2020, arXiv 2007.03909): finds the answers of
+    /// [`Search::Beam`] from no more rows, computed one after the other.
     BestFirstBeam {
-        /// Prefixes of each length that are followed at most; at least as many as answers.
+        /// The maximum number of prefixes of each length that are followed; at least the number of answers.
         width: usize,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
     },
     /// Diverse beam search (Vijayakumar et al. 2016, arXiv 1610.02424): beams in groups, each of which avoids
-    /// the tokens that the groups before it have taken at the same place.
+    /// the tokens that earlier groups have chosen at the same position.
     DiverseBeam {
-        /// Prefixes followed at a time in all groups together; a multiple of `groups`.
+        /// The number of prefixes followed at a time in all groups together; a multiple of `groups`.
         width: usize,
-        /// How many groups there are; at least 1.
+        /// The number of groups; at least 1.
         groups: usize,
-        /// What a token costs, in nats, for each time that it was taken at this place in the groups before;
+        /// The cost of a token, in nats, for each time that earlier groups have chosen it at this position;
         /// from 0 to 100.
         diversity: f64,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
     },
-    /// Best-first search for the likeliest texts, exactly: no other text of the grammar within the tokens of
-    /// the answer is likelier than the last of them.
+    /// Exact best-first search for the likeliest texts: no other text of the grammar within the answer's
+    /// token limit is likelier than the last of them.
     KBest {
-        /// The most rows that are computed; at least 1.
+        /// The maximum number of rows to compute; at least 1.
         max_rows: usize,
-        /// The most prefixes that are open at a time; at least 1.
+        /// The maximum number of prefixes that are open at a time; at least 1.
         max_frontier: usize,
     },
     /// Beam search for texts that contain phrases, with dynamic beam allocation (Post, Vilar 2018, arXiv
-    /// 1804.06609). Where none is found the answers fail with
+    /// 1804.06609). If none is found, the answers fail with
     /// [`EngineError::PhrasesMissing`](crate::EngineError::PhrasesMissing).
     DynamicBeam {
-        /// Prefixes followed at a time; at least as many as answers.
+        /// The number of prefixes followed at a time; at least the number of answers.
         width: usize,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
         /// The phrases, each as tokens that write it: from 1 to 16 of them, each of 1 to 64 tokens. They are
-        /// found in the bytes of an answer, whatever tokens it is made of.
+        /// matched in the bytes of an answer, however it is tokenised.
         must_contain: Vec<Vec<u32>>,
     },
-    /// Beam search that selects prefixes by what they have cost and by what their completion costs at least
+    /// Beam search that selects prefixes by their cost so far and by the minimum cost of their completion
     /// (after Lu et al. 2021, arXiv 2112.08726).
     AStarEsque {
-        /// Prefixes followed at a time; at least as many as answers.
+        /// The number of prefixes followed at a time; at least the number of answers.
         width: usize,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
-        /// What a token is expected to cost of those that a completion takes at least, in nats; from 0 to
-        /// 100.
+        /// The expected cost, in nats, of each of the fewest tokens that a completion takes; from 0 to 100.
         distance_weight: f64,
-        /// How many of the likeliest tokens are looked ahead; from 0 to 16.
+        /// The number of tokens of the greedy look-ahead; from 0 to 16.
         look_ahead: usize,
     },
-    /// Cautious next token prediction (2025, arXiv 2507.03038): where a row has much entropy, several
-    /// continuations are drawn, and the likeliest is kept. What is drawn is left to chance, so temperature
-    /// and seed matter.
+    /// Cautious next token prediction (2025, arXiv 2507.03038): where a row has high entropy, several
+    /// continuations are drawn, and the likeliest is kept. Continuations are random, so temperature and seed
+    /// matter.
     Cntp {
-        /// The most continuations that are tried; from 1 to 16.
+        /// The maximum number of continuations to try; from 1 to 16.
         trials: usize,
-        /// The entropy in nats up to which there is one; at least 0.
+        /// The entropy in nats up to which only one continuation is drawn; at least 0.
         low_entropy: f64,
-        /// The entropy in nats from which on there are all; at least `low_entropy`.
+        /// The entropy in nats from which on all `trials` are drawn; at least `low_entropy`.
         high_entropy: f64,
-        /// The most tokens of a trial; at least 1.
+        /// The maximum number of tokens of a trial; at least 1.
         trial_tokens: usize,
     },
 }
 
 impl Search {
-    /// The most phrases of [`Search::DynamicBeam`].
+    /// The maximum number of phrases of [`Search::DynamicBeam`].
     pub const MOST_PHRASES: usize = 16;
-    /// The most tokens of a phrase.
+    /// The maximum number of tokens of a phrase.
     pub const MOST_PHRASE_TOKENS: usize = 64;
-    /// The most tokens that [`Search::AStarEsque`] looks ahead.
+    /// The maximum number of tokens that [`Search::AStarEsque`] looks ahead.
     pub const MOST_LOOK_AHEAD: usize = 16;
-    /// The most trials of [`Search::Cntp`].
+    /// The maximum number of trials of [`Search::Cntp`].
     pub const MOST_TRIALS: usize = 16;
 
-    /// How many texts one request for so many answers has under way at most, the prompt's own branch
-    /// included.
+    /// Returns the maximum number of texts that one request for `answers` answers has in progress, including
+    /// the prompt's own branch.
     pub(crate) fn branches(&self, answers: usize) -> usize {
         let prefixes = match self {
             Search::Beam { width, .. }
             | Search::DiverseBeam { width, .. }
             | Search::DynamicBeam { width, .. } => *width,
-            // Candidates and the ends of their look-aheads.
+            // Beams, candidates, and the ends of the candidates' look-aheads.
             Search::AStarEsque { width, .. } => 3 * *width,
             Search::Cntp { trials, .. } => return answers * *trials,
             Search::BestFirstBeam { .. } | Search::KBest { .. } => OPEN_PREFIXES,
@@ -114,12 +113,12 @@ impl Search {
 }
 
 impl Search {
-    /// Returns `true` if its answers are drawn, and `false` if texts are ranked.
+    /// Returns `true` if the answers are drawn, and `false` if texts are ranked.
     pub fn draws(&self) -> bool {
         matches!(self, Search::Cntp { .. })
     }
 
-    /// Prefixes that are followed at a time, where the search bounds them.
+    /// Returns the number of prefixes followed at a time, if the search bounds it.
     pub(crate) fn width(&self) -> Option<usize> {
         match *self {
             Search::Beam { width, .. }
@@ -131,7 +130,7 @@ impl Search {
         }
     }
 
-    /// The exponent of the number of tokens in the score, where there is one.
+    /// Returns the exponent of the number of tokens in the score, if there is one.
     pub(crate) fn length_penalty(&self) -> Option<f64> {
         match *self {
             Search::Beam { length_penalty, .. }
@@ -144,5 +143,5 @@ impl Search {
     }
 }
 
-/// Prefixes whose keys and values are kept by a search that goes back to them. Others are computed again.
+/// The number of prefixes whose keys and values are kept by a search that backtracks. Others are recomputed.
 const OPEN_PREFIXES: usize = 8;

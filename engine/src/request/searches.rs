@@ -1,4 +1,4 @@
-//! Searches for likely texts: a strategy each, which is pure, and one driver for all of them.
+//! Searches for likely texts: one pure strategy each, and one driver for all of them.
 //!
 //! ```text
 //!   Search ─► strategy (beam, k_best, …) ─ Next ─► Searcher ─ Orders ─► loop
@@ -6,10 +6,10 @@
 //!                 └── Tree: prefixes, their rows ◄─────┴────── Report ──┘
 //! ```
 //!
-//! A strategy sees a tree of prefixes and what the model says of those that it asked for; it knows nothing of
-//! branches, passes and answers. The masks of the branches leave only what can be completed within the
-//! answer's tokens, so no prefix of a search is one that cannot become a text. One search draws instead of
-//! ranking, and is a driver of its own (`cntp`).
+//! A strategy sees a tree of prefixes and the model's rows for those that it requested; it knows nothing of
+//! branches, passes and answers. The masks of the branches allow only what can be completed within the
+//! answer's tokens, so every prefix of a search can become a text. One search draws instead of ranking, and
+//! has a separate driver (`cntp`).
 //!
 //! Tests: `engine/tests/engine/searches.rs`, `led_searches.rs` and `cautious.rs` compare every search with a
 //! list of all texts. `request/searches/tests.rs` counts branches and fed tokens.
@@ -41,7 +41,7 @@ use searcher::Searcher;
 use std::sync::Arc;
 use strategy::Strategy;
 
-/// The driver of a search for so many answers of at most `longest` tokens.
+/// Returns the driver of a search for `answers` answers of at most `longest` tokens.
 pub(crate) fn driver(
     search: &Search,
     (answers, longest): (usize, usize),
@@ -50,7 +50,7 @@ pub(crate) fn driver(
     driver_within(search.branches(answers), search, (answers, longest), vocabulary)
 }
 
-/// The same with at most so many branches at a time.
+/// Like [`driver()`], with at most `most` branches at a time.
 fn driver_within(
     most: usize,
     search: &Search,

@@ -1,19 +1,19 @@
-//! The table of what goes with what: the settings of requests that not every task can have.
+//! The compatibility table: the settings of requests that not every task can have.
 //!
-//! A [`Method`] is a row: what a task comes to as far as the table asks. A [`Feature`] is a column: a setting
-//! that some methods cannot honour, or that excludes another setting. Each rule names the field to blame and the
-//! reason. The engine refuses a request by its first conflict, a service reports all of them at once under the
-//! names of its own fields, and the pages about laws and the OpenAPI document print what [`support`] says; tests
-//! hold them to it.
+//! A [`Method`] is a row: the aspect of a task that the table depends on. A [`Feature`] is a column: a
+//! setting that some methods cannot honour, or that excludes another setting. Each rule names the field to
+//! blame and the reason. The engine refuses a request by its first conflict, a service reports all of them at
+//! once under the names of its own fields, and the pages about laws and the OpenAPI document print the
+//! results of [`support`]; tests compare them with it.
 //!
-//! Settings that a task has no place for are not in the table: they cannot be written down ([`Task`]).
+//! Settings that a task cannot express are not in the table: the types rule them out ([`Task`]).
 
 use super::search::Search;
 use super::task::Task;
 use crate::error::Conflict;
 use lexiform_law::{Law, TokenProposal};
 
-/// A way to an answer, as far as other settings of a request depend on it.
+/// A way to obtain an answer, as far as other settings of a request depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// [`Law::Local`].
@@ -26,7 +26,7 @@ pub enum Method {
     Asap,
     /// [`Law::Aprad`].
     Aprad,
-    /// [`Law::Smc`] and [`Law::Sir`], with any proposal but the twisted one.
+    /// [`Law::Smc`] and [`Law::Sir`], with any proposal except the twisted one.
     Weighted,
     /// [`Law::Smc`] and [`Law::Sir`] with [`TokenProposal::Twisted`].
     Twisted,
@@ -36,7 +36,7 @@ pub enum Method {
     Search,
     /// [`Search::Cntp`], which draws.
     Cntp,
-    /// Given texts are weighed.
+    /// Weighs given texts.
     Weigh,
 }
 
@@ -56,7 +56,7 @@ impl Method {
         Method::Weigh,
     ];
 
-    /// What a request writes to choose it, in documents.
+    /// Returns the setting by which a request chooses the method, for documents.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Local => "`law: local`",
@@ -114,17 +114,17 @@ impl From<&Task> for Method {
 /// A setting of a request that some methods cannot honour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// The best of several candidates is wanted.
+    /// The best of several candidates is requested.
     BestOf,
-    /// Monitors are asked about tokens.
+    /// Monitors are queried about tokens.
     Monitors,
     /// Mirostat steers the surprise of the text.
     Mirostat,
-    /// An answer may be cut, or fail, where its tokens are few.
+    /// An answer may be cut, or fail, if its tokens do not suffice.
     Cut,
     /// The prompt was healed.
     Healed,
-    /// The weights of answers are wanted, which services report on request.
+    /// The weights of answers are requested, which services report on request.
     Weights,
     /// Nothing may be drafted.
     Undrafted,
@@ -142,7 +142,7 @@ impl Feature {
         Feature::Undrafted,
     ];
 
-    /// The field that asks for it, as services name it.
+    /// Returns the field that requests the feature, as services name it.
     pub fn field(self) -> &'static str {
         match self {
             Feature::BestOf => "best_of",
@@ -156,23 +156,23 @@ impl Feature {
     }
 }
 
-/// What a feature does not go with.
+/// The methods or the feature that a feature cannot be combined with.
 enum Beside {
     Methods(&'static [Method]),
     Feature(Feature),
 }
 
-/// A feature that does not go with something.
+/// A combination that is not supported, with the reason.
 struct Rule {
     feature: Feature,
     beside: Beside,
     /// The field to blame.
     field: &'static str,
-    /// The reason, in which `{method}` is what the request writes to choose the method.
+    /// The reason, in which `{method}` is replaced by the setting that chooses the method.
     reason: &'static str,
 }
 
-/// The laws about whole texts.
+/// The laws over whole texts.
 const WHOLE: [Method; 6] = [
     Method::Global,
     Method::Asap,
@@ -297,8 +297,8 @@ const TABLE: &[Rule] = &[
     },
 ];
 
-/// Returns all conflicts of a method, called `name` in messages, with these features, and of these features among
-/// each other.
+/// Returns all conflicts of a method, called `name` in messages, with these features, and of these features
+/// with each other.
 pub fn conflicts(method: Method, name: &str, features: &[Feature]) -> Vec<Conflict> {
     let is_broken = |rule: &&Rule| {
         features.contains(&rule.feature)

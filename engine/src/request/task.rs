@@ -5,33 +5,33 @@ use super::search::Search;
 use lexiform_law::Law;
 use std::sync::Arc;
 
-/// What a request does with its prompt.
+/// The task that a request performs on its prompt.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Draws answers from a law.
     Draw(Draw),
-    /// Searches for likely texts. Nothing is left to chance, but by [`Search::Cntp`].
+    /// Searches for likely texts. The result is deterministic, except with [`Search::Cntp`].
     Search {
         /// The search.
         search: Search,
         /// The number of answers.
         answers: usize,
     },
-    /// Finds out how likely given texts are to follow the prompt. Nothing is drawn.
+    /// Computes how likely given texts are to follow the prompt. Nothing is drawn.
     Weigh(Weigh),
 }
 
-/// Answers that are drawn.
+/// The settings of drawn answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw {
-    /// The law that they are drawn from. Without a grammar all laws about whole texts are the model's own.
+    /// The law that they are drawn from. Without a grammar all laws over whole texts are the model's own.
     pub law: Law,
-    /// The number of answers: independent samples after the one prompt, which is read once. Each draws from
-    /// random numbers of its own, so that the answers of different seeds have nothing in common either.
+    /// The number of answers: independent samples after the one prompt, which is read once. Each has its own
+    /// random stream, so that the answers of different seeds are also independent.
     pub answers: usize,
-    /// Draws this many candidates, and answers with those that the model finds likeliest for each token of
-    /// theirs. Such an answer is of no simple law, and nothing of it is reported before all candidates have
-    /// ended.
+    /// Draws this many candidates, and answers with those that have the highest mean log-probability per
+    /// token under the model. Such an answer has no simple law, and nothing of it is reported before all
+    /// candidates have ended.
     pub best_of: Option<usize>,
 }
 
@@ -46,20 +46,20 @@ impl Default for Draw {
     }
 }
 
-/// Texts that are weighed. The answer of such a request is the list
+/// The texts to weigh. The answer of such a request is the list
 /// [`Outcome::options`](super::Outcome::options);
-/// [`AnswerLimits::max_tokens`](super::AnswerLimits::max_tokens) must be enough for the longest text.
+/// [`AnswerLimits::max_tokens`](super::AnswerLimits::max_tokens) must suffice for the longest text.
 #[derive(Clone, Debug)]
 pub struct Weigh {
     /// The texts.
     pub options: Arc<Options>,
-    /// Of the texts, only this many of the likeliest are wanted. They are found without weighing those that
-    /// begin with what is less likely than they are. Each option must be one token sequence.
+    /// The number of likeliest texts to return, if not all. They are found without weighing texts that begin
+    /// with something less likely than they are. Each option must be one token sequence.
     pub likeliest: Option<usize>,
 }
 
 impl Task {
-    /// The number of answers.
+    /// Returns the number of answers.
     pub fn answers(&self) -> usize {
         match self {
             Task::Draw(draw) => draw.answers,
@@ -68,7 +68,7 @@ impl Task {
         }
     }
 
-    /// The texts that are weighed.
+    /// Returns the texts to weigh.
     pub(crate) fn options(&self) -> Option<&Arc<Options>> {
         match self {
             Task::Weigh(weigh) => Some(&weigh.options),
@@ -76,7 +76,7 @@ impl Task {
         }
     }
 
-    /// The search.
+    /// Returns the search.
     pub(crate) fn search(&self) -> Option<&Search> {
         match self {
             Task::Search { search, .. } => Some(search),

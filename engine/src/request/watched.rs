@@ -1,4 +1,4 @@
-//! Monitors of a request: programs of the caller that are asked about tokens, guarded.
+//! The monitors of a request: guarded programs of the caller that are queried about tokens.
 //!
 //! ```text
 //!   Watched (a name, a monitor) ─┐
@@ -6,8 +6,8 @@
 //!   Watched                     ─┘     a panic becomes a failure; whose turn it is can be read from outside
 //! ```
 //!
-//! A sequence whose monitors are late sits passes out. A sequence whose monitors panic or exceed their time
-//! fails alone.
+//! A sequence whose monitors are late skips passes. If monitors panic or exceed their time, only their own
+//! sequence fails.
 //!
 //! Tests: `engine/tests/engine/monitors.rs`.
 
@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A monitor of a request.
 #[derive(Clone)]
 pub struct Watched {
-    /// What errors call it.
+    /// The name of the monitor in errors.
     pub name: Arc<str>,
-    /// It is asked on threads of the engine, of which it takes one as long as it takes. It may panic.
+    /// The monitor. It is queried on threads of the engine, and occupies one for as long as it runs. It may
+    /// panic.
     pub monitor: Arc<dyn Monitor>,
 }
 
@@ -35,10 +36,10 @@ impl fmt::Debug for Watched {
     }
 }
 
-/// Which of the monitors of a request is asked at the moment.
+/// The number of the monitor of a request that is currently running.
 pub(crate) type Turn = Arc<AtomicUsize>;
 
-/// All monitors of a request together.
+/// Returns the product of all monitors of a request.
 pub(crate) fn product(watched: &[Watched], turn: &Turn) -> Product {
     let guarded = watched.iter().enumerate().map(|(number, watched)| {
         let guarded: Arc<dyn Monitor> = Arc::new(Guarded {
@@ -50,13 +51,13 @@ pub(crate) fn product(watched: &[Watched], turn: &Turn) -> Product {
     Product::new(guarded.collect())
 }
 
-/// A monitor whose panics are failures.
+/// A monitor whose panics are turned into failures.
 struct Guarded {
     monitor: Arc<dyn Monitor>,
     turn: (usize, Turn),
 }
 
-/// `None` where the monitor panicked at the start.
+/// The state of a guarded monitor; `state` is `None` if the monitor panicked.
 struct GuardedState {
     state: Option<Box<dyn MonitorState>>,
     turn: (usize, Turn),
@@ -83,7 +84,7 @@ impl GuardedState {
         };
         let answer = catch_unwind(AssertUnwindSafe(|| ask(&mut **state)));
         answer.unwrap_or_else(|panic| {
-            // What a panic has left is asked nothing more.
+            // A state that panicked is not queried again.
             self.state = None;
             let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = message.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -1,15 +1,15 @@
-//! Tokens that are asked about one by one, in place of a mask: of the grammar, of monitors, or of both.
+//! Tokens that are checked one by one, in place of a mask: by the grammar, by monitors, or by both.
 //!
 //! ```text
 //!   row ─ draw ─► token ─ allowed? ─┬─ yes ─► the token, and a weight
 //!             ▲                     └─ no ── not this one again ─┐
-//! └──────────────────────────────────────────────────┘ after PATIENCE of them masks say what is left
+//!             └──────────────────────────────────────────────────┘ after PATIENCE of them: masks
 //! ```
 //!
-//! The drawing is [`lexiform_law::asked`]; here are the answers. A draft is verified by drawing once at each
-//! of its places. The grammar knows its states there already, so asking it costs one step a token. A monitor
-//! is led along the path that is drawn; it is a program of the caller, so what asks it runs on another thread
-//! ([`inquiry`](super::inquiry)).
+//! [`lexiform_law::asked`] draws; this module supplies the answers. A draft is verified by drawing once at
+//! each of its positions. The grammar already knows its states there, so a query costs one step per token. A
+//! monitor is advanced along the path that is drawn; it is a program of the caller, so its queries run on
+//! another thread ([`inquiry`](super::inquiry)).
 
 use crate::error::{EngineError, MonitorProblem};
 use crate::grammar::masks::Finder;
@@ -22,19 +22,20 @@ use lexiform_law::monitor::{Failure, MonitorState, ProductState};
 use lexiform_law::verify::{Verified, down};
 use lexiform_law::{Allowed, Ask, Row, RowError, Seeded, Walk};
 
-/// After so many tokens in a row that are not allowed, masks are looked at. A mask that was met before is
-/// cheaper than a few steps, one that was not costs some hundreds.
+/// The number of consecutive refused tokens after which masks are used. A mask that was computed before is
+/// cheaper than a few steps, a new one costs some hundreds.
 const PATIENCE: usize = 32;
 
-/// What can be asked at the places that a pass has rows of.
+/// The constraints that can be queried at the positions of a pass's rows.
 pub(super) struct Asking {
-    /// The grammar, where it is asked.
+    /// The grammar, if it is queried.
     grammar: Option<Grammar>,
-    /// The state after the text and after each draft, and the tokens left there, if they are counted.
+    /// The state after the text and after each draft, and the number of tokens left there, if they are
+    /// counted.
     places: Vec<(Option<State>, Option<usize>)>,
     monitors: Option<Monitors>,
     width: usize,
-    /// The tokens drawn before this place.
+    /// The number of tokens drawn before this position.
     drawn: usize,
     at: usize,
     refused: usize,
@@ -42,14 +43,14 @@ pub(super) struct Asking {
     failure: Option<EngineError>,
 }
 
-/// The monitors of a request, at the place where the walk is.
+/// The monitors of a request, at the current position of the walk.
 struct Monitors {
     watched: Vec<Watched>,
     joint: ProductState,
 }
 
 impl Monitors {
-    /// The failure of one of them, by its name.
+    /// Returns the failure of one of them as an error with its name.
     fn error(&self, failure: Failure) -> EngineError {
         monitor_error(
             &self.watched,
@@ -59,7 +60,7 @@ impl Monitors {
     }
 }
 
-/// What a request is told of one of its monitors.
+/// Returns the error that reports a failure of a monitor.
 pub(crate) fn monitor_error(
     watched: &[Watched],
     number: Option<usize>,
@@ -73,7 +74,7 @@ pub(crate) fn monitor_error(
 }
 
 impl Asking {
-    /// What can be asked about this sequence, over rows of so many tokens.
+    /// Returns the queries for this sequence, over rows of `width` tokens.
     pub(super) fn of(sequence: &Sequence, width: usize) -> Self {
         let budget = |node: Option<NodeId>| {
             let ahead = path(&sequence.draft.drafts, node).len();
@@ -102,7 +103,7 @@ impl Asking {
         }
     }
 
-    /// The same, with monitors that have read the text.
+    /// Adds monitors that have read the text.
     pub(super) fn with(mut self, watched: &[Watched], joint: ProductState) -> Self {
         self.monitors = Some(Monitors {
             watched: watched.to_vec(),
@@ -111,7 +112,7 @@ impl Asking {
         self
     }
 
-    /// Draws down a drafted tree.
+    /// Draws down a tree of drafts.
     pub(super) fn draw<'m, R: Row<f64>>(
         &mut self,
         nodes: &[Node<State>],
@@ -135,20 +136,20 @@ impl Asking {
         })
     }
 
-    /// The first drawn token that the tokens left have steered.
+    /// Returns the index of the first drawn token that the remaining token budget has steered.
     ///
     /// # Errors
-    /// Somebody had no answer; what was drawn means nothing then.
+    /// Fails if a grammar or monitor had no answer; the drawn tokens are then meaningless.
     pub(super) fn finish(&mut self) -> Result<Option<usize>, EngineError> {
         self.failure.take().map_or(Ok(self.steered), Err)
     }
 
-    /// The number of the monitor that said no last.
+    /// Returns the number of the monitor that refused last.
     pub(super) fn refused_by(&self) -> Option<usize> {
         self.monitors.as_ref()?.joint.last_refusal()
     }
 
-    /// Whether a token may come here.
+    /// Returns `true` if a token is allowed here.
     fn may_come(&mut self, token: u32) -> Result<bool, EngineError> {
         let (state, left) = self.places[self.at];
         let left = left.map(|left| left.saturating_sub(1));
@@ -171,7 +172,7 @@ impl Asking {
         }
     }
 
-    /// A mask of the tokens that may come here, as far as masks know.
+    /// Returns a mask of the tokens that are allowed here, as far as masks determine that.
     fn mask(&mut self) -> Result<Vec<u32>, EngineError> {
         let (state, left) = self.places[self.at];
         let mut words = match (&self.grammar, state) {
@@ -204,7 +205,7 @@ impl Ask for Asking {
 
     fn narrow(&mut self) -> Option<Vec<u32>> {
         let mask = match (&self.failure, self.refused == PATIENCE) {
-            // Nothing can be drawn, and nobody needs to be asked about it.
+            // Nothing can be drawn, so no query is needed.
             (Some(_), _) => return Some(Vec::new()),
             (None, false) => return None,
             (None, true) => self.mask(),

@@ -1,5 +1,5 @@
-//! The candidates of a position: what the model finds likeliest, and the likeliest of what may be drawn, in
-//! one list.
+//! The candidates of a position in one list: the tokens that the model finds likeliest, and the likeliest
+//! that may be drawn.
 //!
 //! ```text
 //!   row ─► the model's n likeliest ────────────┐
@@ -12,10 +12,10 @@ use crate::speculation::draft::Draft;
 use lexiform_law::draft::NodeId;
 use lexiform_law::{Distribution, Part as _, Portion, Row as _, RowError};
 
-/// The candidates of a row: up to `count` of the model's, and as many of the part that may be drawn.
+/// Returns the candidates of a row: up to `count` of the model's, and as many of the part that may be drawn.
 ///
 /// # Errors
-/// The row is no distribution.
+/// Fails if the row is not a distribution.
 pub(super) fn of(
     row: &[f32],
     part: &Portion<'_>,
@@ -46,8 +46,8 @@ pub(super) fn of(
     })
 }
 
-/// The drafts of a pass, of which those of this path were accepted, with what became of each. Guesses are
-/// none.
+/// Returns the drafts of a pass with the fate of each, given the path that was accepted. Guesses are
+/// excluded.
 pub(super) fn drafted(drafts: &[Draft], accepted: &[NodeId]) -> Vec<Drafted> {
     let is_accepted = |node: NodeId| accepted.contains(&node);
     let told = |(node, draft): (NodeId, &Draft)| Drafted {

@@ -1,24 +1,24 @@
-//! Threads for the length of a pass: drawing from wide rows, of many sequences at once.
+//! Threads for the duration of a pass, to draw from wide rows of many sequences at once.
 //!
-//! A row of 128,000 logits takes about a millisecond to draw from. One thread would hold a batch of 64 up for
-//! longer than a graphics card computes it. Threads are started for each pass: they may then borrow what the
-//! pass owns, and starting one costs a fiftieth of a row.
+//! Drawing from a row of 128,000 logits takes about a millisecond. One thread would delay a batch of 64 for
+//! longer than a GPU computes it. Threads are started for each pass: they may then borrow what the pass owns,
+//! and starting one costs a fiftieth of a row.
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread::scope;
 
-/// Numbers for which starting a thread is worth it: some rows of a small vocabulary, half a row of a large
-/// one.
+/// The number of logits for which starting a thread pays: some rows of a small vocabulary, half a row of a
+/// large one.
 const WORTH: usize = 1 << 16;
 
-/// How many of `most` threads should share so much.
+/// Returns how many of `most` threads should share work on this many numbers.
 pub(crate) fn threads(most: usize, numbers: usize) -> usize {
     most.min(numbers / WORTH).max(1)
 }
 
-/// Runs every task; the results are in the order of the tasks. Tasks are taken in order, by whoever is free.
-/// A panic in one of them goes on here.
+/// Runs every task; the results are in the order of the tasks. Free threads take the tasks in order. A panic
+/// in one of them is resumed here.
 pub(crate) fn each<T: Send, R: Send>(tasks: Vec<T>, threads: usize, run: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = threads.min(tasks.len());
     if threads <= 1 {

@@ -1,14 +1,14 @@
-//! Tokens that are not drawn but given: counted as if they had been drawn.
+//! Tokens that are given instead of drawn, and counted as if they had been drawn.
 //!
-//! Each has a row and a mask like any token of a draft, so that what is told of it (its probability, the mass
-//! of what was allowed) is what would be told if the law had drawn it. Nothing is decided by chance.
+//! Each has a row and a mask like any token of a draft, so that the same is reported about it (its
+//! probability, the mass of the allowed tokens) as if the law had drawn it. Nothing is random.
 
 use crate::State;
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::verify::{Next, Verified};
 use lexiform_law::{Allowed, Chooser, Part, Place, Row, RowError, Rule, Sampler, Seeded, Step, Walk};
 
-/// A choice that is made already.
+/// A choice that is already made.
 struct Given(u32);
 
 impl Rule<f64> for Given {
@@ -21,7 +21,7 @@ impl Rule<f64> for Given {
     }
 }
 
-/// Goes along given tokens, and counts each as if it had been drawn.
+/// Walks along given tokens, and counts each as if it had been drawn.
 pub(crate) fn along<'m, R: Row<f64>>(
     nodes: &[Node<State>],
     mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, RowError>,

@@ -1,18 +1,18 @@
-//! What the rows of a pass say of tokens that were not drawn: the next guesses of a sequence's window, and
+//! What a sequence learns from rows after tokens that were not drawn: the next guesses of its window, and
 //! phrases for a pool.
 //!
 //! ```text
-//!   rows behind the guesses ─► window: the next guesses ─► phrases ─┐
-//!   rows behind refused drafts ─────────────────────────► phrases ─┴─► store of the owner
+//!   rows after the guesses  ─► window: the next guesses ─► phrases ─┐
+//!   rows after refused drafts ──────────────────────────► phrases ─┴─► store of the owner
 //! ```
 //!
-//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). What
-//! verification threw away is kept as in Ouroboros ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)):
-//! behind a refused draft stand rows of a text that is not this one and may come later, as after a name that
-//! differs in its first token.
+//! The window is that of lookahead decoding ([`JacobiWindow`](lexiform_law::draft::JacobiWindow)). Discarded
+//! drafts are kept as in Ouroboros ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)): the rows after a
+//! refused draft belong to a text that is not this one but may come later, as after a name that differs in
+//! its first token.
 //!
-//! What is taken of a row is its likeliest token, of those that the grammar allows where that is known.
-//! Nothing of it is text, so nothing here can change a law.
+//! From each row the likeliest token is taken, among those that the grammar allows if that is known. None of
+//! these tokens is text, so nothing here can change a law.
 //!
 //! Tests: `engine/tests/engine/lookahead.rs`.
 
@@ -23,8 +23,8 @@ use crate::speculation::draft::Draft;
 use crate::speculation::window;
 use lexiform_law::draft::NodeId;
 
-/// Moves the window of a sequence on, and teaches its owner's store the phrases of a pass. Its drafts are
-/// still those of the pass.
+/// Advances the window of a sequence, and records the phrases of a pass in its owner's store. The sequence's
+/// drafts are still those of the pass.
 pub(crate) fn take(
     sequence: &mut Sequence,
     (found, masks): (Found<'_>, Option<&[Bounds]>),
@@ -52,7 +52,8 @@ pub(crate) fn take(
     store.learn_phrases(&phrases);
 }
 
-/// What stands in the rows behind refused drafts, of each down to the end of its first branch.
+/// Returns the tokens predicted by the rows after refused drafts, for each down to the end of its first
+/// branch.
 fn thrown_away(drafts: &[Draft], accepted: &[NodeId], next: impl Fn(NodeId) -> Option<u32>) -> Vec<Vec<u32>> {
     let is_accepted = |node: &NodeId| accepted.contains(node);
     let is_refused = |&node: &NodeId| {
@@ -71,7 +72,7 @@ fn thrown_away(drafts: &[Draft], accepted: &[NodeId], next: impl Fn(NodeId) -> O
         .collect()
 }
 
-/// The likeliest token of a row, of those that are allowed where something is.
+/// Returns the likeliest token of a row, among the allowed ones if there are any.
 fn likeliest(found: Found<'_>, masks: Option<&[Bounds]>, row: usize) -> Option<u32> {
     let rows = match found {
         Found::Drawn(drawn) => return Some(drawn.get(row)?.as_ref()?.token),
@@ -82,7 +83,7 @@ fn likeliest(found: Found<'_>, masks: Option<&[Bounds]>, row: usize) -> Option<u
     let tokens = rows.get(row)?.logits.iter().zip(0_u32..);
     let allowed =
         tokens.filter(|(logit, token)| logit.is_finite() && mask.is_none_or(|mask| mask.contains(*token)));
-    // Of equal ones the first.
+    // The first of several equal tokens wins.
     let best = allowed.max_by(|one, other| one.0.total_cmp(other.0).then(other.1.cmp(&one.1)));
     best.map(|(_, token)| token)
 }

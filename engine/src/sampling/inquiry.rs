@@ -1,7 +1,7 @@
-//! Drawing for a sequence with monitors, away from the decode thread: a monitor may take its time, or panic.
+//! Drawing for a sequence with monitors outside the decode thread: a monitor may be slow, or panic.
 //!
-//! An inquiry holds all that the draw depends on, and is run once by a thread of the pool. What it has drawn
-//! is written when the sequence is next in a pass, which is the same pass where the monitors are quick.
+//! An inquiry holds all data that the draw depends on, and is run once by a thread of the pool. The drawn
+//! tokens are written when the sequence is next in a pass, which is the same pass if the monitors are quick.
 
 use super::asking::{Asking, monitor_error};
 use super::{node, not_a_law};
@@ -33,12 +33,12 @@ pub(crate) struct Inquiry {
     asking: Asking,
     watched: Vec<Watched>,
     product: Product,
-    /// The monitors after the first tokens of the answer, and how many these are.
+    /// The monitors' joint state, and the number of answer tokens that it has read.
     joint: Option<(ProductState, usize)>,
 }
 
 impl Inquiry {
-    /// What is to be drawn for this sequence from these rows, that of the text and one for each draft.
+    /// Returns the inquiry of this sequence for these rows: one for the text and one for each draft.
     pub(crate) fn of(sequence: &mut Sequence, rows: &[Read<'_>], masks: Option<&[Bounds]>) -> Self {
         let turn = sequence.draw.watch.begin();
         let width = rows.first().map_or(0, |row| row.logits.len());
@@ -58,10 +58,11 @@ impl Inquiry {
         }
     }
 
-    /// Draws.
+    /// Runs the inquiry, and returns the tokens drawn.
     ///
     /// # Errors
-    /// A monitor has no answer, or allows nothing of what the others allow; or a row is none.
+    /// Fails if a monitor has no answer, or allows nothing of what the others allow, or if a row is not a
+    /// distribution.
     pub(crate) fn run(self) -> Result<Inquired, EngineError> {
         let (prompt, answer) = self.tokens.split_at(self.prompt);
         let (mut joint, read) = self.joint.unwrap_or_else(|| (self.product.begin(), 0));

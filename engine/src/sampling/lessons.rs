@@ -1,21 +1,21 @@
-//! Which drafts teach the trie of the global law.
+//! The drafts whose rows are recorded in the trie of the global law.
 //!
-//! The rows of all drafts of a pass are there, also of those that are not confirmed; each says what mass its
-//! mask leaves, which an attempt would have to fail to find out
-//! ([`Walk::harvest`](lexiform_law::Walk::harvest)). The law of the answer stays what it is. Which text a
-//! seed gives does not: so nothing is taught where the request wants the text of its seed
-//! ([`Verification::DrawOnce`]), and it is drafted or not as before.
+//! A pass has the rows of all its drafts, including those that are not confirmed; each gives the mass that
+//! its mask leaves, which an attempt would have to fail to find out
+//! ([`Walk::harvest`](lexiform_law::Walk::harvest)). The law of the answer does not change, but the text of a
+//! seed does: so nothing is recorded if the request requires the text of its seed
+//! ([`Verification::DrawOnce`]), whether or not it is drafted.
 //!
-//! What a draft model draws with the numbers that the attempt itself will use must not teach, nor what stands
-//! below it; nor do guesses, which are no drafts.
+//! Tokens that a draft model draws with the numbers that the attempt itself will use must not be recorded,
+//! nor the drafts below them; nor are guesses, which are not drafts.
 
 use crate::request::Verification;
 use crate::speculation::draft::{Draft, Source};
 use lexiform_law::draft::{NodeId, Proposal};
 
-/// The drafts that teach, each with the one before it; none if the text is that of a seed.
+/// Returns the drafts to record, each with its parent; none if the text is determined by its seed.
 ///
-/// They are a beginning of the drafts, so that their numbers are those of the drafts: a draft model goes on
+/// They are a prefix of the drafts, so that their numbers are those of the drafts: a draft model continues
 /// below what was drafted without it.
 pub(crate) fn of(drafts: &[Draft], verification: Verification) -> Vec<(Option<NodeId>, u32)> {
     let is_coupled =

@@ -1,14 +1,14 @@
-//! What the rows of a pass teach the stores that a sequence has: that of its owner, and that of its request's
-//! samples.
+//! What a sequence's stores learn from the rows of a pass: the store of its owner, and the store of its
+//! request's samples.
 //!
-//! Learned from is the row of the text and those of the accepted drafts: what the model thought likely there,
-//! what the grammar left of it, and what was drawn. Where a device drew by itself the rows are not here, and
-//! the drawn tokens are all that is learned. A mask that the answer's budget has narrowed is not the one of
-//! its state, and says nothing about other answers.
+//! Stores learn from the row of the text and those of the accepted drafts: which tokens the model found
+//! likely there, what the grammar left of them, and what was drawn. If a device drew by itself, the rows are
+//! not in memory, and only the drawn tokens are learned. A mask that the answer's token budget has narrowed
+//! differs from the mask of its state, and says nothing about other answers.
 //!
-//! Cost: two looks at each of these rows, and exponentials of the few likely tokens. In a pass of many rows
-//! the sequences take [turns](Turn): what is learned is bounded a pass, and so is what it costs, while the
-//! rows that there are to learn from a second grow with the pass.
+//! Cost: two scans of each of these rows, and exponentials of the few likely tokens. In a pass of many rows
+//! the sequences take [turns](Turn): the amount learned per pass is bounded, and so is its cost, while the
+//! number of rows per second grows with the pass.
 
 use crate::grammar::masks::Bounds;
 use crate::model::logits::Row;
@@ -16,13 +16,13 @@ use crate::sampling::Found;
 use crate::sequence::Sequence;
 use lexiform_law::draft::{Constraint, Context, NodeId, Observation, Text};
 
-/// The tokens of a row that are learned, which is what stores keep of one.
+/// The number of tokens learned from a row, which is what stores keep of one.
 const LIKELIEST: usize = 8;
 
-/// About as many rows of a pass are learned from.
+/// The approximate number of rows of a pass that are learned from.
 const ROWS: usize = 8;
 
-/// Which sequences teach in a pass: one of so many, another one each time.
+/// The turn of the sequences that stores learn from in a pass: one of every `of`, a different one each time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pass: u64,
@@ -30,13 +30,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// For a pass of this number with so many rows.
+    /// Returns the turn for pass number `pass` with `rows` rows.
     pub(crate) fn new(pass: u64, rows: usize) -> Turn {
         let of = rows.div_ceil(ROWS).max(1) as u64;
         Turn { pass, of }
     }
 
-    /// Whether it is the turn of the sequence of this identity.
+    /// Returns `true` if it is the turn of the sequence with this identity.
     fn is_of(self, sequence: u64) -> bool {
         sequence.wrapping_add(self.pass).is_multiple_of(self.of)
     }
@@ -45,16 +45,15 @@ impl Turn {
 /// Tokens with their probabilities, the likeliest first.
 type Likely = Vec<(u32, f32)>;
 
-/// What must be remembered of a sequence before its drafts become text.
+/// The state of a sequence that must be saved before its drafts become text.
 pub(crate) struct Before {
-    /// The states of the text and after each draft, as stores know them.
+    /// The states after the text and after each draft, as numbered in stores.
     states: Vec<Option<u64>>,
-    /// The tokens of the answer.
+    /// The number of tokens of the answer.
     answer: usize,
 }
 
-/// The places that the rows of a pass are about; `None` where nothing is learned, or where it is the turn of
-/// others.
+/// Returns the positions of the rows of a pass; `None` if nothing is learned, or if it is the turn of others.
 pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     sequence
         .teaches()
@@ -105,7 +104,7 @@ pub(crate) fn teach(
     }
 }
 
-/// The likeliest tokens of a row, before the mask and inside it.
+/// Returns the likeliest tokens of a row, before the mask and inside it.
 fn likeliest(row: &Row<'_>, mask: Option<&Bounds>) -> (Likely, Likely) {
     let all = row.logits.iter().copied().zip(0_u32..);
     let likely = likeliest_of(all);
@@ -128,12 +127,13 @@ fn likeliest(row: &Row<'_>, mask: Option<&Bounds>) -> (Likely, Likely) {
     (likely, allowed)
 }
 
-/// How far below the largest logit one may lie and still count: all beyond are less than a fiftieth of a
+/// The distance below the largest logit up to which a logit counts: all beyond are less than a fiftieth of a
 /// percent of a row of 2,000, and two percent of one of 200,000.
 const FAR_LOGITS: f32 = 16.0;
 
-/// The likeliest of these tokens, with their probabilities among them. These only say what is worth drafting,
-/// so that `f32` and what counts are enough; a look at a row in full would take as long as drawing from it.
+/// Returns the likeliest of these tokens, with their probabilities among them. These only determine what to
+/// draft, so `f32` and the largest logits suffice; a full scan of a row would take as long as drawing from
+/// it.
 fn likeliest_of(tokens: impl Iterator<Item = (f32, u32)> + Clone) -> Likely {
     let peak = tokens
         .clone()

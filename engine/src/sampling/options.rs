@@ -1,7 +1,7 @@
-//! Options that were fed below a text: what each row says of the tokens that follow there.
+//! Options that were fed after a text: the probabilities, in each row, of the tokens that follow there.
 //!
 //! The probabilities are those of the law that would draw: the row is warped with the history of its path,
-//! and shares are of what the grammar and the filters leave.
+//! and shares are relative to what the grammar and the filters leave.
 
 use crate::grammar::masks::Bounds;
 use crate::model::logits::Row as Read;
@@ -11,11 +11,11 @@ use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::path;
 use lexiform_law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
 
-/// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end where
-/// one ends.
+/// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end if an
+/// option ends there.
 ///
 /// # Errors
-/// A row is no distribution.
+/// Fails if a row is not a distribution.
 pub(super) fn weigh(
     sequence: &Sequence,
     rows: &[Read<'_>],
@@ -40,7 +40,7 @@ pub(super) fn weigh(
         let Read { logits, measured } = rows[number];
         let mut row = sequence.draw.warper.row_of(logits, measured, history)?;
         if sequence.draw.warper.is_greedy() {
-            // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
+            // Greedy decoding is a filter that keeps one token; its law is reported as at temperature 1.
             row = row.uncut();
         }
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
@@ -58,8 +58,8 @@ pub(super) fn weigh(
     Ok(weights)
 }
 
-/// The nodes whose rows there are: that where the text stands, and those of the drafts. A pass may have had
-/// no room for some.
+/// Returns the nodes whose rows are present: the one where the text is, and those of the drafts. A pass may
+/// have had no room for some.
 fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
     let Phase::Weighing { root, .. } = sequence.phase else {
         return Vec::new();
@@ -74,7 +74,7 @@ fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
     nodes
 }
 
-/// A row, and what may be drawn from it.
+/// A row, and the part of it that may be drawn from.
 struct RowAt<'r> {
     row: &'r Distribution<'r>,
     part: Portion<'r>,
@@ -82,7 +82,7 @@ struct RowAt<'r> {
 }
 
 impl RowAt<'_> {
-    /// The weight of one of these tokens coming next.
+    /// Returns the weight of the event that one of these tokens comes next.
     fn weight(&self, of: Of, tokens: &[u32]) -> Weight {
         let share = |token: &u32| match self.part.share(*token) > 0.0 {
             true => self.row.log_probability(*token) - self.part.log_kept(),

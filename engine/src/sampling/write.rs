@@ -1,4 +1,4 @@
-//! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it
+//! Turns drawn tokens into text: the sequence advances, the client receives them, and the answer ends when it
 //! should.
 
 use crate::error::EngineError;
@@ -19,29 +19,29 @@ use lexiform_law::{Drawn, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Draws from known rows in one go; what is left then is done after the next pass.
+/// The maximum number of consecutive draws from known rows; the rest is done after the next pass.
 const MAX_REPLAYED: usize = 4096;
 
-/// The longest draft of which every place is counted.
+/// The length up to which every position of a draft is counted.
 const COUNTED_PLACES: usize = 32;
 
-/// What became of a pass's rows.
+/// The result of a pass for a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Tokens drafted.
+    /// The number of tokens drafted.
     pub(crate) drafted: usize,
     /// The drafts confirmed, from the first after the text down.
     pub(crate) accepted: Vec<NodeId>,
-    /// Tokens drawn.
+    /// The number of tokens drawn.
     pub(crate) drawn: usize,
-    /// The time since the pass that brought the tokens before these. Attempts that may fail bring none.
+    /// The time since the pass that brought the previous tokens. Attempts that may fail have none.
     pub(crate) gap: Option<Duration>,
-    /// The attempt failed, and the sequence went back to its prompt: the text that it left.
+    /// The abandoned text, if the attempt failed and the sequence returned to its prompt.
     pub(crate) left: Option<Arc<Vec<u32>>>,
 }
 
 impl Written {
-    /// Adds this to the counts of the engine.
+    /// Adds the result to the statistics of the engine.
     pub(crate) fn count(&self, stats: &mut Stats) {
         stats.drafts += u64::from(self.drafted > 0);
         stats.drafted += self.drafted as u64;
@@ -57,15 +57,15 @@ impl Written {
     }
 }
 
-/// Writes what the rows say.
+/// Writes the results of rows into sequences.
 pub(crate) struct Writer<'a> {
     pub(crate) vocabulary: &'a Vocabulary,
-    /// Whose rows are learned from.
+    /// The turn of the sequences whose rows are learned from.
     pub(crate) turn: Turn,
 }
 
 impl Writer<'_> {
-    /// Draws along the sequence's drafts and appends what was drawn.
+    /// Draws along the sequence's drafts and appends the drawn tokens.
     pub(crate) fn write(
         &self,
         sequence: &mut Sequence,
@@ -97,7 +97,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Remembers where the tokens left narrowed the choice of what was drawn.
+    /// Records where the remaining token budget narrowed the choice of the drawn tokens.
     fn note_steering(
         &self,
         sequence: &mut Sequence,
@@ -114,7 +114,7 @@ impl Writer<'_> {
             };
             let is_diverted = match found {
                 Found::Rows(rows) => bounds.is_diverted(rows[row].logits),
-                // Where a mask is narrowed, rows are not drawn from before they are looked at.
+                // Where a mask is narrowed, rows are not drawn from before they are inspected.
                 Found::Drawn(_) => false,
             };
             let narrowing = match is_diverted {
@@ -128,7 +128,7 @@ impl Writer<'_> {
             let is_end = drawn
                 .get(number)
                 .is_some_and(|drawn| self.vocabulary.is_eos(drawn.token));
-            // A token was drawn and turned down in its place.
+            // A token was drawn and refused in its place.
             let narrowing = if is_end {
                 Narrowing::Ended
             } else {
@@ -138,8 +138,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The same; where an attempt fails, the next one begins, and goes on from rows that earlier ones left as
-    /// far as they are known.
+    /// Draws like [`write`](Self::write); if an attempt fails, begins the next one, and continues from rows
+    /// that earlier attempts left as far as they are known.
     pub(crate) fn write_on(
         &self,
         sequence: &mut Sequence,
@@ -187,7 +187,7 @@ impl Writer<'_> {
         written
     }
 
-    /// Finds the tokens that are wanted after a sequence.
+    /// Ranks the requested tokens after a sequence.
     fn rank(&self, sequence: &mut Sequence, look: &Look, found: Found<'_>, masks: Option<&[Bounds]>) {
         let Found::Rows([row, ..]) = found else {
             return sequence.fail(EngineError::Panicked("without a row".to_string()));
@@ -199,7 +199,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Weighs the options that were fed below a sequence.
+    /// Weighs the options that were fed after a sequence.
     fn weigh(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>) {
         let Found::Rows(rows) = found else {
             return sequence.fail(EngineError::Panicked("without rows".to_string()));
@@ -211,10 +211,10 @@ impl Writer<'_> {
         sequence.draft.drafts.clear();
     }
 
-    /// Goes on with a token that was found by ranking a sequence of the same text.
+    /// Continues with a token that was found by ranking a sequence of the same text.
     ///
     /// # Errors
-    /// The sequence is in the middle of an attempt of the global law, or has ended.
+    /// Fails if the sequence is in the middle of an attempt of the global law, or has ended.
     pub(crate) fn take_ranked(&self, sequence: &mut Sequence, ranked: &Ranked) -> Result<(), EngineError> {
         let drawn = &ranked.drawn;
         let place = sequence.generated().len();
@@ -249,8 +249,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Remembers what became of drafts; where there were none, whether a guess at the token of this number
-    /// was right. One that would never be drafted says nothing: an end, or what the grammar does not allow.
+    /// Records the fate of drafts; if there were none, whether a guess at the token with this number was
+    /// right. A token that would never be drafted is ignored: an end, or one that the grammar does not allow.
     fn learn(
         &self,
         sequence: &mut Sequence,
@@ -339,7 +339,7 @@ impl Writer<'_> {
         written(None)
     }
 
-    /// Appends what stays of the tokens of a pass in which the text went back.
+    /// Appends the remaining tokens of a pass in which the text was rewound.
     fn keep(&self, sequence: &mut Sequence, drawn: &[Drawn], own: Vec<Own>) {
         let kept = (sequence.draw.walk.position() as usize).saturating_sub(sequence.generated().len());
         for (drawn, own) in drawn.iter().zip(own).take(kept) {
@@ -347,7 +347,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a drawn token part of the sequence and tells the client.
+    /// Appends a drawn token to the sequence, and its event to the report.
     fn append(&self, sequence: &mut Sequence, drawn: &Drawn, own: Own, draft: Option<Draft>, ended: bool) {
         let token = drawn.token;
         sequence.push(token);
@@ -355,7 +355,7 @@ impl Writer<'_> {
             return sequence.finish(Finish::Stop);
         }
         sequence.grammar.is_due = true;
-        // A token that was not drafted is read by the grammar on another thread, and so is one of which that
+        // A token that was not drafted is read by the grammar on another thread, and so is one whose grammar
         // was too slow.
         if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
             (sequence.grammar.state, sequence.grammar.read) = (draft.state, sequence.text.tokens.len());
@@ -373,7 +373,7 @@ impl Writer<'_> {
         });
     }
 
-    /// What the last token of the answer writes that the client does not have already.
+    /// Returns the bytes of the answer's last token that the client does not have already.
     fn told(&self, sequence: &Sequence) -> Vec<u8> {
         let Some((&token, before)) = sequence.generated().split_last() else {
             return Vec::new();
@@ -387,13 +387,13 @@ impl Writer<'_> {
     }
 }
 
-/// The rows that were drawn from: that of the text, and those of the accepted drafts.
+/// Returns the rows that were drawn from: that of the text, and those of the accepted drafts.
 fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(path.iter().map(|node| node + 1))
 }
 
-/// Keeps the rows of an attempt for the next one; of one that failed also those of the drafts where it
-/// failed, the first below the first.
+/// Records the rows of an attempt for the next one; after a failed attempt, also those of the drafts where it
+/// failed, following the first child at each step.
 fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
     let states = sequence.draft.drafts.iter().map(|draft| draft.state);
@@ -424,7 +424,7 @@ fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds
     }
 }
 
-/// The first draft after a node, or after the text.
+/// Returns the first draft after a node, or after the text.
 fn below(drafts: &[Draft], node: Option<NodeId>) -> Option<(NodeId, &Draft)> {
     let after = node.map_or(0, |node| node + 1);
     let mut nodes = drafts.iter().enumerate().skip(after);

@@ -1,5 +1,5 @@
-//! What a sequence is to feed below its text, what becomes of its drafts before the pass, and what it
-//! remembers of that.
+//! The drafts that a sequence feeds after its text, how they are selected before the pass, and what the
+//! sequence remembers of that.
 
 use super::{Phase, Sequence};
 use crate::grammar::masks::Finder;
@@ -12,15 +12,15 @@ use crate::speculation::store::Store;
 use lexiform_law::draft::NodeId;
 use std::sync::Arc;
 
-/// Given tokens that are fed in one pass.
+/// The maximum number of given tokens that are fed in one pass.
 const GIVEN: usize = 64;
-/// Draws between two looks at the memory of a grammar: to look is cheap and not free.
+/// The number of draws between two checks of the memory of a grammar: the check is cheap but not free.
 const RENEWED_EVERY: usize = 16;
-/// The rounds of work that it may take to count what may come next.
+/// The number of work rounds that counting the allowed tokens may take.
 const BRIEF: usize = 1 << 11;
 
 impl Sequence {
-    /// Keeps some of its drafts, each with the one before it.
+    /// Keeps some of its drafts; the parent of each kept draft must be kept, too.
     pub(crate) fn keep_drafts(&mut self, is_kept: &[bool]) {
         if is_kept.iter().all(|is_kept| *is_kept) {
             return;
@@ -41,25 +41,25 @@ impl Sequence {
         }
     }
 
-    /// How many tokens may be drafted.
+    /// Returns the number of tokens that may be drafted.
     pub(crate) fn room(&self) -> usize {
         draft_room(&self.request.speculation, self.remaining())
     }
 
-    /// Hears which of the drafts that it offered were worth feeding.
+    /// Records which of the offered drafts are fed.
     pub(crate) fn hear_of_drafts(&mut self, are_fed: &[bool]) {
         self.draft.rests.hear(&self.draft.drafts, are_fed);
     }
 
-    /// Its drafts are fed in the next pass, if it has any.
+    /// Records that `count` drafts are fed in the next pass.
     pub(crate) fn feeds_drafts(&mut self, count: usize) {
         if count > 0 {
             self.draft.rests.end_quiet();
         }
     }
 
-    /// Whether it has no drafts, and will hardly have some after the next draw. A window of guesses is fed
-    /// with every token.
+    /// Returns `true` if it has no drafts, and will hardly have any after the next draw. A window of guesses
+    /// is fed with every token.
     pub(crate) fn is_quiet(&self) -> bool {
         let drafts = self.request.speculation.drafts();
         self.draft.drafts.is_empty()
@@ -67,8 +67,8 @@ impl Sequence {
             && (!drafts || self.draft.rests.is_quiet())
     }
 
-    /// Stands at a node of its request's options, and weighs these nodes below it, parents before their
-    /// children.
+    /// Weighs these nodes below the node of the request's options where the text is; parents come before
+    /// their children.
     pub(crate) fn weigh(&mut self, root: usize, nodes: Vec<usize>) {
         if !self.report.closed {
             self.phase = Phase::Weighing { root, nodes };
@@ -76,7 +76,7 @@ impl Sequence {
         }
     }
 
-    /// The options that are to be fed below the text, as drafts: the token of each, and the draft before it.
+    /// Returns the options to feed after the text as drafts: the token of each, and its parent draft.
     pub(super) fn tree(&self) -> Option<Vec<(u32, Option<NodeId>)>> {
         let options = self.request.task.options()?;
         let Phase::Weighing { root, nodes } = &self.phase else {
@@ -90,21 +90,21 @@ impl Sequence {
         Some(nodes.iter().map(draft).collect())
     }
 
-    /// The token that lookup would have drafted next, where nothing was.
+    /// Returns the token that lookup would have drafted next, if nothing was drafted.
     pub(crate) fn guess(&self) -> Option<u32> {
         let has_drafts = !self.draft.drafts.iter().all(Draft::is_guess);
         let lookup = self.draft.lookup.as_ref().filter(|_| !has_drafts)?;
         lookup.guess(self.prompt_and_answer())
     }
 
-    /// Lets the store of its owner learn a whole answer; whether it is one and there is a store. An answer
-    /// that failed or was cut off by the client says little of others.
+    /// Records a whole answer in the store of its owner; returns `true` if it is whole and there is a store.
+    /// An answer that failed or was cancelled says little about others.
     pub(crate) fn teach_answer(&self) -> bool {
         let store = self.draft.store.as_ref().filter(|_| self.report.is_whole());
         store.inspect(|store| store.record(self.generated())).is_some()
     }
 
-    /// Tells a policy what became of its drafts, and lets it choose which of the next ones are fed.
+    /// Reports the fate of its drafts to a policy, and lets the policy choose which of the next ones are fed.
     pub(crate) fn consult(&mut self, policy: &mut Policy) {
         policy.hear(&mut self.draft.record);
         if policy.is_to_play(&self.draft.record) {
@@ -113,18 +113,18 @@ impl Sequence {
         }
     }
 
-    /// What kind of place its text stands at.
+    /// Returns the class of the text's current state.
     fn class(&mut self) -> StateClass {
         let Some((grammar, state)) = self.request.constraints.grammar.as_ref().zip(self.grammar.state) else {
             return StateClass::Text;
         };
         let answer = &self.text.tokens[self.request.prompt.tokens.len()..];
         let reader = self.draft.record.standing.follow(answer, grammar.vocabulary());
-        // The mask is needed for the pass in any case; one that takes long is waited for elsewhere.
+        // The mask is needed for the pass in any case; one that takes long is computed elsewhere.
         reader.class(None, || lexiform::briefly(BRIEF, || grammar.mask(state).count()))
     }
 
-    /// Where it drafts from what was written before: by its siblings, which is nearer, and by earlier
+    /// Returns the stores that it drafts from: that of its siblings, which is closer, and that of earlier
     /// answers.
     fn drafted_from(&self) -> impl Iterator<Item = &Arc<Store>> {
         let store = self
@@ -139,13 +139,14 @@ impl Sequence {
             .filter(|_| self.draft.rests.looks_up())
     }
 
-    /// What learns from its rows.
+    /// Returns the stores that learn from its rows.
     pub(crate) fn teaches(&self) -> impl Iterator<Item = &Arc<Store>> {
         let stores = self.draft.siblings.iter().chain(&self.draft.store);
         stores.filter(|store| store.learns())
     }
 
-    /// What its grammar's work needs to know; stores offer what is at least this likely.
+    /// Returns what the grammar work needs to know about it; stores offer drafts that are at least this
+    /// likely.
     pub(crate) fn outlook(&self, finder: Finder, least: f32) -> Outlook {
         let given = match &self.phase {
             Phase::Scoring { given } => &given[..],

@@ -1,4 +1,4 @@
-//! A request under way: its driver, and the answers that its client hears.
+//! A request in progress: its driver, and the answers that its client receives.
 
 use crate::error::EngineError;
 use crate::request::Event;
@@ -10,29 +10,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// `false` means that the client is gone; its sequence is freed at once.
 pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
 
-/// All of a request but its branches that run.
+/// A request without its running branches.
 pub(crate) struct Job {
     pub(crate) driver: Box<dyn Driver>,
     answers: Vec<JobAnswer>,
-    /// Branches that have ended and that the driver has not told or dropped.
+    /// Branches that have ended and that the driver has not yet reported or dropped.
     ended: Vec<Sequence>,
     /// Branches that have not ended.
     pub(crate) live: usize,
-    /// Answers that failed, or whose client left.
+    /// The number of answers that failed, or whose client left.
     pub(crate) failed: u64,
 }
 
-/// What a client hears.
+/// An answer as its client receives it.
 struct JobAnswer {
     sink: Sink,
-    /// Tokens told.
+    /// The number of tokens reported.
     heard: usize,
-    /// Whether it heard the last event, or left.
+    /// `true` if the client received the last event, or left.
     closed: bool,
 }
 
 impl Job {
-    /// A request that begins, with its first branch.
+    /// Returns a new request, with its first branch live.
     pub(crate) fn new(driver: Box<dyn Driver>, sinks: Vec<Sink>) -> Self {
         let answer = |sink| JobAnswer {
             sink,
@@ -48,32 +48,32 @@ impl Job {
         }
     }
 
-    /// How many answers it has.
+    /// Returns the number of answers.
     pub(crate) fn answers(&self) -> usize {
         self.answers.len()
     }
 
-    /// Whether all answers heard their last event.
+    /// Returns `true` if all answers received their last event.
     pub(crate) fn is_over(&self) -> bool {
         self.answers.iter().all(|answer| answer.closed)
     }
 
-    /// Whether an answer can hear more.
+    /// Returns `true` if an answer can receive more.
     pub(crate) fn is_open(&self, answer: usize) -> bool {
         self.answers.get(answer).is_some_and(|answer| !answer.closed)
     }
 
-    /// Keeps a branch that has ended, until it is told or dropped.
+    /// Keeps a branch that has ended, until it is reported or dropped.
     pub(crate) fn keep(&mut self, sequence: Sequence) {
         self.ended.push(sequence);
     }
 
-    /// Takes out branches that have ended.
+    /// Removes and returns branches that have ended.
     pub(crate) fn take_ended(&mut self, which: impl Fn(&Sequence) -> bool) -> Vec<Sequence> {
         self.ended.extract_if(.., |sequence| which(sequence)).collect()
     }
 
-    /// Nobody asks for this branch, which has ended, any more.
+    /// Drops this branch, which has ended and is not needed any more.
     pub(crate) fn drop_ended(&mut self, branch: Branch) {
         let ended = self
             .ended
@@ -84,16 +84,16 @@ impl Job {
         }
     }
 
-    /// A branch that has ended, if there is one.
+    /// Returns a branch that has ended, if there is one.
     pub(crate) fn any_ended(&self) -> Option<&Sequence> {
         self.ended.first()
     }
 
-    /// Tells an answer what it has not heard yet of a branch. What the driver does about a client that has
-    /// left is added to the orders.
+    /// Reports to an answer the tokens of a branch that it has not received yet. If the client has left, the
+    /// driver's reaction is added to the orders.
     ///
     /// # Errors
-    /// The branch goes on from elsewhere than the answer.
+    /// Fails if the branch does not continue the text that the answer has received.
     pub(crate) fn emit(
         &mut self,
         answer: usize,
@@ -114,7 +114,7 @@ impl Job {
         Ok(())
     }
 
-    /// Tells an answer that it ended as this branch did.
+    /// Reports to an answer that it ended as this branch did.
     pub(crate) fn close(&mut self, answer: usize, sequence: &Sequence, orders: &mut Orders) {
         let mut outcome = sequence.outcome(sequence.report.finished());
         if let Some(verdict) = self.driver.verdict(answer) {
@@ -128,7 +128,7 @@ impl Job {
         self.send(answer, Event::Done(outcome), orders);
     }
 
-    /// Sends an event. A client that says no, or whose sink panics, has left.
+    /// Sends an event. A client whose sink returns `false` or panics has left.
     pub(crate) fn send(&mut self, number: usize, event: Event, orders: &mut Orders) {
         let Some(answer) = self.answers.get_mut(number).filter(|answer| !answer.closed) else {
             return;
@@ -144,7 +144,7 @@ impl Job {
         }
     }
 
-    /// Fails what is still open.
+    /// Fails all open answers.
     pub(crate) fn fail_all(&mut self, error: &EngineError) {
         for answer in 0..self.answers() {
             self.send(answer, Event::Failed(error.clone()), &mut Orders::new());
@@ -152,7 +152,7 @@ impl Job {
     }
 }
 
-/// Whatever happens to a request, its client hears a last event.
+/// Ensures that the client receives a last event, whatever happens to the request.
 impl Drop for Job {
     fn drop(&mut self) {
         self.fail_all(&EngineError::Stopped);

@@ -1,19 +1,19 @@
-//! What is told of an answer when it has ended.
+//! The outcome that is reported when an answer has ended.
 
 use super::Sequence;
 use crate::request::{Diagnostics, Finish, Outcome};
 
 impl Sequence {
-    /// The weight of a whole answer, if it leads to the global law.
+    /// Returns the weight of a whole answer, if it leads to the global law.
     fn log_weight(&self, finish: Finish) -> Option<f64> {
         let is_whole = finish == Finish::Stop && !self.report.ended_unasked;
         let has_law = self.draw.walk.tag().has_weight();
-        // What a filter leaves of what is allowed is not known where that is asked about.
+        // If monitors are queried, the mass that a filter leaves of the allowed tokens is not known.
         let is_known = !self.is_watched() || !self.draw.warper.is_filtered();
         (is_whole && has_law && is_known).then(|| self.draw.walk.log_weight())
     }
 
-    /// The tokens of the answer without its end, where one was drawn.
+    /// Returns the number of tokens of the answer without its end, if one was drawn.
     fn text_tokens(&self) -> usize {
         let is_end = |token: &u32| self.draw.walk.ends().contains(token);
         self.generated().len() - usize::from(self.generated().last().is_some_and(is_end))

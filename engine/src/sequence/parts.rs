@@ -54,7 +54,7 @@ impl TextState {
     }
 }
 
-/// Where the grammar of a sequence is, and what it is being asked.
+/// The state of a sequence's grammar, and the query that it is working on.
 pub(crate) struct GrammarState {
     /// The state of the grammar after the tokens that it has read.
     pub(crate) state: Option<State>,
@@ -68,7 +68,7 @@ pub(crate) struct GrammarState {
     pub(crate) masks: Option<Vec<Bounds>>,
     /// The number of queries that no pass waits for, after a slow one.
     pub(crate) cooldown: u8,
-    /// The fewest tokens that complete the text, if that was asked for when the grammar read it.
+    /// The fewest tokens that complete the text, if requested when the grammar read it.
     pub(crate) distance: Option<usize>,
 }
 
@@ -96,23 +96,23 @@ impl GrammarState {
     }
 }
 
-/// The drafts of a sequence, where they come from, and what became of them.
+/// The drafts of a sequence, their sources, and the record of earlier ones.
 pub(crate) struct DraftState {
     /// The tokens that are fed beyond the text in the next pass.
     pub(crate) drafts: Vec<Draft>,
-    /// The places of the text where its last tokens occurred before, if they are looked up.
+    /// The positions at which the text's last tokens occurred before, if lookup is on.
     pub(crate) lookup: Option<Arc<Lookup>>,
     /// Guesses that are fed beside the drafts.
     pub(crate) window: Option<JacobiWindow>,
-    /// What was learned from earlier answers to the owner, and learns from this one.
+    /// The store of earlier answers to the owner, which learns from this one.
     pub(crate) store: Option<Arc<Store>>,
-    /// What the other samples of the request have written, if there are several; they learn from each other.
+    /// The store of the request's other samples, if there are several; they learn from each other.
     pub(crate) siblings: Option<Arc<Store>>,
     /// The number of tokens that have not changed since the draft model last read the text.
     pub(crate) unchanged: usize,
     /// The number of tokens that the draft model may add to the drafts.
     pub(crate) reach: usize,
-    /// What became of earlier drafts.
+    /// The record of earlier drafts.
     pub(crate) record: Record,
     /// The number of draws for which nothing is drafted.
     pub(super) rests: Rests,
@@ -127,7 +127,7 @@ pub(crate) struct DraftState {
 }
 
 impl DraftState {
-    /// Takes the reference out of the request, which the lookup keeps from then on.
+    /// Creates the state, and moves the reference from the request into the lookup.
     pub(super) fn new(request: &mut Request) -> Self {
         DraftState {
             drafts: Vec::new(),
@@ -160,21 +160,21 @@ impl DraftState {
     }
 }
 
-/// How a sequence draws, and what the last draw found.
+/// How a sequence draws, and the results of the last draw.
 pub(crate) struct DrawState {
     pub(crate) warper: Warper,
     pub(crate) walk: Walk,
-    /// What the attempts of the walk have learned, under laws that learn.
+    /// The trie that records the attempts of the walk, under laws that learn.
     pub(crate) trie: Option<SharedTrie>,
     pub(crate) replay: Replay,
     pub(crate) watch: Watch,
-    /// How the tokens left have narrowed the choices so far.
+    /// How the remaining token budget has narrowed the choices so far.
     pub(crate) steering: Steering,
-    /// The token drawn last, and the entropy of its row, for a request that asks for it.
+    /// The token drawn last, and the entropy of its row, if the request needs it.
     pub(crate) latest: Option<Latest>,
-    /// The ranking of the last row, until the driver has it.
+    /// The ranking of the last row, until the driver takes it.
     pub(crate) ranked: Vec<Ranked>,
-    /// The weights of options, until the driver has them.
+    /// The weights of options, until the driver takes them.
     pub(crate) weighed: Vec<Weight>,
 }
 
@@ -193,7 +193,7 @@ impl DrawState {
         }
     }
 
-    /// Returns the state of another branch at the same place.
+    /// Returns the state of another branch at the same position.
     pub(super) fn fork(&self) -> Self {
         DrawState {
             warper: self.warper.clone(),

@@ -1,6 +1,6 @@
-//! What an attempt saw, for the next attempt.
+//! The rows that an attempt saw, kept for the next attempt.
 //!
-//! Attempts of the global law begin at the same prompt and often go the same way for a while. Where they do,
+//! Attempts of the global law begin at the same prompt and often share their first tokens. As far as they do,
 //! the rows are those of the last attempt: no pass of the model is needed until the new attempt leaves the
 //! old one's path.
 //!
@@ -12,18 +12,18 @@
 use crate::State;
 use crate::grammar::masks::Bounds;
 
-/// The most numbers kept, over all rows of a sequence.
+/// The maximum number of logits kept, over all rows of a sequence.
 const MOST_NUMBERS: usize = 4 << 20;
 
-/// The rows along one path, each before the token of the same number, with the state there and what it
-/// allows: to go the path again asks nothing of the grammar.
+/// The rows along one path, each before the token of the same number, with the grammar state there and the
+/// tokens that it allows: following the path again needs no grammar work.
 #[derive(Default)]
 pub(crate) struct Replay {
     rows: Vec<Known>,
     tokens: Vec<u32>,
 }
 
-/// What is known of a place.
+/// The known row and grammar state of a position.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) row: Vec<f32>,
@@ -32,12 +32,12 @@ pub(crate) struct Known {
 }
 
 impl Replay {
-    /// What is known at this position of the answer.
+    /// Returns the known row at this position of the answer.
     pub(crate) fn at(&self, position: usize) -> Option<&Known> {
         self.rows.get(position)
     }
 
-    /// Notes what is known before a position; the places before it were noted or were taken from here.
+    /// Records the row before a position; the rows before it were recorded or taken from here.
     pub(crate) fn note_row(&mut self, position: usize, row: &[f32], (state, bounds): (State, &Bounds)) {
         if self.rows.len() == position && (position + 1) * row.len() <= MOST_NUMBERS {
             self.rows.push(Known {
@@ -48,8 +48,8 @@ impl Replay {
         }
     }
 
-    /// Notes what was drawn at a position. If it is not what was drawn there before, what came after is
-    /// forgotten.
+    /// Records the token drawn at a position. If it differs from the token drawn there before, later rows are
+    /// discarded.
     pub(crate) fn note_token(&mut self, position: usize, token: u32) {
         if self.tokens.get(position) != Some(&token) {
             self.tokens.truncate(position);
@@ -60,7 +60,7 @@ impl Replay {
         }
     }
 
-    /// Forgets everything: the states are those of a grammar that is left.
+    /// Discards everything: the states belong to a grammar that was replaced.
     pub(crate) fn forget(&mut self) {
         *self = Replay::default();
     }

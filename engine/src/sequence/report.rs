@@ -1,4 +1,4 @@
-//! What a sequence has to report: its tokens as events, how it ended, and when.
+//! The report of a sequence: its tokens as events, how it ended, and when.
 
 use crate::error::EngineError;
 use crate::fairness::room::Place;
@@ -24,11 +24,11 @@ pub(crate) struct ReportState {
     ending: Option<Ending>,
     /// `true` if the driver knows that it ended.
     is_ending_reported: bool,
-    /// `true` if the grammar left nothing but the end, whose probability was not asked for.
+    /// `true` if the grammar left nothing but the end, whose probability was not requested.
     pub(super) ended_unasked: bool,
-    /// `true` if nothing more is done for the sequence.
+    /// `true` if the sequence is not continued any more.
     pub(crate) closed: bool,
-    /// `true` if its driver no longer asks for it.
+    /// `true` if its driver does not need it any more.
     pub(crate) dropped: bool,
     /// The place in the queue, held until the sequence runs for the first time. A preempted sequence does not
     /// count as waiting, nor its text as cached.
@@ -81,12 +81,12 @@ impl ReportState {
         self.events.truncate(to.saturating_sub(self.emitted));
     }
 
-    /// The number of tokens that an answer has received.
+    /// Returns the number of tokens that an answer has received.
     pub(crate) fn emitted(&self) -> usize {
         self.emitted
     }
 
-    /// The events that no answer has received yet.
+    /// Returns the events that no answer has received yet.
     pub(crate) fn events(&self) -> &[Event] {
         &self.events
     }
@@ -113,7 +113,7 @@ impl ReportState {
         matches!(self.ending, Some(Ending::Finished(Finish::Stop | Finish::Length)))
     }
 
-    /// Drops a sequence that its driver no longer asks for.
+    /// Drops a sequence that its driver does not need any more.
     pub(crate) fn give_up(&mut self) {
         (self.closed, self.dropped, self.is_ending_reported) = (true, true, true);
     }
@@ -132,7 +132,7 @@ impl ReportState {
         self.ending.is_some() && !self.is_ending_reported
     }
 
-    /// Returns why the text ended; while it continues, that it was cut off.
+    /// Returns why the text ended; for a text that still continues, that it was cancelled.
     pub(crate) fn finished(&self) -> Finish {
         match self.ending {
             Some(Ending::Finished(finish)) => finish,

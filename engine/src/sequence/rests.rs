@@ -1,23 +1,24 @@
-//! Draws at which a sequence drafts nothing, because what it drafted before was not worth feeding.
+//! Draws at which a sequence drafts nothing, because earlier drafts did not pay.
 //!
-//! To find drafts takes time whether they are fed or not. So after drafts that were turned down a sequence
-//! does without for a draw, then for three, and so on up to a bound. What the grammar forces and what is
-//! looked up (copies, what stores offer) rest by themselves: where forced text pays, the others may not.
+//! Finding drafts takes time whether they are fed or not. So after drafts that were not fed, a sequence
+//! pauses for a draw, then for three, and so on up to a bound. Forced text and looked-up drafts (copies,
+//! drafts of stores) rest separately: where forced text pays, the others may not.
 
 use crate::speculation::draft::{Draft, Source};
 
-/// The most draws without forced text. It is nearly certain, so that it is turned down only where no draft
-/// pays.
+/// The maximum number of draws without forced text. Forced text is nearly certain, so it is not fed only
+/// where no draft pays.
 const MOST_FORCED: u8 = 3;
-/// The most draws without what is looked up.
+/// The maximum number of draws without lookups.
 const MOST_LOOKED_UP: u8 = 15;
-/// Draws in a row without a draft in their pass, after which none is expected for the next one.
+/// The number of consecutive draws without a draft in their pass, after which none is expected for the next
+/// one.
 const QUIET: u8 = 4;
 
 /// The rest of one kind of drafts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    /// As many draws as it lasted the last time, or 0 after drafts that were fed.
+    /// The number of draws that the last rest took, or 0 after drafts that were fed.
     turned_down: u8,
     left: u8,
 }
@@ -32,37 +33,37 @@ impl Rest {
     }
 }
 
-/// What rests.
+/// The rests of both kinds of drafts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rests {
     forced: Rest,
     looked_up: Rest,
-    /// The draws since drafts were fed.
+    /// The number of draws since drafts were fed.
     quiet: u8,
 }
 
 impl Rests {
-    /// Whether forced text is drafted.
+    /// Returns `true` if forced text is drafted.
     pub(crate) fn drafts_forced(&self) -> bool {
         self.forced.left == 0
     }
 
-    /// Whether it is looked up and stores are asked.
+    /// Returns `true` if lookup and stores are queried.
     pub(crate) fn looks_up(&self) -> bool {
         self.looked_up.left == 0
     }
 
-    /// Whether drafts were fed so long ago that there will hardly be some in the next pass.
+    /// Returns `true` if drafts were fed so long ago that there will hardly be any in the next pass.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet >= QUIET
     }
 
-    /// Drafts are fed.
+    /// Records that drafts are fed.
     pub(crate) fn end_quiet(&mut self) {
         self.quiet = 0;
     }
 
-    /// The sequence has read what was drawn, and drafted what did not rest.
+    /// Records that the sequence has read the drawn token, and drafted with the sources that did not rest.
     pub(crate) fn go_on(&mut self) {
         self.quiet = self.quiet.saturating_add(1);
         for rest in [&mut self.forced, &mut self.looked_up] {
@@ -70,7 +71,7 @@ impl Rests {
         }
     }
 
-    /// Hears which of its drafts are fed. Of a kind that had none this says nothing.
+    /// Records which of its drafts are fed. A kind without drafts is not affected.
     pub(crate) fn hear(&mut self, drafts: &[Draft], are_fed: &[bool]) {
         let (mut forced, mut looked_up) = (None, None);
         for (draft, &is_fed) in drafts.iter().zip(are_fed) {
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    /// At how many of the next draws each kind is drafted, if nothing but forced text is fed.
+    /// Returns at how many of the next draws each kind is drafted, if only forced text is fed.
     fn drafted(rests: &mut Rests, draws: usize) -> (usize, usize) {
         let (mut forced, mut looked_up) = (0, 0);
         for _ in 0..draws {
@@ -125,14 +126,14 @@ mod tests {
         (forced, looked_up)
     }
 
-    /// Guards against forced text that rests because others do not pay, and against lookups in vain at every
+    /// Guards against forced text that rests because others do not pay, and against useless lookups at every
     /// draw.
     #[test]
     fn lookups_rest_by_themselves_and_for_longer_each_time() {
         let mut rests = Rests::default();
         let (forced, looked_up) = drafted(&mut rests, 100);
         assert_eq!(forced, 100);
-        // At draws 0, 1 + 1, 2 + 1 + 3, and so on: after the fourth time every sixteenth draw.
+        // At draws 0, 1 + 1, 2 + 1 + 3, and so on: after the fourth time, at every sixteenth draw.
         assert!((8..=10).contains(&looked_up), "{looked_up}");
     }
 

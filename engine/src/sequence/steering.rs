@@ -1,32 +1,32 @@
-//! What the tokens left took away from an answer: from where on, whether it led the text another way, and
+//! The effect of the remaining token budget on an answer: from where on, whether it changed the text, and
 //! whether it ended it.
 
 use crate::request::Steered;
 
-/// What a place was like whose choice the tokens left narrowed.
+/// How the remaining token budget narrowed the choice at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Narrowing {
-    /// A token was taken away, and not the likeliest that the grammar allows.
+    /// A token other than the likeliest that the grammar allows was excluded.
     Aside,
-    /// The likeliest token was taken away.
+    /// The likeliest token was excluded.
     Diverted,
-    /// All that the grammar allows but the end.
+    /// All tokens that the grammar allows except the end were excluded.
     Ended,
 }
 
-/// What the tokens left have done to a text so far.
+/// The effect of the remaining token budget on a text so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steering {
-    /// The first token whose choice was narrowed; the end counts as one.
+    /// The index of the first token whose choice was narrowed; the end counts as one.
     from: Option<usize>,
-    /// The first in whose place another one was likelier.
+    /// The index of the first token in place of which another one was likelier.
     diverted: Option<usize>,
-    /// Where the text had to end.
+    /// The index at which the text had to end.
     ended: Option<usize>,
 }
 
 impl Steering {
-    /// Remembers that the choice of the token with this number was narrowed.
+    /// Records that the choice of the token with this index was narrowed.
     pub(crate) fn note(&mut self, number: usize, narrowing: Narrowing) {
         self.from.get_or_insert(number);
         match narrowing {
@@ -36,14 +36,14 @@ impl Steering {
         }
     }
 
-    /// Forgets all tokens but the first `to`.
+    /// Discards the records of all tokens but the first `to`.
     pub(crate) fn truncate(&mut self, to: usize) {
         for place in [&mut self.from, &mut self.diverted, &mut self.ended] {
             *place = place.filter(|&number| number < to);
         }
     }
 
-    /// What is told of it, of a text of so many tokens without its end, that had so many.
+    /// Returns the report for a text of `tokens` tokens without its end, whose limit was `max_tokens`.
     pub(crate) fn told(&self, tokens: usize, max_tokens: usize) -> Option<Steered> {
         self.from.map(|from| Steered {
             from: Some(from).filter(|&from| from < tokens),

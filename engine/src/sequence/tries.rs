@@ -1,8 +1,8 @@
-//! What the global law's attempts have learned, kept for the next request of the same kind.
+//! The tries of the global law's attempts, kept for the next request of the same kind.
 //!
-//! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine).
-//! Requests that agree in all of them and ask for it ([`Law::Global`](lexiform_law::Law::Global)) share it,
-//! whatever their seeds: the later ones need fewer attempts.
+//! A trie belongs to one prompt, warping, grammar and maximum length (and to the one model of this engine).
+//! Requests that agree in all of them and enable sharing ([`Law::Global`](lexiform_law::Law::Global)) share
+//! it, whatever their seeds: later ones need fewer attempts.
 
 use crate::Grammar;
 use crate::request::law::CAPACITY;
@@ -12,7 +12,7 @@ use lexiform_law::Trie;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Tries kept beyond those in use; the one unused for longest goes first.
+/// The number of tries kept beyond those in use; the least recently used one is dropped first.
 const KEPT_TRIES: usize = 16;
 
 /// A trie of the global law, shared by all requests with its key.
@@ -34,7 +34,7 @@ impl Key {
     }
 }
 
-/// All of it but where its random numbers come from.
+/// Returns the settings without the seed and the stream.
 fn seedless(sampling: &Sampling) -> Sampling {
     Sampling {
         seed: 0,
@@ -43,14 +43,14 @@ fn seedless(sampling: &Sampling) -> Sampling {
     }
 }
 
-/// The tries of recent requests, the latest last.
+/// The tries of recent requests, the most recent last.
 #[derive(Default)]
 pub(crate) struct Tries {
     recent: VecDeque<(Key, SharedTrie)>,
 }
 
 impl Tries {
-    /// The trie for a request under the global law, if tries are shared.
+    /// Returns the trie for a request under the global law, if tries are shared.
     pub(crate) fn shared(
         &mut self,
         request: &Request,
@@ -81,7 +81,7 @@ impl Tries {
         trie
     }
 
-    /// Lets go of grammars that have outgrown their memory; requests come with those that took their place.
+    /// Drops grammars that have outgrown their memory; new requests use their replacements.
     pub(crate) fn renew_grammars(&mut self) {
         for (key, _) in &mut self.recent {
             if let Some(renewed) = key.grammar.compacted() {
@@ -91,7 +91,7 @@ impl Tries {
     }
 }
 
-/// A trie that has learned nothing yet.
+/// Returns an empty trie.
 pub(crate) fn new(request: &Request, vocabulary: &Vocabulary) -> SharedTrie {
     let longest = u32::try_from(request.limits.max_tokens).unwrap_or(u32::MAX);
     Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY)))

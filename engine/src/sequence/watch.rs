@@ -1,4 +1,4 @@
-//! What a sequence knows of its monitors, between the passes.
+//! The state of a sequence's monitors between the passes.
 
 use crate::grammar::reply::Inquired;
 use crate::request::watched::Turn;
@@ -10,34 +10,36 @@ use std::time::{Duration, Instant};
 /// The monitors of a sequence.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// Where they are, after so many tokens of the answer. To begin anew is always right: a fork does.
+    /// The joint state of the monitors, and the number of answer tokens that it has read. Starting anew is
+    /// always correct: a fork does.
     joint: Option<(ProductState, usize)>,
-    /// What was drawn by asking them, and is not yet written.
+    /// The result of the inquiry, which is not yet written.
     inquired: Option<Inquired>,
-    /// Since when they are being asked.
+    /// The time since which the monitors are being queried.
     asked: Option<Instant>,
-    /// Which of them is. Their states hold this, so it stays as long as they do.
+    /// The number of the monitor that is running. The monitors' states share this, so it stays as long as
+    /// they do.
     turn: Turn,
 }
 
 impl Watch {
-    /// The monitors where they are, for who leads them on.
+    /// Takes the monitors' joint state, to be advanced by the caller.
     pub(crate) fn take_joint(&mut self) -> Option<(ProductState, usize)> {
         self.joint.take()
     }
 
-    /// They are asked from now on; where they tell whose turn it is.
+    /// Starts the clock of an inquiry; returns the place where the monitors record which of them is running.
     pub(crate) fn begin(&mut self) -> Turn {
         self.asked = Some(Instant::now());
         self.turn.clone()
     }
 
-    /// What was drawn by asking them.
+    /// Stores the result of an inquiry.
     pub(crate) fn hear(&mut self, inquired: Inquired) {
         (self.inquired, self.asked) = (Some(inquired), None);
     }
 
-    /// Takes what was drawn.
+    /// Takes the result of an inquiry.
     pub(crate) fn take(&mut self) -> Option<Inquired> {
         let mut inquired = self.inquired.take()?;
         let read = inquired.read;
@@ -45,8 +47,8 @@ impl Watch {
         Some(inquired)
     }
 
-    /// Whether what was drawn is there and can be written after an answer of so many tokens. What was drawn
-    /// for drafts that are others by now is of no use.
+    /// Returns `true` if a result is present that can be written after an answer of `generated` tokens. A
+    /// result for drafts that have changed since is discarded.
     pub(crate) fn has_drawn(&mut self, generated: usize, drafts: &[Draft]) -> bool {
         let fits = |inquired: &mut Inquired| {
             let mut path = inquired.verified.path.iter().zip(&inquired.path);
@@ -58,12 +60,13 @@ impl Watch {
         self.inquired.is_some()
     }
 
-    /// The text is another now.
+    /// Discards everything, because the text has changed.
     pub(crate) fn forget(&mut self) {
         *self = Watch::default();
     }
 
-    /// The number of the monitor that is being asked, if all of them together have taken longer than this.
+    /// Returns the number of the monitor that is running, if all of them together have taken longer than
+    /// `limit`.
     pub(crate) fn slow(&self, limit: Duration) -> Option<usize> {
         let since = self.asked?;
         (since.elapsed() > limit).then(|| self.turn.load(Ordering::Relaxed))

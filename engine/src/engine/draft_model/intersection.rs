@@ -1,18 +1,17 @@
-//! A small model with tokens of its own, of which the rows are mapped to the tokens that both models have:
+//! A small model with a different vocabulary whose rows are mapped to the tokens that both models have:
 //! token-level intersection, TLI of [Timor et al. 2025](https://arxiv.org/abs/2502.05202).
 //!
 //! ```text
 //!   the text in its tokens, and drafts one by one ─► a row over its tokens ─► the logits of tokens that the model has, too ─► drafts
 //! ```
 //!
-//! A token that only one of the two has is never drafted: in the row it has no mass, and what is left is a
+//! A token that only one of the two models has is never drafted: in the row it has no mass, and the rest is a
 //! distribution over the model's tokens like that of any draft model. So it is drawn from and verified by the
-//! same [rules](super::tokens), and the law stays what it is. Tokens are the same if they write the same
-//! bytes, control tokens if they have the same name; the ends of text of both are the same.
+//! same [rules](super::tokens), and the law does not change. Tokens are the same if they write the same
+//! bytes, control tokens if they have the same name; the end-of-text tokens of both are the same.
 //!
-//! The text is cut into the draft model's tokens as its tokenizer cuts it ([`Translation`]), with what others
-//! have drafted. What this model drafts stands behind that token by token, whether or not its tokenizer would
-//! cut it so.
+//! The text is tokenised by the draft model's tokenizer ([`Translation`]), together with the drafts of other
+//! sources. The drafts of this model follow token by token, whether or not its tokenizer would produce them.
 
 use crate::engine::draft_model::reader::{Passage, Reader};
 use crate::engine::draft_model::tokens::TokenModel;
@@ -25,11 +24,11 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft::NodeId;
 use std::collections::HashMap;
 
-/// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the
-/// decode thread.
+/// The maximum number of tokens of a text that are translated for one pass. Tokenizers are slow, and this
+/// happens on the decode thread.
 pub(super) const PIECE: usize = 512;
 
-/// Which of the draft model's tokens is the same as each of the model's.
+/// A map from each of the model's tokens to the same token of the draft model, if there is one.
 pub(super) struct Intersection(Vec<Option<u32>>);
 
 impl Intersection {
@@ -37,8 +36,8 @@ impl Intersection {
         let same = |token: u32| {
             let bytes = vocabulary.bytes(token);
             match vocabulary.kind(token) {
-                // Of tokens that write the same, the first stands for all: otherwise the row would count its
-                // mass twice.
+                // Of tokens that write the same bytes, only the first is mapped: otherwise the row would
+                // count the mass twice.
                 TokenKind::Text if vocabulary.token_of(bytes) == Some(token) => own.token_of(bytes),
                 TokenKind::Special | TokenKind::Mark => {
                     let name = std::str::from_utf8(bytes).ok().filter(|name| !name.is_empty());
@@ -49,19 +48,20 @@ impl Intersection {
         };
         let tokens = 0..u32::try_from(vocabulary.len()).unwrap_or(u32::MAX);
         let mut of: Vec<Option<u32>> = tokens.map(same).collect();
-        // Ends of other names.
+        // End tokens with different names.
         if let (Some(&end), Some(&own_end)) = (vocabulary.eos().first(), own.eos().first()) {
             of[end as usize].get_or_insert(own_end);
         }
         Intersection(of)
     }
 
-    /// The draft model's token, if it has this one.
+    /// Returns the draft model's token that is the same as this one, if there is one.
     fn own(&self, token: u32) -> Option<u32> {
         self.0.get(token as usize).copied().flatten()
     }
 
-    /// Rows of the draft model as rows of the model: what it has no token for cannot be drawn.
+    /// Returns rows of the draft model as rows of the model: tokens that the draft model lacks cannot be
+    /// drawn.
     fn rows(&self, own: &Logits) -> Logits {
         let logit = |row: &[f32], own: Option<u32>| {
             own.and_then(|own| row.get(own as usize).copied())
@@ -76,7 +76,7 @@ impl Intersection {
     }
 }
 
-/// A draft model whose rows are those of the intersection, while it drafts.
+/// A draft model whose rows are mapped to the intersection, while it drafts.
 pub(super) struct IntersectionModel<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) translation: &'a Translation,
@@ -84,8 +84,8 @@ pub(super) struct IntersectionModel<'a> {
     pub(super) intersection: &'a Intersection,
 }
 
-/// The drafts up to one of them: the tokens of others, and behind them those that the draft model has drafted
-/// itself.
+/// Returns the drafts up to one of them: the tokens of other sources, and after them those that the draft
+/// model has drafted itself.
 fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
     let path = path(&sequence.draft.drafts, tip);
     let drafts = path.into_iter().map(|node| &sequence.draft.drafts[node]);
@@ -99,7 +99,7 @@ impl TokenModel for IntersectionModel<'_> {
         let (behind, own) = parts(sequence, tip);
         let length = sequence.text.tokens.len() + behind.len();
         let translated = self.texts.entry(sequence.id.number).or_default();
-        // Behind drafts of its own, the text is the one of the pass before.
+        // After drafts of this model, the text is the same as in the previous pass.
         if own.is_empty() {
             let unchanged = sequence.draft.unchanged.min(translated.read());
             let text = Joined {
@@ -153,8 +153,8 @@ mod tests {
         Vocabulary::new(tokens, &[eos]).expect("some tokens")
     }
 
-    /// Guards against mass that is counted twice, and against ends of text that are lost because they are
-    /// called otherwise.
+    /// Guards against mass that is counted twice, and against end tokens that are lost because they have
+    /// different names.
     #[test]
     fn what_both_have_is_what_writes_the_same_or_has_the_same_name() {
         use TokenKind::{Special, Text, Unused};

@@ -1,5 +1,5 @@
-//! A small model with tokens of its own, which drafts text where nothing is left to chance, and tokens that
-//! both models [share](super::intersection) where something is.
+//! A small model with a different vocabulary, which drafts text at temperature 0, and tokens that both models
+//! [share](super::intersection) at other temperatures.
 //!
 //! Text is drafted by string-level exact match, SLEM of [Timor et al.
 //! 2025](https://arxiv.org/abs/2502.05202):
@@ -8,10 +8,10 @@
 //!   the text in its tokens ─► its likeliest allowed tokens ─► bytes ─► the model's tokens ─► drafts
 //! ```
 //!
-//! Every token of the model may be drafted so, also those that the draft model lacks. What is drafted is the
-//! likeliest text: at temperature 0 that is what the model is going to write if the two agree. At another
-//! temperature a guess by chance is accepted more often than the likeliest token, if it is made with the
-//! probabilities of the draft model, and those are about its own tokens.
+//! Every token of the model may be drafted this way, including those that the draft model lacks. The draft is
+//! the likeliest text: at temperature 0 the model will write it if the two agree. At other temperatures, a
+//! random draft by the draft model's probabilities is accepted more often than the likeliest token, but these
+//! probabilities are over the draft model's own tokens.
 
 use crate::config::EngineConfig;
 use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, PIECE};
@@ -32,9 +32,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many of the likeliest tokens are tried until the grammar allows one.
+/// The number of likeliest tokens that are tried until the grammar allows one.
 const TRIED_TOKENS: usize = 8;
-/// The rounds of work that it may take to ask the grammar about one of them.
+/// The number of work rounds that querying the grammar about one of them may take.
 const BRIEF: usize = 1 << 11;
 
 /// The model, its cache, and the texts that it reads.
@@ -48,22 +48,22 @@ pub(crate) struct OtherTokens {
     drafter: TokenDrafter,
 }
 
-/// What is written behind the text of a sequence.
+/// The text being written after the text of a sequence.
 struct Writing {
-    /// The number of the sequence.
+    /// The index of the sequence.
     index: usize,
     id: u64,
     text: Arc<Vec<u32>>,
     unchanged: usize,
     tokens: Vec<u32>,
     bytes: Vec<u8>,
-    /// Where the grammar is behind these.
+    /// The state of the grammar after these.
     at: Option<(Grammar, State)>,
-    /// The most tokens of the model that are drafted.
+    /// The maximum number of the model's tokens that are drafted.
     wanted: usize,
-    /// Whether it is written further.
+    /// `true` if it is written further.
     goes_on: bool,
-    /// Whether the text may go on behind what was written, as far as the draft model is concerned.
+    /// `true` if, according to the draft model, the text may continue after what was written.
     is_open: bool,
 }
 
@@ -87,7 +87,7 @@ impl OtherTokens {
         })
     }
 
-    /// Forgets sequences that are gone.
+    /// Forgets sequences that have ended.
     pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
         self.texts.retain(|&id, _| alive(id));
         self.reader.retain(alive);
@@ -99,8 +99,8 @@ impl OtherTokens {
         self.reader.reset(config);
     }
 
-    /// Lengthens the drafts of these sequences: by text at temperature 0, and by tokens at another. Says how
-    /// many passes that took.
+    /// Extends the drafts of these sequences: by text at temperature 0, and by tokens at other temperatures.
+    /// Returns the number of passes that this took.
     pub(super) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
@@ -122,8 +122,8 @@ impl OtherTokens {
         Ok(rounds + self.propose_text(&mut greedy, grammar_tasks, grace)?)
     }
 
-    /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the
-    /// model's tokens. Says how many passes that took.
+    /// Writes on after the texts of these sequences, one token per pass for all of them, and drafts the
+    /// result in the model's tokens. Returns the number of passes that this took.
     fn propose_text(
         &mut self,
         sequences: &mut [&mut Sequence],
@@ -153,7 +153,7 @@ impl OtherTokens {
             }
             let going = writings.iter_mut().filter(|writing| writing.goes_on);
             for (writing, row) in going.zip(rows) {
-                // Of the text everything is read by now.
+                // All of the text has been read by now.
                 writing.unchanged = writing.text.len();
                 writing.goes_on = row.is_some_and(|row| {
                     let row = self.columns.of(&logits, row);
@@ -165,8 +165,7 @@ impl OtherTokens {
         Ok(rounds)
     }
 
-    /// Begins to write behind a sequence and its drafts, if there is room and its text is translated to the
-    /// end.
+    /// Begins to write after a sequence and its drafts, if there is room and all of its text is translated.
     fn begin(&mut self, index: usize, sequence: &mut Sequence) -> Option<Writing> {
         let wanted = sequence.room().min(sequence.draft.reach);
         let wanted = wanted
@@ -207,7 +206,7 @@ impl OtherTokens {
         })
     }
 
-    /// Drafts what was written, as far as the grammar allows it in the model's tokens.
+    /// Drafts the written text, as far as the grammar allows it in the model's tokens.
     fn draft(
         &self,
         sequences: &mut [&mut Sequence],
@@ -229,7 +228,7 @@ impl OtherTokens {
             };
             (sequence.request.limits.owner.clone(), work)
         };
-        // Without a grammar there is nothing that could take long.
+        // Without a grammar nothing can take long.
         let (slow, quick): (Vec<&Writing>, Vec<&Writing>) = written.partition(|writing| writing.at.is_some());
         let mut found: Vec<_> = quick.iter().map(|writing| work(writing).1().ok()).collect();
         found.extend(grammar_tasks.together(slow.iter().map(work).collect(), grace));
@@ -243,14 +242,14 @@ impl OtherTokens {
     }
 }
 
-/// The last tokens of a sequence and its drafts.
+/// Returns the last tokens of a sequence and its drafts.
 fn recent(sequence: &Sequence) -> Vec<u32> {
     let tokens = &sequence.text.tokens[sequence.text.tokens.len().saturating_sub(CONTEXT_TOKENS)..];
     let drafts = sequence.draft.drafts.iter().map(|draft| draft.token);
     tokens.iter().copied().chain(drafts).collect()
 }
 
-/// A draft whose place is not known yet.
+/// Returns a draft whose position is not known yet.
 fn drafted(token: u32) -> Draft {
     Draft {
         parent: None,
@@ -273,8 +272,8 @@ impl Writing {
         }
     }
 
-    /// Writes the likeliest token of a row that the grammar allows; whether another one is to follow. Where
-    /// nothing is allowed, or the draft model would rather end, nothing is written.
+    /// Writes the likeliest token of a row that the grammar allows; returns `true` if another one is to
+    /// follow. If nothing is allowed, or the draft model prefers to end, nothing is written.
     fn write(&mut self, own: &Vocabulary, row: &[f32]) -> bool {
         let Ok(row) = Distribution::new(row) else {
             return false;
@@ -282,7 +281,7 @@ impl Writing {
         for (token, _) in row.top(TRIED_TOKENS) {
             if own.kind(token) != TokenKind::Text {
                 match &self.at {
-                    // The grammar may want more.
+                    // The grammar may require more.
                     Some((grammar, state)) if !grammar.is_accepting(*state) => continue,
                     _ => {
                         self.is_open = false;
@@ -301,7 +300,7 @@ impl Writing {
             }
             self.tokens.push(token);
             self.bytes.extend(bytes);
-            // One more than are wanted, since the last one is left open.
+            // One more than needed, since the last one is left open.
             return self.tokens.len() <= self.wanted;
         }
         false

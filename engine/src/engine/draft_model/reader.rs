@@ -1,7 +1,8 @@
-//! What a draft model has read: its own cache of keys and values, and what of it is still of use.
+//! The texts that a draft model has read: its separate cache of keys and values, and which parts of it are
+//! still valid.
 //!
-//! The cache is a convenience. A text that finds no room in it goes without drafts; nobody is preempted for
-//! one.
+//! The cache is optional. A text that finds no room in it goes without drafts; no text is preempted for
+//! another.
 
 use crate::blocks::{Blocks, Table};
 use crate::config::EngineConfig;
@@ -11,15 +12,15 @@ use crate::model::{Feed, Model};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A text as a draft model reads it.
+/// A text to be read by a draft model.
 pub(super) struct Passage {
-    /// Whose it is.
+    /// The identity of its sequence.
     pub(super) id: u64,
-    /// What is certain.
+    /// The certain tokens.
     pub(super) text: Arc<Vec<u32>>,
-    /// How many tokens of the text are those of the last time.
+    /// The number of tokens of the text that have not changed since the last time.
     pub(super) unchanged: usize,
-    /// What is drafted behind it, and may be rejected.
+    /// The drafts after the text, which may be rejected.
     pub(super) drafts: Vec<u32>,
     /// The scale at which its row is measured ([`Feed::scale`]).
     pub(super) scale: f64,
@@ -30,7 +31,7 @@ impl Passage {
         self.text.len() + self.drafts.len()
     }
 
-    /// The tokens from a place on, without those before it.
+    /// Returns the tokens from a position on, without visiting those before it.
     fn from(&self, place: usize) -> impl Iterator<Item = u32> {
         let text = self.text.get(place..).unwrap_or_default();
         let drafts = self.drafts.iter().skip(place.saturating_sub(self.text.len()));
@@ -38,17 +39,18 @@ impl Passage {
     }
 }
 
-/// What was read of a passage. Of the text only how much: a text is long, and a step adds little to it.
+/// The part of a passage that was read. Of the text only the length is stored: a text is long, and a step
+/// adds little to it.
 #[derive(Default)]
 struct Track {
     table: Table,
-    /// How many tokens of the text have their keys and values in the cache.
+    /// The number of tokens of the text whose keys and values are in the cache.
     text: usize,
-    /// The drafts that were read behind them, which may have been rejected since.
+    /// The drafts that were read after them, which may have been rejected since.
     tail: Vec<u32>,
 }
 
-/// A model that reads texts piece by piece.
+/// A model that reads texts incrementally.
 pub(super) struct Reader {
     model: Box<dyn Model>,
     blocks: Blocks,
@@ -67,17 +69,17 @@ impl Reader {
         })
     }
 
-    /// Logits per row.
+    /// Returns the number of logits per row.
     pub(super) fn width(&self) -> usize {
         self.model.vocab_size()
     }
 
-    /// Tells which columns are no tokens.
+    /// Tells the model which columns are not tokens.
     pub(super) fn leave_out(&mut self, columns: &[usize]) {
         self.model.leave_out(columns);
     }
 
-    /// Forgets texts that are gone.
+    /// Forgets texts whose sequences have ended.
     pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
         let gone = self.tracks.extract_if(|&id, _| !alive(id));
         for (_, track) in gone {
@@ -85,18 +87,19 @@ impl Reader {
         }
     }
 
-    /// Empties the cache, which may hold anything after a panic.
+    /// Empties the cache, whose contents are undefined after a panic.
     pub(super) fn reset(&mut self, config: &EngineConfig) {
         self.tracks.clear();
         self.blocks = Blocks::new(config.blocks, config.block_size);
     }
 
-    /// Whether the model can read so many tokens.
+    /// Returns `true` if the model can read that many tokens.
     pub(super) fn reaches(&self, tokens: usize) -> bool {
         tokens <= self.model.max_positions()
     }
 
-    /// Goes back to what of a passage was read, and finds room for what is read next; false if there is none.
+    /// Rewinds to the part of a passage that was already read, and reserves room for the rest; returns
+    /// `false` if there is none.
     pub(super) fn prepare(&mut self, passage: &Passage) -> bool {
         let track = self.tracks.entry(passage.id).or_default();
         let mut unchanged = passage.unchanged;
@@ -115,7 +118,8 @@ impl Reader {
         self.blocks.reserve(&mut track.table, read, end)
     }
 
-    /// Feeds what is new of each passage; the number of the row of each that was read to its end.
+    /// Feeds the new tokens of each passage; returns, for each passage that was read to its end, the index of
+    /// its row.
     pub(super) fn forward(
         &mut self,
         passages: &[Passage],
@@ -154,7 +158,7 @@ impl Reader {
             number += wanted;
             if let Some(track) = self.tracks.get_mut(&passage.id) {
                 track.reach(end, passage);
-                // Drafts may be rejected; only what is certain is remembered for others.
+                // Drafts may be rejected; only certain tokens are shared with other sequences.
                 self.blocks.commit(&mut track.table, &passage.text, track.text);
             }
         }
@@ -163,13 +167,13 @@ impl Reader {
 }
 
 impl Track {
-    /// How many tokens were read.
+    /// Returns the number of tokens that were read.
     fn read(&self) -> usize {
         self.text + self.tail.len()
     }
 
-    /// Keeps of what was read what the passage still has, and without its last token: that is fed again if
-    /// need be, since its row is what this is about.
+    /// Keeps the read tokens that the passage still has, except its last token: that is fed again if
+    /// necessary, because its row is needed.
     fn meet(&mut self, passage: &Passage, unchanged: usize) {
         let mut read = self.text.min(unchanged);
         if read == self.text {
@@ -179,7 +183,7 @@ impl Track {
         self.reach(read.min(passage.len() - 1), passage);
     }
 
-    /// So many tokens of the passage were read.
+    /// Records that the first `end` tokens of the passage were read.
     fn reach(&mut self, end: usize, passage: &Passage) {
         self.text = end.min(passage.text.len());
         self.tail.clear();
@@ -191,15 +195,15 @@ impl Track {
 mod tests {
     use super::*;
 
-    /// Guards against copies of the whole text, and against forgetting where it was rewound: what is
-    /// remembered are drafts, and what is known to be read is what a comparison of all tokens finds.
+    /// Guards against copies of the whole text, and against forgetting a rewind: only drafts are stored, and
+    /// the tokens known to be read are the same as a comparison of all tokens finds.
     #[test]
     fn a_track_holds_drafts_alone_and_knows_what_was_read() {
         let prompt = 5000;
         let (mut text, mut unchanged): (Vec<u32>, usize) = ((0..prompt).collect(), 0);
         let (mut track, mut read) = (Track::default(), Vec::new());
         let turns: [(usize, &[u32], &[u32]); 7] = [
-            // Back to so many tokens of the answer, tokens drawn, tokens drafted.
+            // The number of answer tokens kept, the tokens drawn, the tokens drafted.
             (9, &[7], &[1, 2, 3]),
             (9, &[1, 2, 4], &[5, 6]),
             (9, &[5, 6, 7], &[]),

@@ -1,4 +1,4 @@
-//! A small model with the tokens of the big one: it reads the same texts, and its rows are as they are.
+//! A small model with the tokens of the main one: it reads the same texts, and its rows are used unchanged.
 
 use crate::config::EngineConfig;
 use crate::engine::draft_model::reader::{Passage, Reader};
@@ -31,17 +31,17 @@ impl SameTokens {
         Ok(SameTokens { reader, drafter })
     }
 
-    /// Forgets sequences that are gone.
+    /// Forgets sequences that have ended.
     pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
         self.reader.retain(alive);
     }
 
-    /// Empties the cache, which may hold anything after a panic.
+    /// Empties the cache, whose contents are undefined after a panic.
     pub(super) fn reset(&mut self, config: &EngineConfig) {
         self.reader.reset(config);
     }
 
-    /// Lengthens the drafts of these sequences; see [`TokenDrafter::propose`].
+    /// Extends the drafts of these sequences; see [`TokenDrafter::propose`].
     pub(super) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],

@@ -1,18 +1,18 @@
-//! Drafts of a small model whose rows are about the tokens of the big one: by [nature](super::same), or
-//! because they were [mapped](super::intersection) to them.
+//! Drafts of a small model whose rows are over the tokens of the main one: because both have the
+//! [same](super::same) tokens, or because the rows were [mapped](super::intersection) to them.
 //!
-//! It draws from its own rows, inside the same mask and warping as the big model. With which random numbers
-//! depends on how the request wants drafts verified ([`Verification`]):
+//! The small model draws from its own rows, inside the same mask and warping as the main model. The random
+//! numbers depend on how the request verifies drafts ([`Verification`]):
 //!
-//! * by the residual rule and by k-seq: with numbers of their own, and the row is kept with the token until
-//!   it is verified. From then on the token *must* be verified, whatever it is: to drop it because it ends
-//!   the text, or because its grammar is slow to say what follows, would make such tokens rarer than the law
-//!   says. So it stays as the last of the draft, with nothing behind it.
-//! * by drawing once: with the very numbers that the big model's draws will use, so that where the two models
-//!   agree about a row, they draw the same token even at a high temperature.
+//! * by the residual rule and by k-seq: with separate numbers, and the row is kept with the token until it is
+//!   verified. From then on the token *must* be verified, whatever it is: dropping it because it ends the
+//!   text, or because its grammar is slow to answer what follows, would make such tokens rarer than under the
+//!   law. So it remains as the last token of the draft, with nothing after it.
+//! * by drawing once: with the very numbers that the main model's draws will use, so that where the two
+//!   models agree about a row, they draw the same token even at a high temperature.
 //!
-//! Several candidates at a place make a comb: each pass goes on behind the first of them, whatever it is, and
-//! the others are there for the case that it is rejected.
+//! Several candidates at a position form a comb: each pass continues after the first of them, whatever it is,
+//! and the others are used if it is rejected.
 //!
 //! ```text
 //!   text ─┬─ a ─┬─ d ─┬─ g       rows of the draft model: after the text, a and ad
@@ -38,54 +38,56 @@ use lexiform_law::{Allowed, Distribution, History, Part, Place, Purpose, Row as 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tokens that were drawn for a sequence.
+/// The tokens that were drawn for a sequence.
 struct Drawn {
     index: usize,
-    /// The draft that they stand below; `None` for the text.
+    /// The draft that they are below; `None` for the text.
     below: Option<NodeId>,
-    /// Side by side; none if this is about what follows the drafts that there are.
+    /// The tokens, which are siblings; empty if only the mask after the existing drafts is requested.
     candidates: Vec<Draft>,
-    /// Nothing is to be drafted behind them, because the row was unsure.
+    /// `true` if nothing is to be drafted after them, because the row was unsure.
     is_last: bool,
 }
 
-/// A sequence that drafts, where it does, and what may come there.
+/// A sequence that drafts, the position at which it does, and what is allowed there.
 struct Active {
     index: usize,
     tip: Option<NodeId>,
     bounds: Option<Bounds>,
 }
 
-/// What a grammar says about tokens that were drawn.
+/// The grammar's answer about tokens that were drawn.
 struct Extended {
     drafts: Vec<Draft>,
-    /// Where the draft goes on, and what may come there; `None` where it does not.
+    /// The position at which the draft continues, and what is allowed there; `None` if it does not continue.
     next: Option<(Option<NodeId>, Option<Bounds>)>,
 }
 
-/// A small model that reads the texts of sequences, and whose rows are about the tokens of the big one.
+/// A small model that reads the texts of sequences, and whose rows are over the tokens of the main one.
 pub(super) trait TokenModel {
-    /// Finds room for the text of a sequence with its drafts up to one of them; false if that cannot be read.
+    /// Reserves room for the text of a sequence with its drafts up to one of them; returns `false` if that
+    /// cannot be read.
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool;
 
-    /// That text, once it is prepared.
+    /// Returns that text, once it is prepared.
     fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage;
 
-    /// Reads what is new of each text; the number of the row of each that was read to its end.
+    /// Reads the new tokens of each text; returns, for each text that was read to its end, the index of its
+    /// row.
     fn forward(&mut self, passages: &[Passage]) -> Result<(Logits, Vec<Option<usize>>), EngineError>;
 }
 
-/// Draws drafts from the rows of such a model.
+/// Draws drafts from the rows of a [`TokenModel`].
 pub(super) struct TokenDrafter {
     columns: Columns,
     vocabulary: Arc<Vocabulary>,
     draw_threads: usize,
-    /// Whether drafts end where the model is unsure.
+    /// `true` if drafts end where the model is unsure.
     is_svip: bool,
 }
 
 impl TokenDrafter {
-    /// One for rows of so many columns.
+    /// Returns a drafter for rows of `width` columns.
     pub(super) fn new(vocabulary: Arc<Vocabulary>, width: usize, config: &EngineConfig) -> Self {
         TokenDrafter {
             columns: Columns::new(&vocabulary, width),
@@ -95,13 +97,14 @@ impl TokenDrafter {
         }
     }
 
-    /// The columns that are no tokens, of so many.
+    /// Returns the columns out of `width` that are not tokens.
     pub(super) fn left_out(&self, width: usize) -> Vec<usize> {
         self.columns.left_out(width)
     }
 
-    /// Lengthens the drafts of these sequences, each of which is a chain, all of them by one place a pass. A
-    /// sequence whose mask is not there within the grace drafts no further. Says how many passes that took.
+    /// Extends the drafts of these sequences, each of which is a chain, by one position per pass. A sequence
+    /// whose mask does not arrive within the grace period drafts no further. Returns the number of passes
+    /// that this took.
     pub(super) fn propose(
         &self,
         model: &mut impl TokenModel,
@@ -177,18 +180,18 @@ impl TokenDrafter {
     }
 }
 
-/// Whether there is room for more drafts behind one, and anything may follow it.
+/// Returns `true` if there is room for more drafts after one, and anything may follow it.
 fn may_go_on(sequence: &Sequence, tip: Option<NodeId>) -> bool {
     beside(sequence) > 0 && !tip.is_some_and(|tip| sequence.draft.drafts[tip].is_last)
 }
 
-/// The tokens of a draft and of those above it.
+/// Returns the tokens of a draft and of its ancestors.
 pub(super) fn drafted(sequence: &Sequence, tip: Option<NodeId>) -> Vec<u32> {
     let path = path(&sequence.draft.drafts, tip).into_iter();
     path.map(|node| sequence.draft.drafts[node].token).collect()
 }
 
-/// How many tokens are drafted side by side at the next place: as many as the request says, as far as there
+/// Returns the number of siblings to draft at the next position: as many as the request sets, as far as there
 /// is room.
 fn beside(sequence: &Sequence) -> usize {
     let room = sequence.room().min(sequence.draft.reach);
@@ -196,9 +199,8 @@ fn beside(sequence: &Sequence) -> usize {
     candidates.min(room.saturating_sub(sequence.draft.drafts.len()))
 }
 
-/// Drafts the tokens that were drawn where they are worth feeding; the sequences that go on, with what may
-/// come next. Without a token this asks for the mask alone. Sampled tokens are drafted in any case; see the
-/// module.
+/// Drafts the drawn tokens that pay to feed; returns the sequences that continue, with what is allowed next.
+/// Without a token this requests only the mask. Sampled tokens are always drafted; see the module.
 fn read(
     vocabulary: &Arc<Vocabulary>,
     sequences: &mut [&mut Sequence],
@@ -224,7 +226,7 @@ fn read(
         };
         (sequences[drawn.index].request.limits.owner.clone(), work)
     };
-    // Without a grammar there is nothing that could take long.
+    // Without a grammar nothing can take long.
     let has_grammar = |drawn: &&Drawn| sequences[drawn.index].request.constraints.grammar.is_some();
     let (slow, quick): (Vec<&Drawn>, Vec<&Drawn>) = drawn.iter().partition(has_grammar);
     let mut found: Vec<_> = quick.iter().map(|drawn| work(drawn).1().ok()).collect();
@@ -253,7 +255,7 @@ fn read(
     going
 }
 
-/// Draws the next drafts: as the big model will draw, or with numbers of its own.
+/// Draws the next drafts: with the numbers of the main model's draws, or with separate ones.
 fn draw(
     sequence: &Sequence,
     row: Row<'_>,
@@ -294,8 +296,8 @@ fn draw(
     })
 }
 
-/// The tokens that are drafted side by side, in the order in which they are tried. How many are drawn depends
-/// on the room alone: a rule that judges them together looks at their number.
+/// Draws the sibling candidates, in the order in which they are tried. How many are drawn depends only on the
+/// room: a rule that judges them together uses their number.
 fn candidates(
     sequence: &Sequence,
     row: Distribution<'_>,
@@ -304,8 +306,8 @@ fn candidates(
 ) -> Vec<(u32, Proposal)> {
     let count = beside(sequence);
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-    // A later pass that drafts for this position again has numbers of its own. What is drafted again because
-    // it was never verified is the same token.
+    // A later pass that drafts for this position again uses other numbers. A token that is drafted again
+    // because it was never verified stays the same.
     let pass =
         (sequence.draft.drafted as u32).wrapping_mul(sequence.request.speculation.candidates.max(1) as u32);
     let number = |candidate: usize| {

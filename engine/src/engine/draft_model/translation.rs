@@ -1,54 +1,55 @@
-//! From the tokens of one model to those of another, by the bytes that they write.
+//! The translation between the tokens of two models, by the bytes that they write.
 //!
 //! ```text
 //!   the model     The| cat| s|at      text   The cat sat      the draft model   T|he ca|t sat
 //!   <|im_start|>  a control token is the one of the same name, or nothing
 //! ```
 //!
-//! A text grows at its end, so what was translated stays: only the last few tokens of the draft model are cut
-//! again, with what has come after them, because they may be longer in running text.
+//! A text grows at its end, so the translation is kept: only the last few tokens of the draft model are
+//! tokenised again, together with the new text, because they may be longer in running text.
 
 use crate::error::EngineError;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft::Tokenise;
 use std::sync::Arc;
 
-/// Tokens of a draft model that are not those of the model.
+/// The tokens of a draft model that differ from those of the main model.
 #[derive(Clone)]
 pub struct OwnTokens {
-    /// Its vocabulary.
+    /// The vocabulary of the draft model.
     pub vocabulary: Arc<Vocabulary>,
-    /// What cuts text into its tokens.
+    /// The tokenizer of the draft model.
     pub tokeniser: Arc<dyn Tokenise + Sync>,
 }
 
-/// The last tokens of the text that drafted text is cut together with, so that it is cut as in running text.
+/// The number of last tokens of the text that drafted text is tokenised with, so that the result is the same
+/// as in running text.
 pub(super) const CONTEXT_TOKENS: usize = 2;
 
-/// The last tokens of the draft model that are cut again where a text grows.
+/// The number of the draft model's last tokens that are tokenised again when a text grows.
 const TAIL_TOKENS: usize = 4;
 
-/// What a control token is in a text, whose bytes tell nothing of it.
+/// The placeholder byte of a control token in a text; it does not identify the token.
 const CONTROL: u8 = 0xff;
 
-/// Both ways between the tokens of a model and those of its draft model.
+/// The translation in both directions between the tokens of a model and those of its draft model.
 pub(super) struct Translation {
     vocabulary: Arc<Vocabulary>,
     tokeniser: Arc<dyn Tokenise + Sync>,
     own: OwnTokens,
 }
 
-/// The first tokens of a text, and of those that are drafted behind it.
+/// The first tokens of a text together with those that are drafted after it.
 #[derive(Clone, Copy)]
 pub(super) struct Joined<'a> {
     pub(super) text: &'a [u32],
     pub(super) behind: &'a [u32],
-    /// How many there are of both.
+    /// The number of tokens of both.
     pub(super) len: usize,
 }
 
 impl Joined<'_> {
-    /// The tokens from a place on, without those before it.
+    /// Returns the tokens from a position on, without visiting those before it.
     fn from(&self, place: usize) -> impl Iterator<Item = u32> {
         let text = self.text.get(place..).unwrap_or_default();
         let behind = self.behind.iter().skip(place.saturating_sub(self.text.len()));
@@ -57,28 +58,29 @@ impl Joined<'_> {
     }
 }
 
-/// A text of the model as its draft model reads it.
+/// A text of the model, translated for its draft model.
 #[derive(Default)]
 pub(super) struct Translated {
-    /// The bytes of the text, with one for each control token.
+    /// The bytes of the text, with one byte for each control token.
     bytes: Vec<u8>,
-    /// Where each token of the text ends.
+    /// The end of each token of the text, in bytes.
     ends: Vec<usize>,
-    /// What the draft model reads.
+    /// The draft model's tokens.
     pub(super) tokens: Arc<Vec<u32>>,
-    /// Where each of these ends.
+    /// The end of each of these tokens, in bytes.
     own_ends: Vec<usize>,
-    /// How many of these nobody has changed since that was asked.
+    /// The number of the draft model's tokens that have not changed since
+    /// [`take_unchanged`](Self::take_unchanged).
     unchanged: usize,
 }
 
 impl Translated {
-    /// How many tokens of the text the draft model reads.
+    /// Returns the number of tokens of the text that are translated.
     pub(super) fn read(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many of the draft model's tokens are those of the last time that this was asked.
+    /// Returns the number of the draft model's tokens that have not changed since the last call.
     pub(super) fn take_unchanged(&mut self) -> usize {
         std::mem::replace(&mut self.unchanged, usize::MAX).min(self.tokens.len())
     }
@@ -86,8 +88,8 @@ impl Translated {
 
 impl Translation {
     /// # Errors
-    /// The draft model has no tokens that write some token of the model, so that it cannot read what the
-    /// model writes.
+    /// Fails if the draft model has no tokens that write some token of the model, so that it cannot read what
+    /// the model writes.
     pub(super) fn new(
         vocabulary: Arc<Vocabulary>,
         tokeniser: Arc<dyn Tokenise + Sync>,
@@ -112,13 +114,12 @@ impl Translation {
         })
     }
 
-    /// The vocabulary of the draft model.
+    /// Returns the vocabulary of the draft model.
     pub(super) fn own(&self) -> &Arc<Vocabulary> {
         &self.own.vocabulary
     }
 
-    /// Brings what the draft model reads up to date with a text of which so many tokens are those of the last
-    /// time.
+    /// Updates the translation to a text whose first `unchanged` tokens are the same as the last time.
     pub(super) fn follow(&self, translated: &mut Translated, text: Joined<'_>, unchanged: usize) {
         let kept = unchanged.min(translated.ends.len()).min(text.len);
         if kept == text.len && kept == translated.ends.len() {
@@ -127,7 +128,7 @@ impl Translation {
         translated.ends.truncate(kept);
         let place = translated.ends.last().copied().unwrap_or(0);
         translated.bytes.truncate(place);
-        // The last ones may be longer with what comes after them.
+        // The last ones may be longer together with the new text.
         let whole = translated.own_ends.partition_point(|&end| end <= place);
         let kept = whole.saturating_sub(TAIL_TOKENS);
         translated.own_ends.truncate(kept);
@@ -148,7 +149,7 @@ impl Translation {
         translated.unchanged = translated.unchanged.min(kept + again);
     }
 
-    /// Cuts the text from a place on, where one of the draft model's tokens ends.
+    /// Tokenises the text from a byte position on, at which one of the draft model's tokens ends.
     fn cut(&self, translated: &mut Translated, text: Joined<'_>, from: usize) {
         let first = translated.ends.partition_point(|&end| end <= from);
         let (mut run, mut at) = (from, from);
@@ -170,14 +171,14 @@ impl Translation {
         translated.add(self.own_tokens(&bytes), &self.own.vocabulary, run);
     }
 
-    /// The draft model's token of the same name as a control token.
+    /// Returns the draft model's token with the same name as a control token.
     fn own_special(&self, token: u32) -> Option<u32> {
         let name = std::str::from_utf8(self.vocabulary.bytes(token)).ok()?;
         self.own.vocabulary.special(name).filter(|_| !name.is_empty())
     }
 
-    /// A text in the draft model's tokens: those of its tokeniser where they write just that, and the longest
-    /// ones otherwise.
+    /// Returns a text in the draft model's tokens: those of its tokenizer if they write exactly the text, and
+    /// the longest ones otherwise.
     fn own_tokens(&self, bytes: &[u8]) -> Vec<u32> {
         let cut = self.own.tokeniser.tokens(bytes).unwrap_or_default();
         match writes(&self.own.vocabulary, &cut, bytes) {
@@ -186,8 +187,8 @@ impl Translation {
         }
     }
 
-    /// Text that the draft model goes on with behind a text, in the model's tokens. Of text that may go on
-    /// (`is_open`), the last token is left out where there are others: the model may write a longer one.
+    /// Returns the text that the draft model continues a text with, in the model's tokens. If the text may
+    /// continue (`is_open`), the last token is omitted if there are others: the model may write a longer one.
     pub(super) fn drafted(&self, text: &[u32], bytes: &[u8], is_open: bool) -> Vec<u32> {
         let whole = match std::str::from_utf8(bytes) {
             Ok(_) => bytes,
@@ -212,7 +213,7 @@ impl Translation {
         tokens
     }
 
-    /// The tokens behind so many bytes, if one of them begins there.
+    /// Returns the tokens after the first `bytes` bytes, if one of them begins there.
     fn behind(&self, tokens: &[u32], bytes: usize) -> Option<Vec<u32>> {
         let mut end = 0;
         let first = tokens.iter().position(|&token| {
@@ -225,7 +226,7 @@ impl Translation {
 }
 
 impl Translated {
-    /// Appends tokens that write the text from a place on.
+    /// Appends tokens that write the text from a position on.
     fn add(&mut self, tokens: Vec<u32>, own: &Vocabulary, from: usize) {
         let mut end = from;
         for token in tokens {
@@ -236,7 +237,7 @@ impl Translated {
     }
 }
 
-/// Whether tokens write just this.
+/// Returns `true` if tokens write exactly these bytes.
 fn writes(vocabulary: &Vocabulary, tokens: &[u32], bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let is_next = |&token: &u32| {
@@ -249,8 +250,8 @@ fn writes(vocabulary: &Vocabulary, tokens: &[u32], bytes: &[u8]) -> bool {
     tokens.iter().all(is_next) && rest.is_empty()
 }
 
-/// A text by the longest token at each place, or by bytes where that leads nowhere; `None` if the vocabulary
-/// cannot write it so.
+/// Returns the tokens of a text by the longest match at each position, or by single bytes if that fails;
+/// `None` if the vocabulary cannot write it either way.
 fn spelled(vocabulary: &Arc<Vocabulary>, bytes: &[u8]) -> Option<Vec<u32>> {
     let longest = || lexiform_law::draft::LongestMatch(vocabulary.clone()).tokens(bytes);
     let by_bytes = || {
@@ -282,28 +283,29 @@ mod tests {
         }
     }
 
-    /// The model's tokens are 0 to 6 and its control tokens 7 to 9, of which the draft model has two.
+    /// Returns a translation whose model has the tokens 0 to 6 and the control tokens 7 to 9, of which the
+    /// draft model has two.
     fn translation() -> Translation {
         let model = vocabulary(&["a", "b", "c", "ab", "bc", "ä", "cab"], &["<s>", "<x>", "<end>"]);
         let other = vocabulary(&["c", "a", "abc", "b", "ä", "ca"], &["<end>", "<s>", "<other>"]);
         Translation::new(model.clone(), Arc::new(LongestMatch(model)), own(&other)).expect("same letters")
     }
 
-    /// A text of which the tokens from a place on are drafted.
+    /// Returns a text whose tokens from a position on are drafted.
     fn joined(text: &[u32], place: usize) -> Joined<'_> {
         let (text, behind) = text.split_at(place);
         let len = text.len() + behind.len();
         Joined { text, behind, len }
     }
 
-    /// What tokens write, control tokens by their names.
+    /// Returns the bytes that tokens write, with control tokens by their names.
     fn written(vocabulary: &Vocabulary, tokens: &[u32], skipped: Option<u32>) -> Vec<u8> {
         let kept = tokens.iter().filter(|token| Some(**token) != skipped);
         kept.flat_map(|&token| vocabulary.bytes(token)).copied().collect()
     }
 
-    /// Guards against texts that fall apart where they grow, are cut back or have control tokens, and against
-    /// a draft model that takes for read what has changed.
+    /// Guards against texts that are mistranslated where they grow, are cut back or have control tokens, and
+    /// against a draft model that treats changed tokens as read.
     #[test]
     fn a_translated_text_writes_the_text_and_says_what_has_changed() {
         let translation = translation();
@@ -329,7 +331,7 @@ mod tests {
             let half = number(text.len() as u64 + 1) as usize;
             translation.follow(&mut translated, joined(&text, half), known);
             known = text.len();
-            // <x> has no token of that name there.
+            // The draft model has no token named <x>.
             assert_eq!(
                 written(&translation.own.vocabulary, &translated.tokens, None),
                 written(&translation.vocabulary, &text, Some(8)),
@@ -350,7 +352,7 @@ mod tests {
         for end in 1..=text.len() {
             translation.follow(&mut translated, joined(&text[..end], end), end - 1);
         }
-        // ab|c|ab|c|a is abc|abc|a: a token is cut again with what comes after it.
+        // ab|c|ab|c|a is abc|abc|a: a token is tokenised again together with what comes after it.
         assert_eq!(translated.tokens[..], [2, 2, 1]);
     }
 

@@ -1,5 +1,5 @@
-//! Drivers that do what no request asks for yet, over a model that reads its prefix back from the blocks it
-//! is given.
+//! Tests of drivers whose orders no request produces yet, over a model that reads its prefix back from the
+//! blocks it is given.
 
 use super::*;
 use crate::config::EngineConfig;
@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 const LETTERS: usize = 26;
 const PROMPT: [u32; 5] = [3, 1, 4, 1, 5];
 
-/// What the model writes after a text: a letter that depends on all of it.
+/// Returns the token that the model writes after a text: a letter that depends on all of it.
 fn next(text: &[u32]) -> u32 {
     let mix = |sum: u64, &token: &u32| {
         (sum ^ (u64::from(token) + 1))
@@ -26,7 +26,7 @@ fn next(text: &[u32]) -> u32 {
     (text.iter().fold(7, mix) % LETTERS as u64) as u32
 }
 
-/// The first tokens of the one text that is likely after the prompt.
+/// Returns the first tokens of the one text that is likely after the prompt.
 fn written(count: usize) -> Vec<u32> {
     let mut text = PROMPT.to_vec();
     (0..count).for_each(|_| text.push(next(&text)));
@@ -62,7 +62,7 @@ fn core(config: EngineConfig) -> Core {
     Core::new(parts, Arc::<Meters>::default()).unwrap()
 }
 
-/// Runs a driver to its end; what its one answer heard, and the last event.
+/// Runs a driver to its end; returns the tokens that its one answer received, and the last event.
 fn run(driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
     let request = Request::new(PROMPT.to_vec(), 1000).ignore_eos(true);
     run_request(request, driver, core)
@@ -98,7 +98,7 @@ fn run_request(request: Request, driver: impl Driver + 'static, core: &mut Core)
     panic!("no last event");
 }
 
-/// A driver that is a function.
+/// A driver implemented by a function.
 struct With<F>(F);
 
 impl<F: FnMut(&Report, &mut Orders) + Send> Driver for With<F> {
@@ -113,7 +113,7 @@ impl<F: FnMut(&Report, &mut Orders) + Send> Driver for With<F> {
     }
 }
 
-/// A stream of numbers that look random.
+/// Returns a stream of pseudorandom numbers.
 fn chance() -> impl FnMut(usize) -> usize {
     let mut state = 5_u64;
     move |below| {
@@ -124,8 +124,8 @@ fn chance() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Whatever is forked, taken back and given up, every branch goes on with the text that the model writes
-/// after it: the blocks that it reads are its own, whoever wrote them.
+/// However branches are forked, rewound and dropped, every branch continues with the text that the model
+/// writes after it: the blocks that it reads are its own, whichever branch wrote them.
 #[test]
 fn branches_that_fork_and_go_back_keep_their_texts() {
     for (block_size, max_running, blocks) in
@@ -173,7 +173,7 @@ fn branches_that_fork_and_go_back_keep_their_texts() {
     }
 }
 
-/// What a driver is told of a branch that was taken back is of the tokens that are left.
+/// Reports of a branch that was rewound cover only the remaining tokens.
 #[test]
 fn what_is_told_of_a_branch_is_of_its_tokens() {
     let mut core = core(EngineConfig::default());
@@ -182,7 +182,7 @@ fn what_is_told_of_a_branch_is_of_its_tokens() {
         let branch = report.branch;
         let known = seen.iter().find(|(tokens, _)| *tokens == report.tokens);
         match known {
-            // The same tokens again, after going back: the same probability to the bit.
+            // The same tokens again, after a rewind: the same probability to the bit.
             Some(&(_, before)) => assert_eq!(before, report.log_probability),
             None => seen.push((report.tokens, report.log_probability)),
         }
@@ -199,7 +199,7 @@ fn what_is_told_of_a_branch_is_of_its_tokens() {
     assert_eq!(tokens, written(12));
 }
 
-/// Branches may wait for each other: particles do at every token.
+/// Branches may wait for each other, as particles do at every token.
 #[test]
 fn branches_may_wait_for_each_other() {
     let mut core = core(EngineConfig::default());
@@ -223,7 +223,7 @@ fn branches_may_wait_for_each_other() {
     assert_eq!(core.stats.steps, 1 + 6, "they draw together");
 }
 
-/// Given tokens count as if they had been drawn, however many passes they take, and the text goes on after
+/// Given tokens count as if they had been drawn, however many passes they take, and the text continues after
 /// them.
 #[test]
 fn given_tokens_are_counted_as_if_they_were_drawn() {
@@ -269,7 +269,7 @@ fn given_tokens_are_counted_as_if_they_were_drawn() {
     }
 }
 
-/// What is given need not be likely; what follows depends on it.
+/// Given tokens need not be likely; what follows depends on them.
 #[test]
 fn a_text_goes_on_after_what_it_was_given() {
     let given = vec![9, 9, 2];
@@ -373,14 +373,14 @@ fn what_cannot_be_done_ends_the_request_with_its_reason() {
                 at: report.tokens + 1,
             }]
         },
-        // What was told cannot be taken back.
+        // Emitted tokens cannot be taken back.
         |_| {
             vec![
                 Order::Emit { branch: 0, answer: 0 },
                 Order::Rewind { branch: 0, to: 0 },
             ]
         },
-        // Nor can an answer go on from another text than that of which it heard.
+        // An answer cannot continue from a text other than the one it received.
         |_| {
             let fork = Order::Fork { of: 0, to: 1, at: 0 };
             vec![
@@ -421,7 +421,7 @@ fn a_driver_that_orders_nothing_ends_its_request() {
     assert_eq!(run(driver, &mut core).1, Event::Failed(EngineError::Unanswered));
 }
 
-/// A request that fills the cache alone ends with what it has, not with the engine waiting.
+/// A request that fills the cache alone ends with what it has, instead of blocking the engine.
 #[test]
 fn more_branches_than_the_cache_holds_take_turns() {
     let mut core = core(EngineConfig {

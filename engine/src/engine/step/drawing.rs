@@ -1,4 +1,4 @@
-//! From the rows of a pass to what every sequence wrote.
+//! Draws what every sequence writes from the rows of a pass.
 //!
 //! ```text
 //!   sequences ─┬─ whose rows can stay ──► flight: draw ─┬─ drawn ─────────────► written
@@ -6,11 +6,11 @@
 //!                                                └─► law, on several threads ──► written
 //! ```
 //!
-//! A device that draws brings some bytes of a row to memory; what needs the row itself (the global law,
-//! filters that look at the whole law, tokens that a draft model sampled, numbers about other tokens) brings
-//! the row, and so do penalties and filters that the device does not know. Where the next pass is fed with
-//! what the device draws ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait
-//! for them.
+//! A device that draws copies some bytes per row to memory; features that need the row itself (the global
+//! law, filters that use the whole law, tokens that a draft model sampled, numbers about other tokens) copy
+//! the row, and so do penalties and filters that the device does not support. If the next pass is fed from
+//! the device's draws ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait for
+//! them.
 
 use super::Core;
 use crate::blocks::Blocks;
@@ -38,16 +38,16 @@ use std::time::Instant;
 
 /// A sequence that can be drawn for.
 struct Task<'a> {
-    /// The number of its work.
+    /// The index of its work.
     number: usize,
     sequence: &'a mut Sequence,
-    /// The numbers of its rows in the pass.
+    /// The indices of its rows in the pass.
     rows: Range<usize>,
-    /// What each row allows, if there is a grammar.
+    /// The tokens allowed at each row, if there is a grammar.
     masks: Option<Vec<Bounds>>,
-    /// The drafted tokens before each row, where a draw depends on them.
+    /// The drafted tokens before each row, if a draw depends on them.
     drafted: Vec<Vec<u32>>,
-    /// The tokens that the device drew, for each row that has one, if it drew them all.
+    /// The token that the device drew for each row that has one, if it drew them all.
     drawn: Option<Vec<Option<Drawn>>>,
 }
 
@@ -55,10 +55,11 @@ struct Task<'a> {
 type Bundle<'a> = Vec<(Task<'a>, Vec<Row<'a>>)>;
 
 impl Core {
-    /// Draws for all sequences that have rows and know what is allowed there; what became of each.
+    /// Draws for all sequences that have rows and know what is allowed there; returns what was written for
+    /// each.
     ///
-    /// Sequences under the global law that share what their attempts teach are drawn one after the other:
-    /// which text a seed gives must not depend on which thread was faster.
+    /// Sequences under the global law that share a trie are drawn one after the other: the text of a seed
+    /// must not depend on which thread was faster.
     pub(super) fn write(
         &mut self,
         pass: &mut Pass,
@@ -110,7 +111,7 @@ impl Core {
     }
 }
 
-/// The sequences of a pass that have rows and know what is allowed there.
+/// Returns the sequences of a pass that have rows and know what is allowed there.
 fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
     let mut tasks = Vec::with_capacity(works.len());
     let mut left = works.iter().enumerate().peekable();
@@ -137,7 +138,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
     tasks
 }
 
-/// What draws, and takes the next pass from its own draws.
+/// The model, which draws and may take the next pass from its own draws.
 struct Device<'a> {
     model: &'a mut dyn Model,
     blocks: &'a mut Blocks,
@@ -146,14 +147,14 @@ struct Device<'a> {
 
 impl Device<'_> {
     /// Draws from a pass, as far as its flight does that, and begins the next one if the host need not see
-    /// the draws before that. The pass is over then.
+    /// the draws before that. The pass is then over.
     fn draw(
         &mut self,
         pass: &mut Pass,
         flight: &mut dyn Flight,
         tasks: &mut [Task<'_>],
     ) -> Result<(), EngineError> {
-        // Who sits out feeds its last token again.
+        // A sequence that sits out feeds its last token again.
         let is_led = tasks.len() == pass.works.len() && !tasks.iter().any(Task::is_narrowed);
         if let Some(lead) = pass.lead.take().filter(|_| is_led)
             && self.draw_and_lead(pass, flight, tasks, lead)?
@@ -170,8 +171,8 @@ impl Device<'_> {
         }
     }
 
-    /// Starts the draws and the next pass behind them, and waits for the draws; whether they could be
-    /// started.
+    /// Starts the draws and the next pass after them, and waits for the draws; returns `true` if they could
+    /// be started.
     fn draw_and_lead(
         &mut self,
         pass: &mut Pass,
@@ -194,7 +195,8 @@ impl Device<'_> {
         Ok(true)
     }
 
-    /// A pass is over, and what it could write to is free; the next one may be on its way.
+    /// Records that a pass is over, and frees the blocks that it could write to; the next pass may already be
+    /// running.
     fn land(&mut self, pass: &mut Pass) {
         pass.landed = Some(Instant::now());
         self.blocks.land();
@@ -204,8 +206,8 @@ impl Device<'_> {
     }
 }
 
-/// Gives each task of one row the token that was drawn from it; the sequences of rows that have to be looked
-/// at.
+/// Gives each task of one row the token that was drawn from it; returns the sequences whose rows have to be
+/// inspected.
 fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
     let mut undrawn = Vec::new();
     for (task, drawn) in tasks.iter_mut().zip(drawn) {
@@ -217,7 +219,7 @@ fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
     undrawn
 }
 
-/// Asks the device for the draws of all sequences that depend on nothing else.
+/// Requests the draws of all sequences that depend on nothing else from the device.
 fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineError> {
     for task in tasks
         .iter_mut()
@@ -234,8 +236,7 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     let drawn = flight.draw(&asks)?;
     let mut by_row: HashMap<usize, Option<Drawn>> = rows.into_iter().zip(drawn).collect();
     for task in tasks.iter_mut().filter(|task| task.can_stay()) {
-        // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be
-        // looked at.
+        // A row without an ask is not drawn from. One that could not be drawn from has to be inspected.
         let drawn: Vec<_> = task.rows.clone().map(|row| by_row.remove(&row)).collect();
         let is_whole = drawn.iter().all(|drawn| !matches!(drawn, Some(None)));
         task.drawn = is_whole.then(|| drawn.into_iter().map(Option::flatten).collect());
@@ -253,7 +254,7 @@ struct Aside {
     drawn: Option<Vec<Option<Drawn>>>,
 }
 
-/// Has the monitors asked of the sequences that wait for them.
+/// Starts inquiries of the monitors of the sequences that wait for them.
 fn ask_monitors(
     grammar_tasks: &mut GrammarTasks,
     tasks: Vec<Task<'_>>,
@@ -282,7 +283,7 @@ fn ask_monitors(
     tasks.into_iter().map(set_aside).collect()
 }
 
-/// The tasks with their sequences, which stand in the same order.
+/// Returns the tasks with their sequences, which are in the same order.
 fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
     let mut running = running.iter_mut();
     let join = |aside: Aside| {
@@ -300,24 +301,25 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
 }
 
 impl Task<'_> {
-    /// Whether the tokens left narrow the choice in one of its rows; then these are looked at.
+    /// Returns `true` if the remaining token budget narrows the choice in one of its rows; then the rows are
+    /// inspected.
     fn is_narrowed(&self) -> bool {
         self.masks.iter().flatten().any(Bounds::is_steered)
     }
 
-    /// Whether its rows can stay where they were computed.
+    /// Returns `true` if its rows can stay where they were computed.
     fn can_stay(&self) -> bool {
         can_stay(self.sequence) && !self.is_narrowed()
     }
 
-    /// The drafted tokens between the text and one of its rows.
+    /// Returns the drafted tokens between the text and one of its rows.
     fn drafted_before(&self, row: usize) -> Vec<u32> {
         let drafts = &self.sequence.draft.drafts;
         let path = path(drafts, row.checked_sub(1)).into_iter();
         path.map(|node| drafts[node].token).collect()
     }
 
-    /// The draws of its rows, each where it would be if the text came there.
+    /// Returns the draws of its rows, each with the place that it would have if the text came there.
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let sequence = &*self.sequence;
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
@@ -334,7 +336,8 @@ impl Task<'_> {
             }
             let after = path(&sequence.draft.drafts, node).len();
             let mask = self.masks.as_ref().map(|masks| &*masks[number].mask);
-            // Behind a guess that the grammar forbids nothing may come, and something is likely nevertheless.
+            // After a guess that the grammar forbids, the mask is empty; the likeliest token is needed all
+            // the same, so the mask is ignored.
             let mask = mask.filter(|mask| !is_guess || mask.count() > 0).map(Mask::words);
             Some(Ask {
                 row: self.rows.start + number,
@@ -352,7 +355,8 @@ impl Task<'_> {
     }
 }
 
-/// The tasks with those of their rows that were brought, those that share a trie together.
+/// Returns the tasks with those of their rows that were copied to memory; tasks that share a trie are
+/// bundled.
 fn bundles<'a>(tasks: Vec<Task<'a>>, logits: &'a Logits, columns: &Columns) -> Vec<Bundle<'a>> {
     let mut bundles: Vec<Bundle<'_>> = Vec::new();
     let mut by_trie: HashMap<*const (), usize> = HashMap::new();
@@ -365,13 +369,13 @@ fn bundles<'a>(tasks: Vec<Task<'a>>, logits: &'a Logits, columns: &Columns) -> V
             rows.extend(brought.map(|row| columns.of(logits, row)));
         }
         if task.sequence.waits_for_monitors() {
-            // It sits out, and its masks are not looked for again.
+            // The sequence sits out, and keeps its masks for the next pass.
             task.sequence.grammar.masks = task.masks;
             continue;
         }
         let mut bundle = bundles.len();
         if let Some(trie) = &task.sequence.draw.trie {
-            // What a trie keeps is compared with rows that come again without their measure.
+            // The rows that a trie keeps are compared with recomputed rows, without their measures.
             rows.iter_mut().for_each(|row| row.measured = None);
             bundle = *by_trie.entry(Arc::as_ptr(trie).cast()).or_insert(bundle);
         }

@@ -1,5 +1,5 @@
-//! Passes that are begun behind the draws of another one: when that may be, and how the loop goes on from
-//! them.
+//! Passes that are begun after the draws of another one: when that is possible, and how the loop continues
+//! from them.
 
 use super::Core;
 use crate::engine::ahead::{Admitted, Ahead, Lead, Next, Pass};
@@ -8,18 +8,18 @@ use crate::sampling::can_stay;
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 
-/// Passes after which those are looked at again who wait and could not be admitted: what another owner holds
-/// may have become too much.
+/// The number of passes after which waiting sequences that could not be admitted are reconsidered: the share
+/// of another owner may have become too large.
 const LOOKED_AT_EVERY: u64 = 16;
 
 impl Core {
-    /// Lets those run who wait, as far as there is room, and remembers that they were looked at.
+    /// Admits waiting sequences as far as there is room, and records which ones were present.
     pub(super) fn admit(&mut self) {
         self.scheduler.admit(&mut self.blocks, &self.config);
         self.admitted = self.present();
     }
 
-    /// Who is there now.
+    /// Returns the sequences that are present now.
     fn present(&self) -> Admitted {
         Admitted {
             running: self.scheduler.running.len(),
@@ -29,7 +29,7 @@ impl Core {
         }
     }
 
-    /// The pass that was begun behind the last draws, if somebody goes on from one of its rows.
+    /// Takes the pass that was begun after the last draws, if a sequence continues from one of its rows.
     pub(super) fn take_ahead(&mut self) -> Option<Ahead> {
         let is_wanted = |ahead: &Ahead| ahead.is_wanted(&self.scheduler.running);
         if !self.ahead.as_ref().is_some_and(is_wanted) {
@@ -38,8 +38,8 @@ impl Core {
         self.ahead.take()
     }
 
-    /// Goes on from a pass that was begun ahead; `None` if all who wanted its rows have ended, or wait for
-    /// their grammars.
+    /// Continues from a pass that was begun ahead; returns `None` if all sequences that needed its rows have
+    /// ended, or wait for their grammars.
     pub(super) fn go_on(&mut self, ahead: Ahead) -> Option<Pass> {
         let works = ahead.works(&self.scheduler.running);
         if works.is_empty() {
@@ -68,8 +68,8 @@ impl Core {
         })
     }
 
-    /// What is to be fed behind the draws of a pass, with room for it; `None` if the next pass has to wait
-    /// for the host.
+    /// Returns the tokens to feed after the draws of a pass, with room for them; `None` if the next pass has
+    /// to wait for the host.
     pub(super) fn lead(&mut self, pass: &Pass, flight: &dyn Flight) -> Option<Lead> {
         if !flight.starts_draws() || pass.drafted || !self.is_steady(&pass.works) {
             return None;
@@ -96,7 +96,7 @@ impl Core {
         (!next.is_empty()).then_some(Lead(next))
     }
 
-    /// Whether the next pass will be of those who are in this one and nobody else, with a plain token each.
+    /// Returns `true` if the next pass will have exactly the sequences of this one, with a plain token each.
     fn is_steady(&self, works: &[Work]) -> bool {
         let running = &self.scheduler.running;
         let has_model = self.draft_model.is_some();
@@ -115,7 +115,7 @@ impl Core {
             && self.admits_nobody()
     }
 
-    /// Whether nobody waits, or nobody who could be admitted by what is known.
+    /// Returns `true` if no sequence waits, or none that is known to be admissible.
     fn admits_nobody(&self) -> bool {
         let waits = self.scheduler.waiting.iter().any(|sequence| !sequence.is_idle());
         let now = self.present();
@@ -129,8 +129,7 @@ impl Core {
                     }
     }
 
-    /// Waits for the pass that was begun ahead, of which nobody wants a row. What it ends with is nobody's
-    /// business.
+    /// Waits for the pass that was begun ahead and whose rows are not needed. Its result is ignored.
     pub(crate) fn settle(&mut self) {
         if let Some(Ahead {
             flight: Ok(mut flight),

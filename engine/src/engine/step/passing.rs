@@ -1,4 +1,4 @@
-//! A pass, from who is due to rows that can be drawn from.
+//! The stages of a pass, from the sequences that are due to the rows that can be drawn from.
 
 use super::Core;
 use crate::engine::ahead::Pass;
@@ -12,14 +12,15 @@ use crate::speculation::draft::{is_chain, parents};
 use crate::speculation::policy::Worked;
 use std::time::{Duration, Instant};
 
-/// How long the loop sleeps while all sequences sit out, before it looks for new requests.
+/// The time that the loop sleeps while all sequences sit out, before it checks for new requests.
 const IDLE: Duration = Duration::from_millis(1);
 
-/// Rows of a pass whose masks are looked for before the model runs, rather than beside it.
+/// The number of rows of a pass up to which masks are computed before the model runs, rather than
+/// concurrently.
 const FEW_ROWS: usize = 8;
 
 impl Core {
-    /// Plans a pass and starts it; where who runs waits for a grammar, waits for that instead.
+    /// Plans a pass and starts it; if the running sequences wait for grammars, waits for those instead.
     pub(super) fn begin(&mut self) -> Option<Pass> {
         let works = self.scheduler.schedule(&mut self.blocks, &self.config, self.pace);
         if works.is_empty() {
@@ -45,8 +46,8 @@ impl Core {
         })
     }
 
-    /// Lets the draft model go on with the drafts of sequences whose grammars are quick, as far as that pays;
-    /// how long it took.
+    /// Lets the draft model extend the drafts of sequences whose grammars are quick, as far as that pays;
+    /// returns how long it took.
     pub(super) fn propose(&mut self) -> Duration {
         let Some(model) = &mut self.draft_model else {
             return Duration::ZERO;
@@ -55,7 +56,7 @@ impl Core {
         let decodes = |sequence: &Sequence| {
             let is_quick = sequence.grammar.cooldown == 0 && sequence.grammar.masks.is_none();
             let draws = sequence.phase == Phase::Drawing && sequence.unfed() == 1 && sequence.is_ready();
-            // What a draft model reads is one text.
+            // A draft model reads a single text.
             let drafts = sequence.request.speculation.model && !sequence.is_asked();
             drafts && draws && is_quick && is_chain(&sequence.draft.drafts)
         };
@@ -76,7 +77,7 @@ impl Core {
                 self.scheduler.policy.drafted((rounds, readings), took);
             }
             Err(_) => {
-                // Drafts are not needed; a model that fails once would fail again.
+                // Drafts are optional; a model that fails once would fail again.
                 self.stats.draft_model_failed = true;
                 self.draft_model = None;
             }
@@ -84,7 +85,7 @@ impl Core {
         begun.elapsed()
     }
 
-    /// Has other threads find the masks of all rows that are not known yet; whether there are any to wait
+    /// Starts tasks for the masks of all rows that are not known yet; returns `true` if there are any to wait
     /// for.
     pub(super) fn ask_for_masks(&mut self, works: &[Work]) -> bool {
         let running = &mut self.scheduler.running;
@@ -133,8 +134,8 @@ impl Core {
         self.model.submit(&feeds)
     }
 
-    /// Waits for the masks of a pass, but not for long; before that for the pass itself, unless another one
-    /// is to begin behind its draws.
+    /// Waits briefly for the masks of a pass; first for the pass itself, unless another one is to begin after
+    /// its draws.
     pub(super) fn land(&mut self, pass: &mut Pass) -> Result<Box<dyn Flight>, EngineError> {
         let nothing: Result<Box<dyn Flight>, EngineError> = Ok(Box::<Landed>::default());
         let mut flight = std::mem::replace(&mut pass.flight, nothing)?;
@@ -154,7 +155,7 @@ impl Core {
         Ok(flight)
     }
 
-    /// Learns how long a pass took that is over.
+    /// Records how long a finished pass took.
     pub(super) fn time(&mut self, pass: &Pass) {
         let Some(landed) = pass.landed else {
             return;

@@ -1,4 +1,4 @@
-//! What a pass has brought: tokens become text, blocks are remembered, and drivers hear of it.
+//! The results of a pass: tokens become text, blocks are committed, and events go to drivers.
 
 use super::Core;
 use crate::engine::ahead::Pass;
@@ -13,26 +13,26 @@ use lexiform_law::draft::NodeId;
 use std::time::Instant;
 
 impl Core {
-    /// Draws from a pass, and goes on from what was drawn.
+    /// Draws from a pass, and continues with the drawn tokens.
     pub(super) fn sample(&mut self, pass: &mut Pass, flight: &mut dyn Flight) -> Result<(), EngineError> {
         let asked = Instant::now();
         let was_over = pass.landed.is_some();
         let written = self.write(pass, flight);
         if written.is_err() {
-            // Nothing is given back while a pass may write there.
+            // Nothing is released while a pass may write there.
             let _ = flight.wait();
         }
         if !was_over {
             self.time(pass);
         }
         self.take(&pass.works, written?);
-        // What came before the end of the pass was no drawing.
+        // The time before the end of the pass was not spent on drawing.
         let begun = pass.landed.map_or(asked, |landed| landed.max(asked));
         self.meters.draws.observe_time(begun.elapsed());
         Ok(())
     }
 
-    /// Takes what was written for each part of a pass.
+    /// Takes what was written for each work of a pass.
     fn take(&mut self, works: &[Work], written: Vec<Option<Written>>) {
         let mut drew = Vec::with_capacity(works.len());
         let mut moves = Vec::new();
@@ -41,7 +41,8 @@ impl Core {
             self.stats.prefilled_tokens += prompt_part(sequence, work);
             let mut computed = sequence.text.computed + work.feed;
             if work.rows > 0 && written.is_none() {
-                // It sits out, and its last token is fed again for the row that nobody could draw from.
+                // The sequence sits out, and its last token is fed again for the row that could not be drawn
+                // from.
                 computed -= 1;
             }
             let (blocks, mut left) = (&mut self.blocks, None);
@@ -63,15 +64,15 @@ impl Core {
                 );
             }
             if left.is_none() {
-                // The last token is always fed again for its row, also an accepted draft that had none.
+                // The last token is always fed again for its row, including an accepted draft that had none.
                 computed = computed.min(sequence.text.tokens.len() - 1);
             }
             sequence.text.computed = computed;
             let text = left.as_ref().unwrap_or(&sequence.text.tokens);
             blocks.commit(&mut sequence.text.table, text, computed);
             if let Some(left) = &left {
-                // What the failed attempts computed is remembered by its tokens; this one goes on with what
-                // is the same.
+                // What the failed attempts computed is cached by its tokens; this attempt continues after the
+                // common prefix.
                 sequence.text.computed = common(left, &sequence.text.tokens).min(computed);
                 blocks.rewind(&mut sequence.text.table, sequence.text.computed);
             }
@@ -83,7 +84,7 @@ impl Core {
         self.tell_read();
     }
 
-    /// Moves the keys and values of accepted drafts to where the text goes on.
+    /// Moves the keys and values of accepted drafts to the slots where the text continues.
     fn compact(&mut self, moves: &[Moved]) {
         if moves.is_empty() {
             return;
@@ -110,7 +111,7 @@ impl Core {
     }
 }
 
-/// What a driver is told of a pass that brought so many tokens. Given tokens may take several passes.
+/// Returns the event of a pass that brought `drawn` tokens. Given tokens may take several passes.
 fn event(sequence: &Sequence, drawn: usize) -> Option<BranchEvent> {
     if sequence.report.closed {
         return None;
@@ -123,15 +124,15 @@ fn event(sequence: &Sequence, drawn: usize) -> Option<BranchEvent> {
     }
 }
 
-/// Accepted drafts that do not lie where the text goes on.
+/// Accepted drafts that are not in the slots where the text continues.
 struct Moved {
     sequence: u64,
     start: usize,
     slots: Vec<usize>,
 }
 
-/// Which slots have to move: the drafts lie after the text in the order of the tree, and it goes on with a
-/// path of them.
+/// Returns the slots that have to move: the drafts are stored after the text in the order of the tree, and it
+/// continues with a path of them.
 fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
     let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
     (!lies_right).then(|| Moved {
@@ -141,13 +142,14 @@ fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved
     })
 }
 
-/// How many tokens two texts begin with in common; not the last of the second one, whose row is wanted.
+/// Returns the length of the common prefix of two texts, without the last token of the second one, whose row
+/// is needed.
 fn common(left: &[u32], text: &[u32]) -> usize {
     let same = left.iter().zip(text).take_while(|(one, other)| one == other);
     same.count().min(text.len() - 1)
 }
 
-/// How many tokens of its prompt a sequence was fed.
+/// Returns the number of prompt tokens that a sequence was fed.
 fn prompt_part(sequence: &Sequence, work: &Work) -> u64 {
     let end = (sequence.text.computed + work.feed).min(sequence.request.prompt.tokens.len());
     end.saturating_sub(sequence.text.computed) as u64

@@ -1,24 +1,25 @@
-//! The best of several samples: those that the model itself finds likeliest, token for token.
+//! The best of several samples: those with the highest mean log-probability per token under the model itself.
 //!
 //! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are
-//! favoured. Nothing is heard of any before all of them have ended.
+//! favoured. Nothing is reported before all candidates have ended.
 
 use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Samples, Verdict};
 use crate::error::EngineError;
 use lexiform_law::LawTag;
 
-/// So many answers, the best of more candidates.
+/// The driver that answers with the best of more candidates than there are answers.
 pub(crate) struct BestOf {
     candidates: Samples,
     count: usize,
-    /// Which answers somebody waits for.
+    /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     ended: Vec<(Branch, f64)>,
     failed: Vec<EngineError>,
 }
 
 impl BestOf {
-    /// The best `answers` of `candidates`, of which there are at least as many.
+    /// Returns the driver for the best `answers` of `candidates`; there are at least as many candidates as
+    /// answers.
     pub(crate) fn new(answers: usize, candidates: usize) -> Self {
         BestOf {
             candidates: Samples::new(candidates),
@@ -29,7 +30,8 @@ impl BestOf {
         }
     }
 
-    /// Tells the best once all have ended. Where too few came to an end, the others fail as those did.
+    /// Orders the best candidates once all have ended. If too few ended with a text, the remaining answers
+    /// fail with the error of the first failed candidate.
     fn choose(&mut self, orders: &mut Orders) {
         if self.ended.len() + self.failed.len() < self.count {
             return;

@@ -1,16 +1,16 @@
-//! Markov chains: a text is cut, its rest drawn anew, and the new text accepted or not, for a number of
-//! steps.
+//! Markov chains: for a number of steps, a text is cut, its rest drawn anew, and the new text accepted or
+//! rejected.
 //!
 //! ```text
 //!   read the prompt (branch 0) ─► fork, draw to the end ─► the first text
 //!     each step:  fork of branch 0 ─ draw from the cut to the end ─► accepted: the text from now on
 //! ```
 //!
-//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform_law::Chain`].
-//! Branches that have ended cannot be forked, so what a step keeps of its text is read again, many tokens a
+//! Every answer has its own chain. [`lexiform_law::Chain`] computes the cut and the acceptance. Branches that
+//! have ended cannot be forked, so the part of the text that a step keeps is read again, many tokens per
 //! pass.
 //!
-//! Nothing is heard of a text before its chain has made all its steps.
+//! Nothing of a text is reported before its chain has made all its steps.
 
 use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 struct Link<C> {
     chain: Chain<LogWeight>,
     chooser: C,
-    /// The branch of the text that the chain is at.
+    /// The branch of the chain's current text.
     at: Option<Branch>,
-    /// Its tokens.
+    /// The tokens of the current text.
     text: Arc<Vec<u32>>,
     /// The branch that is being drawn.
     drawing: Branch,
@@ -39,7 +39,8 @@ pub(crate) struct Chains<C> {
 }
 
 impl<C: Chooser<LogWeight> + Send> Chains<C> {
-    /// Chains of so many steps after the first text, one for each answer, which has this chooser.
+    /// Returns chains of `steps` steps after the first text: one for each answer, with a chooser from
+    /// `choosers`.
     pub(crate) fn new(steps: u32, cuts: Cuts, choosers: impl IntoIterator<Item = C>) -> Self {
         let link = |(number, chooser): (usize, C)| Link {
             chain: Chain::new(cuts),
@@ -65,7 +66,7 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         }
     }
 
-    /// The chain of an answer has been proposed a text, or one that cannot be whole.
+    /// Handles a text that was proposed to the chain of an answer, or a proposal that cannot become whole.
     fn step(&mut self, answer: usize, report: &Report, orders: &mut Orders) {
         let link = &mut self.links[answer];
         let is_accepted = report.is_whole() && {
@@ -95,13 +96,13 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         }
     }
 
-    /// Draws the next text of a chain.
+    /// Starts drawing the next proposal of a chain.
     fn propose(&mut self, answer: usize, orders: &mut Orders) {
         let chains = self.links.len() as Branch;
         let link = &mut self.links[answer];
         let kept = link.chain.cut(&mut link.chooser);
-        // Numbers of its own, whichever chain is faster: a branch draws by its number, and a seed names the
-        // texts of all chains.
+        // Branch numbers do not depend on which chain is faster: a branch draws by its number, and a seed
+        // determines the texts of all chains.
         let branch = link.drawing + chains;
         link.drawing = branch;
         orders.push_back(Order::Fork {
@@ -130,7 +131,7 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         self.drop_prompt(orders);
     }
 
-    /// Once no chain goes on, nothing is forked from the prompt any more.
+    /// Drops the branch of the prompt once all chains have ended, as nothing is forked from it any more.
     fn drop_prompt(&self, orders: &mut Orders) {
         if self.links.iter().all(|link| !link.is_open) {
             orders.push_back(Order::Drop(0));

@@ -1,40 +1,40 @@
-//! The search for the likeliest options, best first: no option is likelier than what it begins with, so a
-//! node that is less likely than an option which is known need not be fed.
+//! The best-first search for the likeliest options: no option is likelier than its prefixes, so a node that
+//! is less likely than a known option need not be fed.
 //!
-//! This finds the options that weighing all of them would find, and was proposed for spans of a text that
-//! answer a question (exact-extract, *How Optimal is Greedy Decoding for Extractive Question Answering?*,
-//! arXiv 2108.05857). A pass has room for more than the nodes whose probability is known, so some that lie
-//! below the likeliest of them are fed on the chance that they will be wanted.
+//! This finds the same options as weighing all of them, and was proposed for spans of a text that answer a
+//! question (exact-extract, *How Optimal is Greedy Decoding for Extractive Question Answering?*, arXiv
+//! 2108.05857). A pass has room for more than the nodes whose probability is known, so some nodes below the
+//! likeliest of them are fed speculatively.
 
 use crate::request::options::Options;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Nodes of a piece that are fed before the probability of what they go on from is known. Each may be in
-/// vain.
+/// The number of nodes of a piece that are fed before the probability of their parent is known. Each may be
+/// wasted.
 const GUESSED: usize = 64;
-/// The logarithm of how likely a node is taken to be after the one before it, while that is not known.
+/// The assumed log-probability of a node after its parent, while the real one is not known.
 const GUESS: f64 = -1.0;
 
-/// What is known of the likeliest options.
+/// The known part of the search for the likeliest options.
 pub(super) struct Likeliest {
     count: usize,
-    /// `ln P` of each node; not a number where it is not known, minus infinity where the node is forbidden.
+    /// `ln P` of each node; NaN if it is not known, minus infinity if the node is forbidden.
     nodes: Vec<f64>,
-    /// `ln P` of the likeliest options that are known, at most as many as are wanted, the largest first.
+    /// `ln P` of the likeliest known options, at most `count`, the largest first.
     best: Vec<f64>,
 }
 
 /// A node that may be fed.
 struct OpenNode {
-    /// An upper bound of the options behind it, or a guess.
+    /// An upper bound of the options below the node, or a guess.
     bound: f64,
     node: usize,
     is_guess: bool,
 }
 
 impl Likeliest {
-    /// The search for so many options of a tree of so many nodes.
+    /// Returns the search for `count` options of a tree of `nodes` nodes.
     pub(super) fn new(count: usize, nodes: usize) -> Self {
         let mut known = vec![f64::NAN; nodes];
         known[0] = 0.0;
@@ -45,17 +45,17 @@ impl Likeliest {
         }
     }
 
-    /// How many are wanted.
+    /// Returns the number of options to find.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// A node is so likely after the one before it.
+    /// Records the log-probability of a node after its parent.
     pub(super) fn note(&mut self, node: usize, parent: usize, log_probability: f64) {
         self.nodes[node] = self.nodes[parent] + log_probability;
     }
 
-    /// An option that ends at a node is known, and so likely once that is reached.
+    /// Records an option that ends at a node, with the log-probability of its end after the node.
     pub(super) fn found(&mut self, node: usize, log_probability: f64) {
         let log_probability = self.nodes[node] + log_probability;
         let place = self.best.partition_point(|known| *known >= log_probability);
@@ -63,19 +63,19 @@ impl Likeliest {
         self.best.truncate(self.count);
     }
 
-    /// Options that are less likely than this are none of those wanted.
+    /// Returns the bound below which an option cannot be among the likeliest `count`.
     fn least(&self) -> f64 {
         let last = self.best.get(self.count.saturating_sub(1));
         last.copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Whether options behind a node may be among the likeliest.
+    /// Returns `true` if options below a node may be among the likeliest.
     fn may_matter(&self, node: usize) -> bool {
-        // Not a number is not greater.
+        // NaN compares as not greater.
         self.nodes[node] > self.least()
     }
 
-    /// The likeliest node whose row matters; none where the search is over.
+    /// Returns the likeliest node whose row matters, or `None` if the search is over.
     pub(super) fn next(&self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let open = (0..self.nodes.len()).filter(|&node| self.may_matter(node) && is_wanted(node));
         open.max_by(|&one, &other| {
@@ -85,7 +85,8 @@ impl Likeliest {
         })
     }
 
-    /// The nodes to feed below a root, the likeliest first as far as there is room, with those between.
+    /// Returns the nodes to feed below a root, the likeliest first as far as there is room, together with the
+    /// nodes between.
     pub(super) fn piece(
         &self,
         options: &Options,

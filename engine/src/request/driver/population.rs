@@ -1,4 +1,4 @@
-//! Particles: several texts under way with weights, of which unlikely ones give way to copies of likelier
+//! Particles: several weighted texts in progress, of which unlikely ones are replaced by copies of likelier
 //! ones.
 //!
 //! ```text
@@ -7,12 +7,12 @@
 //!                    └─ draw ─┘          └─ draw ─┘
 //! ```
 //!
-//! Weights, resampling and the choice of the answer are those of [`lexiform_law::Particles`]; here they meet
-//! branches. A particle that was copied goes on in its branch, and each copy in a fork of it. Texts that have
-//! ended are not forked: several particles can stand for one of them. Without resampling nobody waits for the
-//! others.
+//! [`lexiform_law::Particles`] computes weights, resampling and the choice of the answer; this driver maps
+//! them to branches. A particle that was copied continues in its branch, and each copy in a fork of it. Texts
+//! that have ended are not forked: several particles can share one of them. Without resampling, no particle
+//! waits for the others.
 //!
-//! Nothing is heard of any text before the last has ended.
+//! Nothing of any text is reported before the last has ended.
 
 use super::{Branch, BranchEvent, Driver, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
@@ -20,42 +20,42 @@ use crate::request::{self, Diagnostics};
 use lexiform_law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
 use std::sync::Arc;
 
-/// Where a particle is.
+/// The stage of a particle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ParticleStage {
-    /// A pass will bring it a token.
+    /// A pass is drawing its next token.
     Drawing,
-    /// It waits for the others.
+    /// The particle waits for the others.
     Waiting,
-    /// Its text is whole.
+    /// The text is whole.
     Ended,
-    /// Its text can never be whole; its weight is zero.
+    /// The text can never be whole; its weight is zero.
     Lost,
 }
 
-/// A particle as the population has it; its weight stands apart.
+/// A particle of the population; its weight is stored separately.
 #[derive(Clone, Debug)]
 struct Particle {
     branch: Branch,
     stage: ParticleStage,
-    /// Tokens of its text.
+    /// The number of tokens of its text.
     tokens: usize,
-    /// The tokens themselves, once it is whole.
+    /// The tokens themselves, once the text is whole.
     text: Arc<Vec<u32>>,
-    /// The log weight of its text when it was weighed last.
+    /// The log weight of its text when it was last weighed.
     weighed: f64,
 }
 
-/// How a population is run.
+/// The settings of a population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) particles: usize,
-    /// Resample when the effective size is below this share of the particles; 0 is never.
+    /// The share of the particles below which the effective size triggers resampling; 0 means never.
     pub(crate) threshold: f64,
     pub(crate) resampling: Resampling,
 }
 
-/// Particles of one request; so many answers are drawn from them at the end.
+/// The particles of one request, from which its answers are drawn at the end.
 pub(crate) struct Population<C> {
     plan: Plan,
     chooser: C,
@@ -63,7 +63,7 @@ pub(crate) struct Population<C> {
     particles: Vec<Particle>,
     next_branch: Branch,
     resampled: u32,
-    /// Which answers somebody waits for.
+    /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     failure: Option<EngineError>,
     /// The effective size at the end.
@@ -85,7 +85,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         }
     }
 
-    /// The particles begin after the prompt.
+    /// Starts all particles after the prompt.
     fn begin(&mut self, orders: &mut Orders) {
         let branches = 0..self.plan.particles as Branch;
         orders.extend(
@@ -105,7 +105,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         self.particles = branches.map(particle).collect();
     }
 
-    /// Brings the weight of the particle that a report is of up to date.
+    /// Updates the weight of the particle that a report belongs to.
     fn weigh(&mut self, report: &Report, stage: ParticleStage) {
         let is_its = |particle: &Particle| {
             particle.branch == report.branch && particle.stage == ParticleStage::Drawing
@@ -123,7 +123,8 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         particle.text = report.text.clone();
     }
 
-    /// Goes on once no particle is behind.
+    /// Continues with all particles once none is being drawn any more: resamples if necessary, and draws
+    /// again or chooses.
     fn go_on(&mut self, orders: &mut Orders) {
         if self
             .particles
@@ -164,7 +165,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         self.resampled += 1;
         let lives = |branch: Branch, old: &[Particle]| ancestors.iter().any(|&it| old[it].branch == branch);
         let old = std::mem::take(&mut self.particles);
-        // Room first: a request may have only so many branches.
+        // Drops first: the number of branches of a request is limited.
         let lost = old.iter().filter(|particle| !lives(particle.branch, &old));
         orders.extend(lost.map(|particle| Order::Drop(particle.branch)));
         for (place, &ancestor) in ancestors.iter().enumerate() {
@@ -183,7 +184,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         }
     }
 
-    /// Draws the answers from the texts.
+    /// Draws the answers from the final texts.
     fn choose(&mut self, orders: &mut Orders) {
         self.effective_size = self.weights.effective_size().ln().exp();
         let answers = (0..self.wanted.len()).filter(|&answer| self.wanted[answer]);
@@ -202,7 +203,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         self.give_up(orders);
     }
 
-    /// What has become of all particles.
+    /// Returns the final text and weight of every particle.
     fn texts(&self) -> Vec<request::Particle> {
         let text = |(number, particle): (usize, &Particle)| request::Particle {
             tokens: (particle.stage == ParticleStage::Ended).then(|| particle.text.clone()),

@@ -1,16 +1,15 @@
-//! The options of a request, weighed in as few passes as the tree of them takes.
+//! The options of a request, weighed in as few passes as their tree requires.
 //!
 //! ```text
 //!   prompt ─ feed the first nodes of the tree ─► rows ─► ln p of each node below them
 //!          ─ feed the next ones ─► …                                      ─► Σ along each option
 //! ```
 //!
-//! A piece of the tree is fed below the prompt like a draft, with those nodes fed again that lie between.
-//! Where these would take a large part of the pass, the branch first goes on to a node further down, from
-//! which the piece hangs, and keeps the keys and values of the way there; afterwards it goes back. Nodes from
-//! which nothing follows are not fed, because what is wanted of them stands in the rows before them, and
-//! neither are nodes that the grammar forbids. Where only the likeliest options are wanted, [`Likeliest`]
-//! says which nodes are fed.
+//! A piece of the tree is fed below the prompt like a draft, together with the nodes between, which are fed
+//! again. If these would take a large part of the pass, the branch first advances to a node further down, the
+//! root of the piece, and keeps the keys and values of the path there; afterwards it is rewound. Leaf nodes
+//! are not fed, because their weights are in the rows of their parents, and neither are nodes that the
+//! grammar forbids. If only the likeliest options are requested, [`Likeliest`] chooses which nodes are fed.
 
 use super::likeliest::Likeliest;
 use super::{Branch, BranchEvent, Driver, Of, Order, Orders, Report, Weight};
@@ -19,32 +18,32 @@ use crate::request::options::{Options, Weighed};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The part of a piece that may be nodes which were fed before.
+/// The share of a piece, as a divisor, that may be nodes which were fed before.
 const FED_AGAIN: usize = 4;
 
 /// Weighs the options of a request.
 pub(crate) struct Ranking {
     options: Arc<Options>,
-    /// The most nodes of a piece.
+    /// The maximum number of nodes of a piece.
     most: usize,
     with_ends: bool,
     nodes: Vec<Option<Weight>>,
     ends: Vec<Option<Weight>>,
-    /// Whether the row of a node was looked at.
+    /// `true` for each node whose row has been read.
     is_done: Vec<bool>,
-    /// All nodes before this one are done, or need not be fed.
+    /// The index below which all nodes are done, or need not be fed.
     next: usize,
-    /// The likeliest options, if only those are wanted.
+    /// The search for the likeliest options, if only those are requested.
     likeliest: Option<Likeliest>,
-    /// Where the branch stands.
+    /// The node that the branch is at.
     at: usize,
-    /// The piece that is fed once the branch stands where it hangs.
+    /// The piece to feed once the branch is at its root.
     piece: Vec<usize>,
 }
 
 impl Ranking {
-    /// Weighs options in pieces of at most so many nodes; with the ends of the options, or without; all of
-    /// them, or so many of the likeliest.
+    /// Returns a driver that weighs options in pieces of at most `most` nodes; with or without the ends of
+    /// the options; all of them, or only the given number of the likeliest.
     pub(crate) fn new(options: Arc<Options>, most: usize, with_ends: bool, likeliest: Option<usize>) -> Self {
         let nodes = options.nodes();
         Ranking {
@@ -61,13 +60,13 @@ impl Ranking {
         }
     }
 
-    /// Whether the row of a node is wanted.
+    /// Returns `true` if the row of a node is needed.
     fn is_wanted(&self, node: usize) -> bool {
         let ends = self.with_ends && self.options.is_end(node);
         !self.is_done[node] && (ends || !self.options.below(node).is_empty())
     }
 
-    /// Goes on to the next node whose row is wanted; none where that was the last.
+    /// Advances to the next node whose row is needed; returns `None` if there is no other.
     fn advance(&mut self) -> Option<usize> {
         if let Some(likeliest) = &self.likeliest {
             return likeliest.next(|node| self.is_wanted(node));
@@ -84,15 +83,15 @@ impl Ranking {
         None
     }
 
-    /// Where the piece hangs that begins with a node: so near that few nodes are fed again, and no further
-    /// down.
+    /// Returns the root of the piece that begins with a node: close enough to it that few nodes are fed
+    /// again, and no further down than that.
     fn root_for(&self, node: usize) -> usize {
         let above = self.options.parent(node);
         let depth = self.options.depth(above).saturating_sub(self.most / FED_AGAIN);
         self.options.ancestor(above, depth)
     }
 
-    /// The nodes to feed below a root, as many of those that come next as there is room for, with those
+    /// Returns the nodes to feed below a root: as many of the next ones as there is room for, with the nodes
     /// between.
     fn piece_below(&self, root: usize) -> Vec<usize> {
         if let Some(likeliest) = &self.likeliest {
@@ -116,8 +115,9 @@ impl Ranking {
         piece.into_iter().collect()
     }
 
-    /// Orders the next piece, or ends the request. Where a pass brought nothing, because there was no room
-    /// for what lies between, the branch goes on to the node itself: that needs room for one token at a time.
+    /// Orders the next piece, or ends the request. If a pass brought nothing because there was no room for
+    /// the nodes between, the branch advances to the node itself, which requires room for only one token at a
+    /// time.
     fn go_on(&mut self, branch: Branch, brought: bool, orders: &mut Orders) {
         let Some(node) = self.advance() else {
             orders.extend([Order::Rewind { branch, to: 0 }, Order::End(branch)]);
@@ -157,7 +157,7 @@ impl Ranking {
         }
     }
 
-    /// Notes what a pass has brought; whether that was anything new.
+    /// Records the weights of a pass; returns `true` if any of them was new.
     fn note(&mut self, weights: &[Weight]) -> bool {
         let mut is_new = false;
         for weight in weights {
@@ -166,7 +166,7 @@ impl Ranking {
                 Of::End(node) => (&mut self.ends[node], node),
             };
             self.is_done[row] = true;
-            // The first stays: what is computed again may differ in its last digits.
+            // The first value is kept: a recomputed one may differ in its last digits.
             if known.is_none() {
                 *known = Some(*weight);
                 is_new = true;
@@ -195,7 +195,7 @@ impl Ranking {
         }
     }
 
-    /// The weight of the sequence that ends at a node: `ln p` and `ln` of its share.
+    /// Returns the weight of the sequence that ends at a node: `ln p` and `ln` of its share.
     fn weight_of(&self, node: usize) -> (f64, f64) {
         let above = |&node: &usize| (node != 0).then(|| self.options.parent(node));
         let path = std::iter::successors(Some(node), above).filter(|node| *node != 0);
@@ -212,7 +212,7 @@ impl Ranking {
             })
     }
 
-    /// The options whose probability is known, in order.
+    /// Returns the options whose probability is known, in order.
     fn known(&self) -> impl Iterator<Item = Weighed> {
         let is_known = |end: &usize| match self.with_ends {
             true => self.ends[*end].is_some(),
@@ -275,7 +275,7 @@ impl Driver for Ranking {
             return Some((all.collect(), tokens));
         };
         let mut known: Vec<Weighed> = self.known().collect();
-        // Stable, so that of equal ones the first comes first.
+        // The sort is stable, so the first of several equal options comes first.
         known.sort_by(|one, other| other.log_probability.total_cmp(&one.log_probability));
         known.truncate(likeliest.count());
         Some((known, tokens))
@@ -286,7 +286,7 @@ impl Driver for Ranking {
     }
 }
 
-/// `ln` of the sum of numbers that are given by their logs. A single one is returned as it is.
+/// Returns `ln` of the sum of numbers that are given by their logs. A single one is returned unchanged.
 pub(crate) fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
     let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if most == f64::NEG_INFINITY {

@@ -6,13 +6,13 @@
 //!                    └─ draw ─ draw ─ draw ─ draw …   answer 2
 //! ```
 //!
-//! One sample is the plain case: nothing is read ahead, and there is nothing to fork.
+//! A single sample is the plain case: nothing is read ahead, and nothing is forked.
 
 use super::{Branch, BranchEvent, Driver, Order, Orders, Report};
 
-/// So many samples, branch by branch the answers of the same numbers.
+/// The driver of independent samples; each branch becomes the answer of the same number.
 pub(crate) struct Samples {
-    /// Which answers somebody waits for.
+    /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     forked: bool,
 }
@@ -25,12 +25,12 @@ impl Samples {
         }
     }
 
-    /// Whether each sample has a branch of its own.
+    /// Returns `true` if each sample has its own branch.
     pub(super) fn is_forked(&self) -> bool {
         self.forked
     }
 
-    /// The branches of the samples, all beginning after the prompt.
+    /// Forks the branches of the samples, all beginning after the prompt.
     fn fork(&mut self, orders: &mut Orders) {
         self.forked = true;
         let fork = |to| Order::Fork { of: 0, to, at: 0 };

@@ -1,5 +1,5 @@
-//! Drivers over a model that is a table: every path of choices enumerated, so that their laws are computed,
-//! not estimated.
+//! Tests of the drivers over a table model: every path of choices is enumerated, so that their laws are
+//! computed, not estimated.
 
 use super::*;
 use crate::request::Diagnostics;
@@ -9,13 +9,13 @@ use lexiform_law::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Tokens 0 and 1 write; token 2 ends.
+/// The end token; tokens 0 and 1 write.
 const END: u32 = 2;
 
 type Word = Vec<u32>;
 
-/// Words of three letters. After a leading 0 the model writes 0 one time in ten; all words with a leading 1
-/// are valid, and `000`.
+/// Returns the row of the model after a prefix. Words have three letters. After a leading 0 the model writes
+/// 0 one time in ten; the valid words are those with a leading 1, and `000`.
 fn row(prefix: &[u32]) -> [f64; 3] {
     match (prefix.len(), prefix.first()) {
         (3, _) => [0.0, 0.0, 1.0],
@@ -34,14 +34,14 @@ fn mask(prefix: &[u32]) -> [u32; 1] {
 
 const Z: f64 = 101.0 / 200.0;
 
-/// The words with their probabilities under the model.
+/// Returns the words with their probabilities under the model.
 fn words() -> BTreeMap<Word, f64> {
     let mut words = BTreeMap::from([(vec![0, 0, 0, END], 0.005)]);
     words.extend((0..4).map(|bits| (vec![1, bits >> 1, bits & 1, END], 0.125)));
     words
 }
 
-/// A chooser that a driver and its branches share.
+/// A chooser shared by a driver and its branches.
 #[derive(Clone)]
 struct Shared<'e>(Arc<Mutex<&'e mut Every<LogWeight>>>);
 
@@ -51,7 +51,7 @@ impl Chooser<LogWeight> for Shared<'_> {
     }
 }
 
-/// A branch as the loop has it.
+/// A branch as the loop stores it.
 #[derive(Clone, Default)]
 struct Text {
     tokens: Word,
@@ -61,7 +61,7 @@ struct Text {
 }
 
 impl Text {
-    /// Goes on with a token, drawn or given; what is to be told.
+    /// Continues with a token, drawn or given, and returns the event to report.
     fn go_on(&mut self, chooser: &mut Shared<'_>) -> BranchEvent {
         let row = Table(row(&self.tokens).map(|p| LogWeight::from_ln(p.ln())).to_vec());
         let mask = mask(&self.tokens);
@@ -100,8 +100,8 @@ impl Text {
     }
 }
 
-/// The loop: branches with an order go on by a token, one after the other, until no branch has one. What the
-/// answers heard.
+/// Runs the loop: branches with an order advance by a token, one after the other, until no branch has an
+/// order. Returns what the answers received.
 fn run<'e>(
     mut driver: Box<dyn Driver + 'e>,
     chooser: &mut Shared<'e>,
@@ -156,7 +156,7 @@ fn run<'e>(
     }
 }
 
-/// The law of the word of each answer, and the mean of its weight on each word.
+/// Returns the law of the word of each answer, and the mean of its weight on each word.
 fn laws(
     driver: impl for<'e> Fn(Shared<'e>) -> Box<dyn Driver + 'e>,
     answer: usize,
@@ -230,7 +230,7 @@ fn a_population_says_what_became_of_it() {
     });
 }
 
-/// `q(to | from)` under cuts at every place alike, from its formula.
+/// Returns `q(to | from)` under cuts that are uniform over all positions, from its formula.
 fn uniform_proposal(from: &Word, to: &Word) -> f64 {
     let common = from
         .iter()
@@ -283,7 +283,8 @@ fn the_law_of_the_table_is_what_it_is_taken_for() {
     assert!((total - Z).abs() < 1e-12);
 }
 
-/// A branch that broke down is no text that cannot be: to go on without it would be another law.
+/// A breakdown of a branch does not mean that its text is impossible: continuing without it would change the
+/// law.
 #[test]
 fn a_breakdown_of_one_branch_fails_the_answer() {
     let report = |branch, event| Text::default().report(branch, event);

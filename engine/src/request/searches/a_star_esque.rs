@@ -1,5 +1,5 @@
-//! Beam search with a look-ahead to the end: a prefix is judged by what it has cost and by what its
-//! completion costs at least.
+//! Beam search with a look-ahead to the end: a prefix is judged by its cost so far and by the minimum cost of
+//! its completion.
 //!
 //! ```text
 //!   candidates of all beams ─► their rows ─► the likeliest tokens after each, up to `ahead` ─► `width` of them by ln P(uv) − λ·d(uv)
@@ -10,15 +10,15 @@
 //! by their score plus `λ` times an estimate of how the constraint will be satisfied, found by a short greedy
 //! continuation `v`.
 //!
-//! What differs: the paper's constraint is a formula of keywords, and its estimate the likelihood of those
-//! within the look-ahead. Here the constraint is a grammar, which the mask enforces, and what it still costs
-//! is known: `d(uv)`, the fewest tokens that complete the text, its end included. `λ` is what such a token is
-//! expected to cost, in nats. So a prefix that is likely and leads into a long completion gives way to one
-//! that is nearly done. Without a grammar `d` is 0. The heuristic takes no part in the score of a text.
+//! Unlike here, the paper's constraint is a formula of keywords, and its estimate the likelihood of those
+//! within the look-ahead. Here the constraint is a grammar, which the mask enforces, and the remaining cost
+//! is known: `d(uv)`, the fewest tokens that complete the text, its end included. `λ` is the expected cost of
+//! such a token, in nats. So a likely prefix that leads into a long completion ranks below one that is nearly
+//! done. Without a grammar `d` is 0. The heuristic takes no part in the score of a text.
 //!
-//! The price: a row for each candidate, of which there are twice as many as beams, and for each token of its
-//! look-ahead. Rows of candidates that are selected, and of look-aheads that turn out to be the way on, are
-//! not computed again.
+//! The cost: a row for each candidate, of which there are twice as many as beams, and for each token of its
+//! look-ahead. Rows of selected candidates, and of look-aheads that turn out to be the actual continuation,
+//! are not computed again.
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
@@ -28,16 +28,16 @@ use lexiform_law::LawTag;
 pub(crate) struct AStarEsque {
     width: usize,
     length_penalty: f64,
-    /// What a token of the completion is expected to cost.
+    /// The expected cost of a token of the completion.
     weight: f64,
-    /// How many tokens are looked ahead.
+    /// The number of tokens to look ahead.
     ahead: usize,
     answers: usize,
     beams: Vec<Node>,
-    /// Candidates whose rows were asked for, each with the end of its look-ahead; both are held.
+    /// Candidates whose rows were requested, each with the end of its look-ahead; both are held.
     candidates: Vec<(Node, Node)>,
     looked: usize,
-    /// Prefixes of these look-aheads, and those of the ones before: held, because the search may come to
+    /// Prefixes of the current look-aheads, and of the previous ones: held, because the search may reach
     /// them.
     looking: Vec<Node>,
     seen: Vec<Node>,
@@ -46,7 +46,7 @@ pub(crate) struct AStarEsque {
 }
 
 impl AStarEsque {
-    /// A search for the best `answers` texts, of which there are no more than beams.
+    /// Returns a search for the best `answers` texts; there are at least as many beams as answers.
     pub(crate) fn new(
         (width, length_penalty): (usize, f64),
         (weight, ahead): (f64, usize),
@@ -68,7 +68,7 @@ impl AStarEsque {
         }
     }
 
-    /// The likeliest continuations of the beams become candidates; ends among the first of them finish texts.
+    /// Makes the likeliest continuations of the beams candidates; ends among the first of them finish texts.
     fn branch_out(&mut self, tree: &mut Tree) {
         let parents = std::mem::take(&mut self.beams);
         let mut all: Vec<(f64, Node, usize)> = Vec::new();
@@ -99,8 +99,7 @@ impl AStarEsque {
         self.looked = 0;
     }
 
-    /// Goes on with the likeliest token at the end of each look-ahead that has not come to the end of the
-    /// text.
+    /// Extends each look-ahead that has not reached the end of the text by its likeliest token.
     fn look_ahead(&mut self, tree: &mut Tree) {
         self.looked += 1;
         for (_, tip) in &mut self.candidates {
@@ -114,8 +113,8 @@ impl AStarEsque {
         }
     }
 
-    /// `ln P(uv) − λ·d(uv)` of a candidate `u` with its look-ahead `v`; of one that leads nowhere minus
-    /// infinity.
+    /// Returns `ln P(uv) − λ·d(uv)` of a candidate `u` with its look-ahead `v`, or minus infinity if the
+    /// candidate is a dead end.
     fn promise(&self, (node, tip): (Node, Node), tree: &Tree) -> f64 {
         if tree.ranked(node).is_empty() {
             return f64::NEG_INFINITY;
@@ -127,7 +126,7 @@ impl AStarEsque {
         tree.log_probability(tip) - self.weight * distance as f64
     }
 
-    /// The most promising candidates become beams.
+    /// Makes the most promising candidates beams.
     fn choose(&mut self, tree: &mut Tree) {
         let candidates = std::mem::take(&mut self.candidates);
         let mut judged: Vec<(f64, Node)> = Vec::new();
@@ -159,7 +158,7 @@ impl AStarEsque {
     fn ask(&self, nodes: impl Iterator<Item = Node>) -> Next {
         let ask = |node| Ask {
             distance: true,
-            // Twice the width of candidates, and as many ends.
+            // Twice as many candidates as beams, and as many ends.
             ..Ask::of(node, 4 * self.width)
         };
         Next::Look(nodes.map(ask).collect())

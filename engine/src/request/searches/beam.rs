@@ -1,4 +1,4 @@
-//! Beam search: the likeliest texts, of which only so many prefixes are followed at a time.
+//! Beam search for the likeliest texts, which follows a limited number of prefixes at a time.
 //!
 //! ```text
 //!   root ─ row ─┬─ row ─┐             all candidates of all beams, the likeliest first:
@@ -8,18 +8,18 @@
 //!
 //! A prefix is judged by `ln P` under the warped model, which the mask only cuts: the constraint takes no
 //! part in the score. A finished text of `t` tokens has the score `ln P / t^α`, where `α` is the length
-//! penalty: 0 finds the likeliest text, 1 the one likeliest a token (Wu et al. 2016, arXiv 1609.08144). An
-//! end counts only among the `width` likeliest candidates.
+//! penalty: 0 finds the likeliest text, 1 the likeliest per token (Wu et al. 2016, arXiv 1609.08144). An end
+//! counts only among the `width` likeliest candidates.
 //!
-//! The search is over once no beam can still become one of the best: `ln P` only falls, so a beam's score is
-//! at most `ln P / T^α` with `T` the most tokens of an answer. *Patience* ends it earlier, once that many
-//! times `width` texts are finished (Kasai et al. 2024, arXiv 2204.05424).
+//! The search is over once no beam can become one of the best any more: `ln P` only falls, so a beam's score
+//! is at most `ln P / T^α`, where `T` is the maximum number of tokens of an answer. *Patience* ends it
+//! earlier, once `patience · width` texts are finished (Kasai et al. 2024, arXiv 2204.05424).
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
 use lexiform_law::LawTag;
 
-/// So many beams, and the best texts of them.
+/// A beam search: the beams, and the best texts found.
 #[derive(Debug)]
 pub(crate) struct Beam {
     pub(super) beams: Beams,
@@ -31,9 +31,9 @@ pub(crate) struct Beam {
 pub(super) struct Beams {
     width: usize,
     length_penalty: f64,
-    /// How many texts are wanted of these.
+    /// The number of texts to find with these beams.
     answers: usize,
-    /// The prefixes, which are held.
+    /// The prefixes; each is held.
     nodes: Vec<Node>,
     pub(super) finished: Finished,
     has_begun: bool,
@@ -51,8 +51,8 @@ impl Beams {
         }
     }
 
-    /// Replaces the beams by their likeliest continuations, where a token costs what `penalty` says beside
-    /// its surprise. Returns the tokens that these end with.
+    /// Replaces the beams by their likeliest continuations, where a token costs `penalty` in addition to its
+    /// surprise. Returns the last tokens of the new beams and of the texts finished.
     pub(super) fn select(&mut self, tree: &mut Tree, penalty: impl Fn(u32) -> f64) -> Vec<u32> {
         if !self.has_begun {
             (self.has_begun, self.nodes) = (true, vec![ROOT]);
@@ -68,7 +68,7 @@ impl Beams {
                 candidates.push((total, parent, place));
             }
         }
-        // Stable: of two alike the one of the likelier parent is first.
+        // The sort is stable: of two equal candidates, the one of the likelier parent comes first.
         candidates.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut taken = Vec::new();
         let mut going = 0;
@@ -97,7 +97,7 @@ impl Beams {
         self.finished.insert(score, node, tree);
     }
 
-    /// Whether no beam can still become one of the answers.
+    /// Returns `true` if no beam can become one of the answers any more.
     pub(super) fn is_over(&self, tree: &Tree) -> bool {
         let best = self.nodes.iter().map(|&node| tree.log_probability(node));
         let best = best.fold(f64::NEG_INFINITY, f64::max);
@@ -106,19 +106,19 @@ impl Beams {
             || worst.is_some_and(|worst| score(best, tree.longest(), self.length_penalty) <= worst)
     }
 
-    /// Gives up what is left.
+    /// Releases the remaining beams.
     pub(super) fn give_up(&mut self, tree: &mut Tree) {
         self.nodes.drain(..).for_each(|node| tree.release(node));
     }
 
-    /// Asks for so many continuations of all beams.
+    /// Requests `count` continuations of each beam.
     pub(super) fn asks(&self, count: usize) -> impl Iterator<Item = Ask> {
         self.nodes.iter().map(move |&node| Ask::of(node, count))
     }
 }
 
 impl Beam {
-    /// A search for the best `answers` texts, of which there are no more than beams.
+    /// Returns a search for the best `answers` texts; there are at least as many beams as answers.
     pub(crate) fn new((width, length_penalty, patience): (usize, f64, Option<f64>), answers: usize) -> Self {
         Beam {
             beams: Beams::new(width, length_penalty, answers),

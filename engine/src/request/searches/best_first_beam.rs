@@ -6,21 +6,23 @@
 //! ```
 //!
 //! C. Meister, T. Vieira, R. Cotterell, *Best-First Beam Search*, 2020, arXiv 2007.03909. `ln P` only falls
-//! along a text, so the prefixes of each length come out of the queue in the order in which beam search
-//! selects them, and the first `width` of a length are its beams. What beam search computes and this does not
-//! are the prefixes that are less likely than the answers.
+//! along a text, so the prefixes of each length leave the queue in the order in which beam search selects
+//! them, and the first `width` of a length are its beams. The prefixes that beam search computes and this
+//! search does not are those less likely than the answers.
 //!
-//! With a length penalty the score of a text is not what the queue is ordered by. As in the paper the search
-//! then goes on until what is open has a bound, `ln P / T^α` with `T` the most tokens of an answer, that is
-//! below the answers found. With a penalty of 0 the bound is `ln P` itself, and the search ends at once.
+//! With a length penalty, the queue is not ordered by the score of a text. As in the paper, the search then
+//! continues until the open prefixes have a bound, `ln P / T^α` with `T` the maximum number of tokens of an
+//! answer, that is below the answers found. With a penalty of 0 the bound is `ln P` itself, and the search
+//! ends at once.
 //!
-//! Rows are computed one after the other, so it takes more passes than beam search where it takes fewer rows.
+//! Rows are computed one after the other, so the search takes more passes than beam search where it takes
+//! fewer rows.
 
 use crate::request::searches::strategy::{Ask, Finished, Frontier, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
 use lexiform_law::LawTag;
 
-/// How many prefixes of one length came out of the queue, and how many of them have gone on.
+/// The number of prefixes of one length that have left the queue, and the number of those that were extended.
 #[derive(Clone, Copy, Debug, Default)]
 struct PrefixLevel {
     popped: usize,
@@ -34,15 +36,15 @@ pub(crate) struct BestFirstBeam {
     length_penalty: f64,
     answers: usize,
     frontier: Frontier,
-    /// By the number of tokens.
+    /// The levels, indexed by number of tokens.
     levels: Vec<PrefixLevel>,
     finished: Finished,
-    /// The prefix whose row was asked for.
+    /// The prefix whose row was requested.
     asked: Option<Node>,
 }
 
 impl BestFirstBeam {
-    /// A search for the best `answers` texts, of which there are no more than beams.
+    /// Returns a search for the best `answers` texts; there are at least as many beams as answers.
     pub(crate) fn new(width: usize, length_penalty: f64, answers: usize) -> Self {
         BestFirstBeam {
             width,
@@ -72,7 +74,7 @@ impl BestFirstBeam {
         score(log_probability, tokens, self.length_penalty)
     }
 
-    /// Whether nothing that is open can still become one of the answers.
+    /// Returns `true` if nothing that is open can become one of the answers any more.
     fn is_over(&self, tree: &Tree) -> bool {
         let Some(bound) = self.frontier.bound() else {
             return true;
@@ -81,11 +83,11 @@ impl BestFirstBeam {
         worst.is_some_and(|worst| self.score(bound, tree.longest()) <= worst)
     }
 
-    /// Takes the likeliest continuation: the prefix that it makes, if it is one whose row is wanted.
+    /// Takes the likeliest continuation, and returns its prefix if the row of that is needed.
     fn take(&mut self, tree: &mut Tree) -> Option<Node> {
         let open = self.frontier.pop()?;
         if open.is_rest {
-            // Beam search does not look at more continuations of a beam either.
+            // Beam search does not consider more continuations of a beam either.
             tree.release(open.node);
             return None;
         }

@@ -1,5 +1,5 @@
-//! Cautious next token prediction: where the model is unsure it tries several ways on, and keeps the one it
-//! finds likeliest.
+//! Cautious next token prediction: where the model is unsure, several continuations are tried, and the one
+//! that the model finds likeliest is kept.
 //!
 //! ```text
 //!   draw ─ draw ─┬─ trial 1: draw ─ draw ─ "."     all from the same place, each up to the next boundary
@@ -7,17 +7,17 @@
 //!                └─ trial 3: draw ─ draw ─ draw ─ ";"
 //! ```
 //!
-//! *Cautious Next Token Prediction*, 2025, arXiv 2507.03038. The entropy `H` of a row, in nats, says how
-//! unsure the model is: up to `low` a token is drawn as usual, from `high` on there are `trials` of them, and
+//! *Cautious Next Token Prediction*, 2025, arXiv 2507.03038. The entropy `H` of a row, in nats, measures how
+//! unsure the model is: up to `low` a token is drawn as usual, from `high` on there are `trials` trials, and
 //! in between `1 + ⌈(trials − 1)·(H − low)/(high − low)⌉`. A trial ends after a token with a punctuation
-//! mark, a closing bracket, a quotation mark or a line break, after `longest` tokens, or where the text ends.
-//! The one with the greatest mean `ln p` of its tokens is kept.
+//! mark, a closing bracket, a quotation mark or a line break, after `longest` tokens, or at the end of the
+//! text. The trial with the greatest mean `ln p` of its tokens is kept.
 //!
 //! Unlike the paper, the entropy is that of the row after temperature, filters and *mask*: where the grammar
 //! leaves one token there is nothing to be unsure about. The perplexity is the warped model's own, without
 //! the mask.
 //!
-//! Every token of every trial takes a row. What was kept is certain, so it can be told at once.
+//! Every token of every trial takes a row. Kept tokens are final, so they can be reported at once.
 
 use crate::error::EngineError;
 use crate::request::Diagnostics;
@@ -30,28 +30,28 @@ use std::sync::Arc;
 /// Bytes after which a trial ends.
 const BOUNDARY: &[u8] = b".,;:!?\"'()[]{}\n";
 
-/// When there are trials, and how long they are.
+/// When trials are drawn, and how long they are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caution {
-    /// The most trials.
+    /// The maximum number of trials.
     pub(crate) trials: usize,
-    /// The entropies up to which there is one, and from which on there are all.
+    /// The entropies up to which there is one trial, and from which on there are all.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// The most tokens of a trial.
+    /// The maximum number of tokens of a trial.
     pub(crate) longest: usize,
 }
 
-/// One answer on its way.
+/// An unfinished answer.
 #[derive(Debug)]
 struct OpenText {
     wanted: bool,
-    /// The branch of what is certain; while there are trials, none.
+    /// The branch of the final tokens; `None` while there are trials.
     branch: Option<Branch>,
-    /// Tokens that are certain, and `ln P` of them.
+    /// The number of final tokens, and `ln P` of them.
     tokens: usize,
     log_probability: f64,
-    /// Trials, in the order in which they began; each with its state once it has ended.
+    /// The trials, in the order in which they began; each with its state once it has ended.
     trials: Vec<(Branch, Option<Ended>)>,
     score: f64,
     failure: Option<EngineError>,
@@ -70,7 +70,7 @@ pub(crate) struct Cntp {
     caution: Caution,
     vocabulary: Arc<Vocabulary>,
     texts: Vec<OpenText>,
-    /// Which answer a branch is of.
+    /// A map from branches to the answers that they belong to.
     of: HashMap<Branch, usize>,
     next_branch: Branch,
     rows: usize,
@@ -78,7 +78,7 @@ pub(crate) struct Cntp {
 }
 
 impl Cntp {
-    /// So many answers.
+    /// Returns the driver of `answers` answers.
     pub(crate) fn new(caution: Caution, vocabulary: Arc<Vocabulary>, answers: usize) -> Self {
         let text = |number| OpenText {
             wanted: true,
@@ -112,7 +112,7 @@ impl Cntp {
         }
     }
 
-    /// How many trials there are where the row had this entropy.
+    /// Returns the number of trials after a row with this entropy.
     fn trials(&self, entropy: f64) -> usize {
         let Caution {
             trials, low, high, ..
@@ -129,7 +129,7 @@ impl Cntp {
         bytes.iter().any(|byte| BOUNDARY.contains(byte))
     }
 
-    /// A branch drew a token.
+    /// Handles a token that a branch drew.
     fn drew(&mut self, answer: usize, report: &Report, latest: Latest, orders: &mut Orders) {
         self.rows += 1;
         let branch = report.branch;
@@ -149,7 +149,7 @@ impl Cntp {
         orders.push_back(Order::Draw(branch));
     }
 
-    /// The text of a branch has come to its end, maybe by a token that it drew where it was unsure.
+    /// Handles the end of a branch's text, possibly by a token that it drew where it was unsure.
     fn ended(&mut self, answer: usize, report: &Report, latest: Option<Latest>, orders: &mut Orders) {
         let text = &self.texts[answer];
         let before = text.trials.is_empty().then_some(text.tokens);
@@ -172,7 +172,7 @@ impl Cntp {
         (text.tokens, text.log_probability) = (report.tokens, report.log_probability);
     }
 
-    /// The branch, which has drawn a token, becomes the first of so many trials.
+    /// Makes the branch, which has drawn a token, the first of `count` trials.
     fn try_out(&mut self, answer: usize, branch: Branch, count: usize, orders: &mut Orders) {
         let at = self.texts[answer].tokens;
         self.texts[answer].branch = None;
@@ -213,7 +213,7 @@ impl Cntp {
         let ended = trials
             .iter()
             .filter_map(|(branch, ended)| Some((*branch, (*ended)?)));
-        // Of equal ones the first.
+        // The first of several equal trials wins.
         let best = ended.reduce(|best, other| match mean(&other.1) > mean(&best.1) {
             true => other,
             false => best,
@@ -241,7 +241,7 @@ impl Cntp {
         orders.push_back(Order::Finish { branch, answer });
     }
 
-    /// A branch cannot go on.
+    /// Handles a branch that cannot continue.
     fn failed(&mut self, answer: usize, report: &Report, error: &EngineError, orders: &mut Orders) {
         orders.push_back(Order::Drop(report.branch));
         if !self.has_begun {

@@ -1,5 +1,5 @@
-//! Diverse beam search: groups of beams, each of which avoids the tokens that the groups before it write at
-//! the same place.
+//! Diverse beam search: groups of beams, each of which avoids the tokens that earlier groups choose at the
+//! same position.
 //!
 //! ```text
 //!   place t:  group 1 selects ─ its tokens ─► group 2 selects with penalties ─ its tokens ─► group 3 …
@@ -7,12 +7,12 @@
 //!
 //! A. K. Vijayakumar, M. Cogswell, R. R. Selvaraju, Q. Sun, S. Lee, D. Crandall, D. Batra, *Diverse Beam
 //! Search*, 2016, arXiv 1610.02424, with the Hamming diversity of the paper: a continuation by `x` is
-//! selected by `ln P − λ·n(x)`, where `n(x)` is how often the groups before have taken `x` at this place. The
-//! penalty is no part of the score of a text, nor of later selections. The first group is a beam search of
-//! its own width.
+//! selected by `ln P − λ·n(x)`, where `n(x)` is the number of times that earlier groups have chosen `x` at
+//! this position. The penalty is no part of the score of a text, nor of later selections. The first group is
+//! an ordinary beam search of the group's width.
 //!
 //! Groups that hold the same prefix share its row. The answers are the best text of each group, the best
-//! first, then the second of each, and so on; a text that another group has found as well is told once.
+//! first, then the second of each, and so on; a text that several groups have found is reported once.
 
 use crate::request::searches::beam::Beams;
 use crate::request::searches::strategy::{Next, Strategy};
@@ -26,7 +26,7 @@ pub(crate) struct DiverseBeam {
     width: usize,
     diversity: f64,
     groups: Vec<BeamGroup>,
-    /// How many continuations are enough, whatever is penalised.
+    /// The number of continuations to request, enough for any penalties.
     count: usize,
 }
 
@@ -37,14 +37,15 @@ struct BeamGroup {
 }
 
 impl DiverseBeam {
-    /// A search for `answers` texts with so many beams in so many groups, which divide them.
+    /// Returns a search for `answers` texts with `width` beams in `groups` groups; `width` is a multiple of
+    /// `groups`.
     pub(crate) fn new(
         (width, groups): (usize, usize),
         (diversity, length_penalty): (f64, f64),
         answers: usize,
     ) -> Self {
         let groups = groups.clamp(1, width.max(1));
-        // Other groups may find the same texts, so each may have to tell more than its share.
+        // Other groups may find the same texts, so each may have to provide more than its share.
         let of_each = width / groups;
         let wanted = answers.min(of_each);
         let group = || BeamGroup {
@@ -55,13 +56,13 @@ impl DiverseBeam {
             width,
             diversity,
             groups: std::iter::repeat_with(group).take(groups).collect(),
-            // All groups before one take at most `2 * width` tokens at a place, ends among them.
+            // All groups before one choose at most `2 * width` tokens at a position, ends among them.
             count: 2 * of_each + 2 * width,
         }
     }
 
-    /// Moves the groups on by a token, one after the other. One whose texts are found goes on as long as
-    /// those after it do, which avoid its tokens.
+    /// Advances the groups by a token, one after the other. A group whose texts are found continues as long
+    /// as later groups do, which avoid its tokens.
     fn select(&mut self, tree: &mut Tree) {
         let mut taken: HashMap<u32, usize> = HashMap::new();
         let diversity = self.diversity;
@@ -77,7 +78,7 @@ impl DiverseBeam {
         last.for_each(|group| group.beams.give_up(tree));
     }
 
-    /// The texts of all groups in turn, each once.
+    /// Returns the texts of all groups in turn, each once.
     fn texts(&self) -> Vec<(f64, Node)> {
         let most = self.groups.iter().map(|group| group.beams.finished.texts().len());
         let mut told = HashSet::new();

@@ -1,19 +1,19 @@
 //! Beam search for texts that contain given phrases, with dynamic beam allocation.
 //!
 //! ```text
-//!   candidates: the likeliest of all · the likeliest of each beam · those that go on with a phrase
+//!   candidates: the likeliest of all · the likeliest of each beam · those that continue a phrase
 //!      └─► banks by how many tokens of the phrases they have ─► each bank has its part of the width ─► beams
 //! ```
 //!
 //! M. Post, D. Vilar, *Fast Lexically Constrained Decoding with Dynamic Beam Allocation*, 2018, arXiv
 //! 1804.06609. The width is divided among `C + 1` banks, where `C` is the number of tokens of all phrases;
-//! what a bank does not fill goes to the others, those with the most tokens first. So prefixes that have
-//! begun a phrase do not compete with likelier ones that have not. A text may end only with all phrases in
-//! it. Scores, and when the search is over, are those of [beam search](super::beam).
+//! places that a bank does not fill go to the others, those with the most tokens first. So prefixes that have
+//! begun a phrase do not compete with likelier ones that have not. A text may end only after it contains all
+//! phrases. Scores and the end of the search are those of [beam search](super::beam).
 //!
-//! Unlike the paper, phrases are matched in the bytes that are written ([`Phrases`]), so that a text may cut
-//! them into other tokens; and the masks of the grammar apply to all candidates, so that a phrase is begun
-//! only where the grammar allows it.
+//! Unlike in the paper, phrases are matched in the bytes that are written ([`Phrases`]), so that a text may
+//! write them in other tokens; and the masks of the grammar apply to all candidates, so that a phrase is
+//! begun only where the grammar allows it.
 
 use crate::error::EngineError;
 use crate::request::searches::phrases::{Phrases, Progress};
@@ -28,10 +28,10 @@ pub(crate) struct DynamicBeam {
     length_penalty: f64,
     answers: usize,
     phrases: Phrases,
-    /// Held prefixes, and what they have of the phrases.
+    /// The held prefixes, and their progress in the phrases.
     beams: Vec<(Node, Progress)>,
     finished: Finished,
-    /// The most phrases that any prefix had.
+    /// The maximum number of phrases that any prefix contained.
     met: usize,
     has_begun: bool,
 }
@@ -42,16 +42,17 @@ struct Candidate {
     parent: Node,
     place: usize,
     progress: Progress,
-    /// Tokens of the phrases that it has.
+    /// The number of tokens of the phrases that it has.
     bank: usize,
-    /// Whether it has more of them than its parent.
+    /// `true` if it has more of them than its parent.
     advances: bool,
-    /// Whether no other continuation of its parent is likelier.
+    /// `true` if no other continuation of its parent is likelier.
     is_first: bool,
 }
 
 impl DynamicBeam {
-    /// A search for the best `answers` texts that contain all phrases, of which there are no more than beams.
+    /// Returns a search for the best `answers` texts that contain all phrases; there are at least as many
+    /// beams as answers.
     pub(crate) fn new((width, length_penalty): (usize, f64), phrases: Phrases, answers: usize) -> Self {
         DynamicBeam {
             width,
@@ -65,7 +66,7 @@ impl DynamicBeam {
         }
     }
 
-    /// All continuations that may become beams, the likeliest first.
+    /// Returns all continuations that may become beams, the likeliest first.
     fn candidates(&self, tree: &Tree) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         for (parent, progress) in &self.beams {
@@ -136,8 +137,8 @@ impl DynamicBeam {
     }
 }
 
-/// How many of `width` places each bank has, of which one has so many candidates: all have the same part, the
-/// last one has what cannot be divided, and places that are left over go to the fullest banks.
+/// Returns how many of `width` places each bank gets, given the number of candidates of each: all banks have
+/// equal shares, the last one also gets the remainder, and unused places go to the fullest banks.
 fn allocate(width: usize, sizes: &[usize]) -> Vec<usize> {
     let mut places = vec![width / sizes.len(); sizes.len()];
     if let Some(last) = places.last_mut() {
@@ -164,8 +165,8 @@ impl Strategy for DynamicBeam {
             tree.hold(ROOT);
         }
         if !self.is_over(tree) {
-            // Those whose rows have the most tokens of phrases first: where the loop has not room for all,
-            // they are not last.
+            // Beams with the most tokens of phrases come first, so that they are not the ones left out if the
+            // loop lacks room for all.
             self.beams
                 .sort_by_key(|(_, progress)| Reverse(self.phrases.tokens_of(progress)));
             let ask = |(node, progress): &(Node, Progress)| Ask {

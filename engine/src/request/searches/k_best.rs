@@ -1,4 +1,4 @@
-//! Exact search: the likeliest texts of the grammar, each with the proof that none is likelier.
+//! Exact search: the likeliest texts of the grammar, each with a proof that no other text is likelier.
 //!
 //! ```text
 //!   open continuations, those with the greatest bound first ─► an end: the next best text, exactly
@@ -7,14 +7,14 @@
 //!
 //! Best-first search in the manner of A* (Hart, Nilsson, Raphael 1968). The bound of a continuation is `ln P`
 //! of its prefix: no text is likelier than any of its prefixes. Of each row only the likeliest continuations
-//! are known at first. The bound of all others together is `ln P(u) + ln min(p, m(u) − Σp)`, with the mass
-//! `m(u)` of the tokens that are allowed after `u`, the probabilities of the known ones and `p` the least of
-//! these; once nothing that is open has a greater bound, twice as many are asked for. Bounds are never too
-//! small, so texts come out of the queue in the order of their probability.
+//! are known at first. The bound of all others together is `ln P(u) + ln min(p, m(u) − Σp)`, where `m(u)` is
+//! the mass of the tokens that are allowed after `u`, the sum runs over the probabilities of the known
+//! continuations, and `p` is the least of these; once no open continuation has a greater bound, twice as many
+//! are requested. Bounds are never too small, so texts leave the queue in the order of their probability.
 //!
-//! A model that is sure of itself is searched in little more than the rows of the answers. One that is not
-//! may have exponentially many prefixes that are likelier than its best text; so rows and open prefixes are
-//! bounded. Where a bound is met, the texts found until then are answers, and the others fail with
+//! For a confident model the search needs little more than the rows of the answers. For others, exponentially
+//! many prefixes may be likelier than the best text; so rows and open prefixes are bounded. If a bound is
+//! reached, the texts found until then are answers, and the others fail with
 //! [`EngineError::SearchExhausted`].
 
 use crate::error::EngineError;
@@ -22,7 +22,7 @@ use crate::request::searches::strategy::{Ask, Frontier, Next, Strategy};
 use crate::request::searches::tree::{Node, ROOT, Tree};
 use lexiform_law::LawTag;
 
-/// How many continuations of a prefix are known at first.
+/// The number of continuations of a prefix that are requested at first.
 const FIRST_CONTINUATIONS: usize = 16;
 
 /// The queue of one request.
@@ -33,16 +33,15 @@ pub(crate) struct KBest {
     answers: usize,
     frontier: Frontier,
     found: Vec<(f64, Node)>,
-    /// `ln P` of the likeliest texts that were seen, also of those that have not come out of the queue, the
-    /// likeliest first.
+    /// `ln P` of the likeliest texts seen so far, including those still in the queue, the likeliest first.
     seen: Vec<f64>,
     rows: usize,
-    /// The prefix whose row was asked for, and how many of its continuations were known before.
+    /// The prefix whose row was requested, and the number of its continuations that were known before.
     asked: Option<(Node, usize)>,
 }
 
 impl KBest {
-    /// A search for the best `answers` texts within so many rows and open prefixes.
+    /// Returns a search for the best `answers` texts within `max_rows` rows and `max_frontier` open prefixes.
     pub(crate) fn new(max_rows: usize, max_frontier: usize, answers: usize) -> Self {
         KBest {
             max_rows,
@@ -56,13 +55,13 @@ impl KBest {
         }
     }
 
-    /// What cannot be an answer any more is less likely than this.
+    /// Returns the bound below which nothing can be an answer any more.
     fn least(&self) -> f64 {
         let last = self.seen.get(self.answers.saturating_sub(1));
         last.copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Opens the continuations of a prefix from a place on, and notes which of them are texts.
+    /// Opens the continuations of a prefix starting at `from`, and records which of them are texts.
     fn open(&mut self, node: Node, from: usize, tree: &mut Tree) {
         let (before, last) = (
             tree.log_probability(node),

@@ -1,8 +1,9 @@
-//! Phrases that an answer must contain, and how much of them a prefix has.
+//! Phrases that an answer must contain, and the progress of a prefix in them.
 //!
-//! A phrase is found in the bytes that the tokens of an answer write, however the answer is cut into tokens.
-//! How far a prefix is with a phrase is the number of bytes of it that the prefix ends with (Knuth, Morris,
-//! Pratt 1977); told in tokens, it is how many of the phrase's own tokens lie within these.
+//! A phrase is matched in the bytes that the tokens of an answer write, however the answer is tokenised. The
+//! progress of a prefix in a phrase is the length of the longest part of the phrase, from its start, that the
+//! prefix ends with, in bytes (Knuth, Morris, Pratt 1977); counted in tokens, it is the number of the
+//! phrase's own tokens within that part.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::sync::Arc;
@@ -15,18 +16,19 @@ pub(crate) struct Phrases {
 
 struct Phrase {
     bytes: Vec<u8>,
-    /// Where its tokens end.
+    /// The byte offsets at which its tokens end.
     ends: Vec<usize>,
-    /// For each number of matched bytes, how many are matched by the longest beginning that those end with.
+    /// The failure function: for each number of matched bytes, the number matched by their longest proper
+    /// suffix that also begins the phrase.
     falls: Vec<usize>,
 }
 
-/// How much of each phrase a prefix has: all of it, or so many bytes at its end.
+/// The progress of a prefix in each phrase: the number of matched bytes, or all of them once it is contained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Progress(Vec<usize>);
 
 impl Phrases {
-    /// Phrases as tokens that write something.
+    /// Returns the phrases, given as tokens that write something.
     pub(crate) fn new(phrases: &[Vec<u32>], vocabulary: Arc<Vocabulary>) -> Self {
         let phrase = |tokens: &Vec<u32>| {
             let (mut bytes, mut ends) = (Vec::new(), Vec::new());
@@ -43,12 +45,12 @@ impl Phrases {
         }
     }
 
-    /// What a prefix without tokens has.
+    /// Returns the progress of the empty prefix.
     pub(crate) fn start(&self) -> Progress {
         Progress(vec![0; self.phrases.len()])
     }
 
-    /// What a prefix has with one more token.
+    /// Returns the progress after one more token.
     pub(crate) fn advance(&self, progress: &Progress, token: u32) -> Progress {
         let bytes = written(&self.vocabulary, token);
         let read =
@@ -56,13 +58,13 @@ impl Phrases {
         Progress(self.phrases.iter().zip(&progress.0).map(read).collect())
     }
 
-    /// Tokens of all phrases together.
+    /// Returns the number of tokens of all phrases together.
     pub(crate) fn tokens(&self) -> usize {
         self.phrases.iter().map(|phrase| phrase.ends.len()).sum()
     }
 
-    /// How many of these a prefix has: those of the phrases that it contains, and those at its end of the one
-    /// that is furthest.
+    /// Returns the number of phrase tokens that a prefix has: those of the phrases that it contains, and
+    /// those matched at its end of the phrase that is furthest.
     pub(crate) fn tokens_of(&self, progress: &Progress) -> usize {
         let (mut met, mut begun) = (0, 0);
         for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
@@ -75,19 +77,19 @@ impl Phrases {
         met + begun
     }
 
-    /// How many phrases a prefix contains.
+    /// Returns the number of phrases that a prefix contains.
     pub(crate) fn met(&self, progress: &Progress) -> usize {
         let is_met = |pair: &(&Phrase, &usize)| *pair.1 == pair.0.bytes.len();
         self.phrases.iter().zip(&progress.0).filter(is_met).count()
     }
 
-    /// How many phrases there are.
+    /// Returns the number of phrases.
     pub(crate) fn len(&self) -> usize {
         self.phrases.len()
     }
 
-    /// The tokens that go on with a phrase that is not yet contained, or begin one, with a space before it or
-    /// without.
+    /// Returns the tokens that continue a phrase that is not yet contained, or begin one, with or without a
+    /// space before it.
     pub(crate) fn next(&self, progress: &Progress) -> Vec<u32> {
         let trie = self.vocabulary.trie();
         let mut tokens = Vec::new();
@@ -107,7 +109,7 @@ impl Phrases {
 }
 
 impl Phrase {
-    /// How many bytes are matched after one more byte. A phrase that is contained stays so.
+    /// Returns the number of matched bytes after one more byte. A phrase that is contained stays contained.
     fn read(&self, mut at: usize, byte: u8) -> usize {
         if at == self.bytes.len() {
             return at;
@@ -119,7 +121,7 @@ impl Phrase {
     }
 }
 
-/// For each beginning of some bytes, the length of the longest shorter beginning that it ends with.
+/// Returns, for each prefix of some bytes, the length of its longest proper suffix that is also a prefix.
 fn falls(bytes: &[u8]) -> Vec<usize> {
     let mut falls = vec![0; bytes.len()];
     let mut at = 0;
@@ -150,8 +152,8 @@ mod tests {
         Phrases::new(&texts, Arc::new(Vocabulary::new(&tokens, &[5]).unwrap()))
     }
 
-    /// `aabab` in `aaabab`, cut in four ways: whatever the cut, it is found, and what was matched is not lost
-    /// at a mismatch.
+    /// `aabab` in `aaabab`, tokenised in four ways: it is always found, and matched bytes are not lost at a
+    /// mismatch.
     #[test]
     fn a_phrase_is_found_in_any_cut() {
         let phrases = phrases(&[&[0, 2, 2]]);
@@ -174,7 +176,7 @@ mod tests {
         let progress = phrases.advance(&phrases.start(), 1);
         assert_eq!((phrases.tokens_of(&progress), phrases.met(&progress)), (1, 0));
         let progress = phrases.advance(&phrases.advance(&progress, 0), 2);
-        // `aab` is met, and its `b` begins the other.
+        // `aab` is contained, and its `b` begins the other phrase.
         assert_eq!((phrases.tokens_of(&progress), phrases.met(&progress)), (3, 1));
         assert_eq!(phrases.next(&progress), [1]);
         assert_eq!(phrases.next(&phrases.start()), [0, 1, 4]);

@@ -1,13 +1,13 @@
-//! The driver of a search: what its strategy asks for becomes orders, and what it found becomes answers.
+//! The driver of a search: turns the requests of its strategy into orders, and its texts into answers.
 //!
 //! ```text
 //!   strategy ─► prefixes to look at ─► fork, take, rank ─► rows ─► strategy ─ … ─► texts ─► fork, take, tell
 //! ```
 //!
-//! A branch that nobody needs goes on with one of its children; the other children are forks. Where branches
-//! are many, the one that was of use least recently is given up, and its prefix is computed again if the
-//! search comes back to it. A text that has ended needs no branch: it is written again for its answer, token
-//! by token, without a pass.
+//! A branch that is not needed any more continues with one of its children; the other children are forks. If
+//! there are too many branches, the least recently used one is dropped, and its prefix is recomputed if the
+//! search returns to it. A text that has ended needs no branch: it is written again for its answer, token by
+//! token, without a pass.
 
 use crate::error::EngineError;
 use crate::request::Diagnostics;
@@ -20,24 +20,25 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(crate) struct Searcher<S> {
     strategy: S,
     tree: Tree,
-    /// Prefixes whose rows are awaited, by their branches, with the number of continuations asked for.
+    /// The branches whose rows are awaited, with their prefixes and the number of continuations requested.
     awaited: HashMap<Branch, (Node, usize)>,
     next_branch: Branch,
-    /// The most branches at a time.
+    /// The maximum number of branches at a time.
     most: usize,
-    /// Which answers somebody waits for.
+    /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     rows: usize,
-    /// Scores of the answers, once they are known.
+    /// The scores of the answers, once they are known.
     scores: Vec<f64>,
-    /// Answers whose texts are as long as they may be, by their branches.
+    /// The answers whose texts have reached the maximum length, by their branches.
     telling: BTreeMap<Branch, usize>,
     failure: Option<EngineError>,
     is_over: bool,
 }
 
 impl<S: Strategy> Searcher<S> {
-    /// A search for so many answers of at most `longest` tokens, which has at most `most` branches at a time.
+    /// Returns a search for `answers` answers of at most `longest` tokens, with at most `most` branches at a
+    /// time.
     pub(crate) fn new(strategy: S, answers: usize, longest: usize, most: usize) -> Self {
         Searcher {
             strategy,
@@ -54,7 +55,7 @@ impl<S: Strategy> Searcher<S> {
         }
     }
 
-    /// Asks the strategy until it wants a row, or is over.
+    /// Queries the strategy until it needs a row, or is over.
     fn go_on(&mut self, orders: &mut Orders) {
         while self.awaited.is_empty() && !self.is_over {
             match self.strategy.next(&mut self.tree) {
@@ -64,7 +65,7 @@ impl<S: Strategy> Searcher<S> {
         }
     }
 
-    /// Has the rows of prefixes computed that are not known yet.
+    /// Orders the rows of prefixes that are not known yet.
     fn look(&mut self, mut asks: Vec<Ask>, orders: &mut Orders) {
         let mut asked = HashSet::new();
         asks.retain(|ask| !self.tree.knows(ask.node, ask.count) && asked.insert(ask.node));
@@ -101,7 +102,7 @@ impl<S: Strategy> Searcher<S> {
             self.tree.set_branch(donor, None);
         }
         if donor == ask.node {
-            // Its last token may be computed, and is again: the row is that of a pass.
+            // Its last token may already be computed, and is recomputed: the row comes from a pass.
             let to = self.tree.tokens(donor);
             orders.push_back(Order::Rewind { branch, to });
         }
@@ -124,8 +125,7 @@ impl<S: Strategy> Searcher<S> {
         to
     }
 
-    /// Gives branches up until there are few enough for so many new ones. Those that nobody holds are given
-    /// up first.
+    /// Drops branches until there is room for `new` ones. Branches that are not held are dropped first.
     fn make_room(&mut self, new: usize, stays: &[Node], orders: &mut Orders) {
         let branches = self.tree.branches().count();
         let too_many = (branches + new).saturating_sub(self.most);
@@ -140,7 +140,7 @@ impl<S: Strategy> Searcher<S> {
         }
     }
 
-    /// Writes the answers.
+    /// Reports the answers.
     fn tell(&mut self, found: &[(f64, Node)], error: Option<EngineError>, orders: &mut Orders) {
         self.is_over = true;
         self.scores = found.iter().map(|text| text.0).collect();
@@ -170,7 +170,7 @@ impl<S: Strategy> Searcher<S> {
         if is_whole {
             return orders.push_back(Order::Finish { branch, answer });
         }
-        // It ends when it is asked to go on.
+        // The branch ends when it is ordered to continue.
         self.telling.insert(branch, answer);
         let look = Look {
             count: 1,

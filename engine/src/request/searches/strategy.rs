@@ -1,50 +1,51 @@
-//! What one search decides, and what several of them keep: finished texts, and prefixes in the order of what
-//! is likely.
+//! The interface of a search strategy, and the parts that several strategies share: finished texts, and
+//! prefixes ordered by likelihood.
 
 use crate::error::EngineError;
 use crate::request::searches::tree::{Node, Tree};
 use lexiform_law::LawTag;
 use std::collections::BinaryHeap;
 
-/// The state of a search, without a model: it asks for the rows of prefixes, and decides once all of them are
+/// The state of a search, without a model: it requests the rows of prefixes, and decides once all of them are
 /// known.
 pub(crate) trait Strategy: Send {
-    /// What comes next. At first no row is known.
+    /// Returns the next step. At first no row is known.
     fn next(&mut self, tree: &mut Tree) -> Next;
 
-    /// The search, as answers are tagged.
+    /// Returns the tag of answers of this search.
     fn tag(&self) -> LawTag;
 
-    /// How many prefixes are followed at a time, if there is such a number.
+    /// Returns the number of prefixes followed at a time, if it is bounded.
     fn width(&self) -> Option<usize>;
 }
 
-/// What a search wants.
+/// The next step of a search.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// The continuations of these prefixes, which it holds.
+    /// Look at the continuations of these prefixes, which the search holds.
     Look(Vec<Ask>),
-    /// It is over: the texts, the best first, and why there are no more of them, if there is a reason.
+    /// The search is over: the texts, the best first, and the reason why there are no more of them, if there
+    /// is one.
     Over {
         found: Vec<(f64, Node)>,
         error: Option<EngineError>,
     },
 }
 
-/// A prefix of which the continuations are wanted.
+/// A request for the continuations of a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) node: Node,
-    /// So many of the likeliest.
+    /// The number of likeliest continuations to return.
     pub(crate) count: usize,
-    /// These, too, if they are allowed.
+    /// Tokens to return as well, if they are allowed.
     pub(crate) also: Vec<u32>,
-    /// How many tokens the text takes to be completed.
+    /// `true` to return the number of tokens that the text needs to be completed.
     pub(crate) distance: bool,
 }
 
 impl Ask {
-    /// Asks for so many of the likeliest continuations.
+    /// Requests the `count` likeliest continuations.
     pub(crate) fn of(node: Node, count: usize) -> Self {
         Ask {
             node,
@@ -55,7 +56,7 @@ impl Ask {
     }
 }
 
-/// `ln P / t^α`: the score of a text.
+/// Returns the score of a text, `ln P / t^α`.
 pub(crate) fn score(log_probability: f64, tokens: usize, length_penalty: f64) -> f64 {
     log_probability / (tokens.max(1) as f64).powf(length_penalty)
 }
@@ -63,10 +64,10 @@ pub(crate) fn score(log_probability: f64, tokens: usize, length_penalty: f64) ->
 /// The best of the texts that have ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// With their scores, the best first.
+    /// The texts with their scores, the best first.
     texts: Vec<(f64, Node)>,
     most: usize,
-    /// How many there were, also those that are not among the best any more.
+    /// The number of texts that have ended, including those not among the best any more.
     pub(crate) count: usize,
 }
 
@@ -79,7 +80,7 @@ impl Finished {
         }
     }
 
-    /// Keeps a text, which is held, if it is one of the best; else it is released.
+    /// Keeps a text, which is held, if it is one of the best; otherwise releases it.
     pub(crate) fn insert(&mut self, score: f64, node: Node, tree: &mut Tree) {
         self.count += 1;
         let place = self.texts.partition_point(|other| other.0 >= score);
@@ -91,17 +92,17 @@ impl Finished {
         }
     }
 
-    /// The score of the last of the best `count`, if there are so many.
+    /// Returns the score of the last of the best `count` texts, if there are that many.
     pub(crate) fn worst_of(&self, count: usize) -> Option<f64> {
         self.texts.get(count.checked_sub(1)?).map(|text| text.0)
     }
 
-    /// All of them, the best first.
+    /// Returns the texts, the best first.
     pub(crate) fn texts(&self) -> &[(f64, Node)] {
         &self.texts
     }
 
-    /// The end of a search that has found these.
+    /// Ends the search with these texts.
     pub(crate) fn over(&mut self) -> Next {
         Next::Over {
             found: std::mem::take(&mut self.texts),
@@ -110,7 +111,7 @@ impl Finished {
     }
 }
 
-/// Prefixes whose rows are known, each with its likeliest continuation that was not taken yet.
+/// Prefixes whose rows are known, each with its likeliest continuation that has not been taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Frontier {
     heap: BinaryHeap<Open>,
@@ -120,21 +121,21 @@ pub(crate) struct Frontier {
 /// A continuation that could be taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
-    /// An upper bound of `ln P` of all texts that are still to be found here.
+    /// An upper bound of `ln P` of all texts not yet found here.
     pub(crate) bound: f64,
-    /// The prefix, and the place of the continuation among those that are known.
+    /// The prefix, and the index of the continuation among the known ones.
     pub(crate) node: Node,
     pub(crate) place: usize,
-    /// Where the known continuations are all taken: these places are still to be found out.
+    /// `true` if all known continuations are taken, and the ones from `place` on are still unknown.
     pub(crate) is_rest: bool,
-    /// Tokens of the continuation.
+    /// The number of tokens of the continuation.
     pub(crate) tokens: usize,
     entered: u64,
 }
 
 impl Frontier {
-    /// Opens a prefix, whose row is known and which is held, at one of its continuations. Where there is
-    /// none, or where it is below `least`, the prefix is released.
+    /// Opens a prefix, whose row is known and which is held, at one of its continuations. If there is none,
+    /// or if it is below `least`, the prefix is released.
     pub(crate) fn open(&mut self, node: Node, place: usize, least: f64, tree: &mut Tree) {
         let log_probability = tree.log_probability(node);
         let ranked = tree.ranked(node);
@@ -158,22 +159,22 @@ impl Frontier {
         self.heap.push(open);
     }
 
-    /// The bound of all that is open.
+    /// Returns the greatest bound of all open continuations.
     pub(crate) fn bound(&self) -> Option<f64> {
         self.heap.peek().map(|open| open.bound)
     }
 
-    /// Takes the likeliest continuation out. Its prefix is not open any more, and still held.
+    /// Removes and returns the likeliest continuation. Its prefix is not open any more, but still held.
     pub(crate) fn pop(&mut self) -> Option<Open> {
         self.heap.pop()
     }
 
-    /// How many prefixes are open.
+    /// Returns the number of open prefixes.
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Releases the prefixes that are not wanted any more.
+    /// Releases the prefixes for which `is_wanted` returns `false`.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&Open) -> bool, tree: &mut Tree) {
         self.heap.retain(|open| {
             let stays = is_wanted(open);
@@ -185,20 +186,20 @@ impl Frontier {
     }
 }
 
-/// `ln` of the most that a token can have which is not among these likeliest ones of a row: no more than the
-/// last of them, and no more than they leave of the mass of all that are allowed.
+/// Returns an upper bound of `ln` of the probability of a token that is not among these likeliest ones of a
+/// row: no more than the last of them, and no more than the mass of all allowed tokens that they leave.
 fn rest(ranked: &[crate::request::driver::Ranked]) -> f64 {
     let Some(last) = ranked.last() else {
         return 0.0;
     };
     let taken: f64 = ranked.iter().map(|next| next.drawn.log_probability.exp()).sum();
     let kept = last.drawn.log_kept.exp();
-    // The sum is that of numbers with rounding errors; the bound must not be below what it is a bound of.
+    // The sum has rounding errors, and the bound must not be too small.
     let left = (kept - taken + ROUNDING * kept).max(f64::MIN_POSITIVE);
     last.drawn.log_probability.min(left.ln())
 }
 
-/// The relative error of a sum of probabilities that is allowed for.
+/// The tolerated relative error of a sum of probabilities.
 const ROUNDING: f64 = 1e-6;
 
 impl PartialEq for Open {
@@ -216,8 +217,8 @@ impl PartialOrd for Open {
 }
 
 impl Ord for Open {
-    /// The likelier one is greater; of two alike the longer one, which is nearer to its end, then the older
-    /// one.
+    /// The likelier continuation is greater; of two equal ones the longer, which is nearer to its end, then
+    /// the older.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let by_bound = self.bound.total_cmp(&other.bound);
         let by_tokens = || self.tokens.cmp(&other.tokens);

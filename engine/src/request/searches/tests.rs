@@ -1,5 +1,5 @@
-//! The driver of searches over a model that is a table: which branches there are, and what becomes of
-//! failures.
+//! Tests of the driver of searches over a table model: which branches there are, and how failures are
+//! handled.
 
 use super::*;
 use crate::error::EngineError;
@@ -15,7 +15,7 @@ const LONGEST: usize = 5;
 /// More branches than any search here has.
 const WIDE: usize = 1_000;
 
-/// What may follow a text, the likeliest first.
+/// Returns the tokens that may follow a text, the likeliest first.
 fn ranked(text: &[u32], count: usize) -> Vec<Ranked> {
     let hash = |token: u32| {
         let seed = text.iter().fold(u64::from(token) + 1, |hash, &token| {
@@ -66,20 +66,20 @@ fn report(branch: Branch, event: BranchEvent) -> Report {
     }
 }
 
-/// What a search did.
+/// The record of a search.
 #[derive(Debug, Default)]
 struct Course {
     /// The text of each answer.
     heard: BTreeMap<usize, Vec<u32>>,
     failed: BTreeMap<usize, EngineError>,
-    /// The most branches at a time, and how many tokens were fed, those of prefixes that were computed again
-    /// among them.
+    /// The maximum number of branches at a time, and the number of tokens fed, including those of recomputed
+    /// prefixes.
     live: usize,
     fed: usize,
     rows: usize,
 }
 
-/// Carries out what a driver orders, on texts; the row of number `breaks` fails with this error.
+/// Carries out the orders of a driver, on texts; the row number given by `breaks` fails with its error.
 fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Course {
     // The text of each branch, and how much of it is computed.
     let mut branches: BTreeMap<Branch, (Vec<u32>, usize)> = BTreeMap::from([(0, (Vec::new(), 0))]);
@@ -133,7 +133,7 @@ fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Cou
             }
             course.live = course.live.max(branches.len());
         }
-        // What was given up is not reported.
+        // Dropped branches are not reported.
         pending.retain(|report| branches.contains_key(&report.branch));
     }
     assert!(branches.is_empty(), "branches are left: {branches:?}");
@@ -196,8 +196,8 @@ fn what_is_computed_again_changes_nothing() {
     assert!(narrow.fed > wide.fed, "{} {}", narrow.fed, wide.fed);
 }
 
-/// Where branches are enough, every prefix of which the row is wanted is fed as one token; where they are
-/// few, the texts are the same.
+/// If there are enough branches, every prefix whose row is needed is fed as one token; if there are few, the
+/// texts are the same.
 #[test]
 fn prefixes_share_what_is_computed() {
     let mut texts = Vec::new();
@@ -212,7 +212,8 @@ fn prefixes_share_what_is_computed() {
     }
 }
 
-/// A branch that broke down is no text that cannot be: without it the best would be others.
+/// A breakdown of a branch does not mean that its text is impossible: without it other texts would be the
+/// best.
 #[test]
 fn a_breakdown_of_one_branch_fails_the_answers() {
     let broken = EngineError::Panicked("a mask".to_string());
@@ -225,7 +226,7 @@ fn a_breakdown_of_one_branch_fails_the_answers() {
     }
 }
 
-/// A prefix after which filters leave nothing is one that leads nowhere; others are still found.
+/// A prefix after which filters leave nothing is a dead end; other texts are still found.
 #[test]
 fn a_dead_end_is_no_answer() {
     let dead = EngineError::DeadEnd { generated: 1 };

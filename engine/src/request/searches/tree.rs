@@ -1,4 +1,4 @@
-//! The prefixes of a search: a tree of tokens, of which each node may have a branch of the request and a row
+//! The prefixes of a search: a tree of tokens, each node of which may have a branch of the request and a row
 //! of the model.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!               └─ "c"  held: no branch any more, so it is computed again from the nearest node above that has one
 //! ```
 //!
-//! A search *holds* the nodes that it needs. One that nobody holds loses its row at once and its branch to a
-//! child or to others; it stays as a part of the way to nodes that are held.
+//! A search *holds* the nodes that it needs. A node that is no longer held loses its row at once, and its
+//! branch to a child or to other nodes; it remains as a part of the path to nodes that are held.
 
 use crate::request::driver::{Branch, Ranked};
 use std::collections::HashMap;
@@ -15,33 +15,33 @@ use std::collections::HashMap;
 /// The number of a node.
 pub(crate) type Node = usize;
 
-/// The node of the empty answer, which is always there.
+/// The node of the empty answer, which always exists.
 pub(crate) const ROOT: Node = 0;
 
-/// What is known of the tokens after a prefix.
+/// The known continuations of a prefix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// The likeliest ones that are allowed, the likeliest first; then those that were asked for by name.
+    /// The likeliest allowed tokens, the likeliest first; then those requested by name.
     pub(crate) ranked: Vec<Ranked>,
-    /// How many of the likeliest were asked for.
+    /// The number of likeliest tokens requested.
     pub(crate) count: usize,
-    /// The fewest tokens that complete the text, its end included, where that was asked for and is known.
+    /// The fewest tokens that complete the text, its end included, if requested and known.
     pub(crate) distance: Option<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Prefix {
     parent: Node,
-    /// The token that leads here from the parent; of the root there is none.
+    /// The token that leads here from the parent; `None` for the root.
     step: Option<Ranked>,
     tokens: usize,
     log_probability: f64,
     seen: Option<Seen>,
     branch: Option<Branch>,
-    /// How often it is held, and how many nodes have it as their parent.
+    /// The number of holds, and the number of nodes whose parent it is.
     holds: usize,
     children: usize,
-    /// When its branch was last of use.
+    /// The time at which its branch was last used.
     used: u64,
 }
 
@@ -51,14 +51,14 @@ pub(crate) struct Tree {
     nodes: Vec<Prefix>,
     free: Vec<Node>,
     by_step: HashMap<(Node, u32), Node>,
-    /// Nodes that nobody holds any more and that have a branch.
+    /// Nodes with a branch that are no longer held.
     released: Vec<Node>,
     longest: usize,
     now: u64,
 }
 
 impl Tree {
-    /// The tree of answers of at most so many tokens. Its root is held, and has branch 0.
+    /// Returns the tree of answers of at most `longest` tokens. Its root is held, and has branch 0.
     pub(crate) fn new(longest: usize) -> Self {
         let root = Prefix {
             branch: Some(0),
@@ -75,50 +75,51 @@ impl Tree {
         }
     }
 
-    /// Tokens of a prefix.
+    /// Returns the number of tokens of a prefix.
     pub(crate) fn tokens(&self, node: Node) -> usize {
         self.nodes[node].tokens
     }
 
-    /// The most tokens of an answer.
+    /// Returns the maximum number of tokens of an answer.
     pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// `ln P` of a prefix.
+    /// Returns `ln P` of a prefix.
     pub(crate) fn log_probability(&self, node: Node) -> f64 {
         self.nodes[node].log_probability
     }
 
-    /// The likeliest continuations of a prefix, as far as they are known.
+    /// Returns the likeliest continuations of a prefix, as far as they are known.
     pub(crate) fn ranked(&self, node: Node) -> &[Ranked] {
         self.nodes[node].seen.as_ref().map_or(&[], |seen| &seen.ranked)
     }
 
-    /// The fewest tokens that complete a prefix, its end included, where that was asked for and is known.
+    /// Returns the fewest tokens that complete a prefix, its end included, if requested and known.
     pub(crate) fn distance(&self, node: Node) -> Option<usize> {
         self.nodes[node].seen.as_ref()?.distance
     }
 
-    /// Whether no more tokens than those of [`ranked`](Self::ranked) may come next.
+    /// Returns `true` if no other tokens than those of [`ranked`](Self::ranked) may come next.
     pub(crate) fn has_all(&self, node: Node) -> bool {
         let seen = self.nodes[node].seen.as_ref();
         seen.is_some_and(|seen| seen.ranked.len() < seen.count)
     }
 
-    /// Whether at least so many of the likeliest continuations were asked for and are known.
+    /// Returns `true` if at least the `count` likeliest continuations were requested and are known.
     pub(crate) fn knows(&self, node: Node, count: usize) -> bool {
         let seen = self.nodes[node].seen.as_ref();
         seen.is_some_and(|seen| seen.count >= count)
     }
 
-    /// Whether a prefix is a text that can be told: it has ended, or is as long as it may be.
+    /// Returns `true` if a prefix is a text that can be reported: it has ended, or has reached the maximum
+    /// length.
     pub(crate) fn is_final(&self, node: Node) -> bool {
         let prefix = &self.nodes[node];
         prefix.tokens >= self.longest || prefix.step.as_ref().is_some_and(|step| step.ends)
     }
 
-    /// The prefix that goes on with a token, which is held once more. The same token leads to the same node.
+    /// Returns the prefix extended by a token, and holds it once more. The same token leads to the same node.
     pub(crate) fn child(&mut self, parent: Node, step: &Ranked) -> Node {
         if let Some(&node) = self.by_step.get(&(parent, step.drawn.token)) {
             self.hold(node);
@@ -142,12 +143,12 @@ impl Tree {
         node
     }
 
-    /// Holds a node once more.
+    /// Adds a hold to a node.
     pub(crate) fn hold(&mut self, node: Node) {
         self.nodes[node].holds += 1;
     }
 
-    /// Holds a node once less.
+    /// Removes a hold from a node.
     pub(crate) fn release(&mut self, node: Node) {
         let prefix = &mut self.nodes[node];
         prefix.holds = prefix.holds.saturating_sub(1);
@@ -161,7 +162,7 @@ impl Tree {
         }
     }
 
-    /// Removes a node that nobody needs, and those above it that were there for it alone.
+    /// Removes a node that is not needed any more, and the ancestors that only it needed.
     fn forget(&mut self, mut node: Node) {
         while node != ROOT {
             let Prefix {
@@ -184,12 +185,12 @@ impl Tree {
         }
     }
 
-    /// Keeps what the model says of the tokens after a prefix.
+    /// Stores the model's row after a prefix.
     pub(super) fn see(&mut self, node: Node, seen: Seen) {
         self.nodes[node].seen = Some(seen);
     }
 
-    /// The nearest node from this one upwards that has a branch.
+    /// Returns the nearest node from this one upwards that has a branch.
     pub(super) fn donor(&self, mut node: Node) -> (Node, Option<Branch>) {
         while self.nodes[node].branch.is_none() && node != ROOT {
             node = self.nodes[node].parent;
@@ -197,7 +198,7 @@ impl Tree {
         (node, self.nodes[node].branch)
     }
 
-    /// The tokens between two nodes, of which the first is on the way to the second.
+    /// Returns the tokens between two nodes, of which the first is on the path to the second.
     pub(super) fn steps(&self, from: Node, mut to: Node) -> Vec<Ranked> {
         let mut steps = Vec::with_capacity(self.nodes[to].tokens - self.nodes[from].tokens);
         while to != from {
@@ -208,24 +209,24 @@ impl Tree {
         steps
     }
 
-    /// Gives a node a branch, or takes it away.
+    /// Sets or removes the branch of a node.
     pub(super) fn set_branch(&mut self, node: Node, branch: Option<Branch>) {
         self.nodes[node].branch = branch;
         self.touch(node);
     }
 
-    /// Remembers that a node's branch is of use now.
+    /// Marks a node's branch as used now.
     pub(super) fn touch(&mut self, node: Node) {
         self.now += 1;
         self.nodes[node].used = self.now;
     }
 
-    /// Whether a node has a branch that nobody holds.
+    /// Returns `true` if a node is not held.
     pub(super) fn is_released(&self, node: Node) -> bool {
         self.nodes[node].holds == 0
     }
 
-    /// Takes the branches away that nobody holds.
+    /// Removes and returns the branches of nodes that are not held.
     pub(super) fn take_released(&mut self) -> Vec<Branch> {
         let released = std::mem::take(&mut self.released);
         let mut branches = Vec::new();
@@ -239,8 +240,7 @@ impl Tree {
         branches
     }
 
-    /// Nodes with a branch, but for the root and those of `but`, those of which the branch was least recently
-    /// of use first.
+    /// Returns the nodes with a branch except the root and those in `but`, the least recently used first.
     pub(super) fn idle(&self, but: &[Node]) -> Vec<Node> {
         let has_branch = |node: &Node| self.nodes[*node].branch.is_some() && !but.contains(node);
         let mut nodes: Vec<Node> = (1..self.nodes.len()).filter(has_branch).collect();
@@ -248,7 +248,7 @@ impl Tree {
         nodes
     }
 
-    /// All branches.
+    /// Returns all branches.
     pub(super) fn branches(&self) -> impl Iterator<Item = Branch> + '_ {
         self.nodes.iter().filter_map(|prefix| prefix.branch)
     }
