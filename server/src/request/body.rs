@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::BodyCounts;
 use crate::wire::error::ApiError;
 
-/// The number of bytes of a body that is too large that are read and discarded. If a connection is closed
-/// while its client still sends, the answer is lost; so honest clients see why they were refused, and floods
-/// are cut off.
+/// The number of bytes by which a body may exceed its limit and still be read and discarded. If a connection
+/// is closed while its client still sends, the answer is lost; so honest clients see why they were refused,
+/// and floods are cut off.
 const DRAINED: usize = 16 << 20;
 /// The maximum size of a small body, for which there is room even if there is none for larger ones.
 const SMALL_BODY: usize = 64 << 10;
