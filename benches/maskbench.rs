@@ -3,7 +3,7 @@
 //! The benchmark compiles every sixteenth schema of MaskBench's development half (or every `EVERY`th, from
 //! `FIRST` on), with keys in any order and without anything cached from other schemas, and walks its valid
 //! instances with Llama 3.1's vocabulary. A time is the smaller of the thread's processor time and the
-//! wall-clock time, since the work takes at most either:
+//! wall-clock time, since the work takes no longer than either of them:
 //!
 //! | row | what is timed |
 //! |---|---|
