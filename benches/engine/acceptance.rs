@@ -1,9 +1,9 @@
-//! How many tokens of a draft model are accepted, and how many could be.
+//! The share of a draft model's tokens that are accepted, and the share that could be.
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example acceptance -- --temperature 1
-//! cargo run --release -p lexiform-engine --example acceptance -- --schema
-//! benches/engine/throughput.schema.json
+//! cargo run --release -p lexiform-engine --example acceptance -- \
+//!     --schema benches/engine/throughput.schema.json
 //! ```
 //!
 //! Writes answers with one token drafted in each pass, verified by the residual rule and by drawing once, and

@@ -1,8 +1,8 @@
 //! The cost of attempts at the global law while they learn: attempts and rows for each sample of one prompt.
 //!
 //! ```sh
-//! cargo run --release -p lexiform-engine --example attempts -- --grammar FILE.ebnf --prompt FILE --samples
-//! 100 --tokens 64
+//! cargo run --release -p lexiform-engine --example attempts -- \
+//!     --grammar FILE.ebnf --prompt FILE --samples 100 --tokens 64
 //! ```
 //!
 //! The samples of one request share a trie, so later ones need fewer attempts. With `--alone`, each sample is

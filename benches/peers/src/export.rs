@@ -1,7 +1,7 @@
 //! Exports the data that programs in other languages need to walk the same tokens: a file of JSON lines.
 //!
 //! ```text
-//!   {"vocabulary": [token, …], "eos": 128009}            bytes as the characters U+0000 to U+00FF; "" writes no text
+//!   {"vocabulary": [token, …], "eos": 128009}   bytes as the characters U+0000 to U+00FF; "" writes no text
 //!   {"name": …, "schema": "…", "compile_us": …, "first_us": …,
 //!    "instances": [{"valid": true, "tokens": […], "accepted": true, "cold": [µs, …], "warm": [µs, …]}, …]}
 //! ```

@@ -1,8 +1,8 @@
 //! Compares Lexiform with llguidance: the same schemas, tokenizer and tokens, in one process and one table.
 //!
 //! ```text
-//!   schema ─┬─► Lexiform ───┐  compile, first mask, then for every token of every instance: step + next mask,
-//!           └─► llguidance ─┘  and the whole once more on what is compiled; who begins changes with every schema
+//!   schema ─┬─► Lexiform ───┐  compile, first mask, then for every token of every instance: step + mask;
+//!           └─► llguidance ─┘  then all steps once more on the same grammar; the engines alternate in going first
 //! ```
 //!
 //! A time is the smaller of the processor time of this thread and the wall-clock time, so that neither the

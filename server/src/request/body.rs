@@ -1,9 +1,9 @@
 //! Reads a request's body within its limits: on bytes, on time, and on the total of all bodies.
 //!
 //! ```text
-//!   head ─► a place among the bodies that arrive ─► chunk by chunk, room for each ─► whole ─► read, and the room is free
-//!           the oldest loses its own               too slow: 408      no room: 503
-//!           when there are too many: 503
+//!   head ─► a place among the arriving bodies ─► chunk by chunk, room for each ─► whole ─► read, room freed
+//!           if there are too many,               too slow: 408     no room: 503
+//!           the oldest loses its place: 503
 //! ```
 //!
 //! Honest bodies arrive within a round trip or two. So when there are too many, the oldest of the arriving
