@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   schema ─┬─► Lexiform ───┐  compile, first mask, then for every token of every instance: step + mask;
-//!           └─► llguidance ─┘  then all steps once more on the same grammar; the engines alternate in going first
+//!           └─► llguidance ─┘  then all steps on the known grammar; the engines take turns at going first
 //! ```
 //!
 //! A time is the smaller of the processor time of this thread and the wall-clock time, so that neither the
