@@ -19,7 +19,6 @@
 //! each sample, samples that gave up after 2,000 attempts, and `KL(samples ‖ law)` if the law could be
 //! enumerated. The divergence of finitely many samples is above zero even for the exact law; the exact
 //! samplers show by how much.
-//! zero for the exact law, too; the exact samplers show by how much.
 
 mod exact;
 mod models;

@@ -4,7 +4,7 @@
 //! | | the template has a place | it has none |
 //! |---|---|---|
 //! | tools, `tool_choice` other than `none` | there | in the system message, in words |
-//! | a required tool whose arguments are the answer | its schema, else the tool | the tool, with instructions |
+//! | a tool whose arguments are the answer | its schema, else the tool | in the system message, with a task |
 //! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says: its keys and types |
 //! | a schema, `always` | there, in short | whole, in the system message |
 //! | another constraint, `always` | in the system message | in the system message |
