@@ -1,16 +1,16 @@
-//! What it costs to draw a token: `cargo bench --bench draws`.
+//! The cost of drawing a token: `cargo bench --bench draws`.
 //!
-//! Rows of 128,256 logits and of the demo model's 2,048, in the shape of a model's, under a mask that leaves
-//! a part of some blocks, at several settings. Each is drawn in three ways:
+//! The rows have 128,256 logits or the demo model's 2,048, distributed like a model's, under a mask that
+//! allows a part of some blocks, at several settings. Each row is drawn from in three ways:
 //!
-//! * `own`: the row is exponentiated, and once more for the model's own probability of the token, which used
-//!   to be told of every token and is told now where it is asked for;
+//! * `own`: the row is exponentiated, and a second time for the model's own probability of the token, which
+//!   used to be reported for every token and is now reported on request;
 //! * `host`: the row is exponentiated once;
-//! * `measured`: the peak and the sums of the blocks are known, as they are of rows that come from a graphics
-//!   card.
+//! * `measured`: the maximum and the sums of the blocks are already known, as they are for rows that come
+//!   from a graphics card.
 //!
-//! Of several rounds the quickest counts: on a shared machine the others measure the neighbours.
-//! `cargo bench` asks the optimiser for its best; a debug build says nothing about any of this.
+//! The fastest of several rounds counts: on a shared machine, the others measure the neighbours. `cargo
+//! bench` builds with full optimization; a debug build says nothing about any of this.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use lexiform_law::{
 const ROUNDS: usize = 7;
 const DRAWS: u32 = 200;
 
-/// What a draw is made from.
+/// The input of a draw.
 struct Case {
     logits: Vec<f32>,
     mask: Vec<u32>,
@@ -31,7 +31,8 @@ struct Case {
     sums: Vec<f64>,
 }
 
-/// Logits with the tail of a language model's, of tokens in no order, and a mask of most of them.
+/// Returns logits with the tail of a language model's, in no order of tokens, and a mask of most of the
+/// tokens.
 fn row(width: u32, warping: Warping) -> Case {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = || {
@@ -74,7 +75,7 @@ impl Case {
         }
     }
 
-    /// Draws a token, as a walk does; what is told of it.
+    /// Draws a token as a walk does, and returns it with its log-probability.
     fn draw(&self, measured: Option<Measured<'_>>, position: u32) -> (u32, f64) {
         let history = History {
             answer: &[3, 17, 1000],
@@ -94,7 +95,7 @@ impl Case {
         )
     }
 
-    /// Draws a second, in the quickest round.
+    /// Returns the draws per second in the fastest round.
     fn speed(&self, draw: impl Fn(u32) -> f64) -> f64 {
         let round = |_| {
             let begun = Instant::now();
@@ -120,7 +121,7 @@ impl Case {
     }
 }
 
-/// A name and a warping.
+/// The name of a setting, and a function that creates its warping.
 type Setting = (&'static str, fn() -> Warping);
 
 const SETTINGS: [Setting; 6] = [

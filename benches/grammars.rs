@@ -1,13 +1,14 @@
-//! What grammars in EBNF cost: `cargo bench --bench grammars`.
+//! The cost of EBNF grammars: `cargo bench --bench grammars`.
 //!
-//! Every grammar that this repository has and that of other projects in `.data/grammars/` which the dialect
-//! reads is compiled, its texts are walked, and then texts that are drawn from its masks by a generator with
-//! a fixed seed: they go where no text of a test suite goes. A time is that of a step and the mask of the
-//! state it leads to, by a grammar that nobody used before; of several rounds the quickest is taken at each
-//! position. The hash is that of all masks: where it stays the same, a change has made no difference to what
-//! is allowed.
+//! The benchmark compiles every grammar of this repository, and every grammar of other projects in
+//! `.data/grammars/` that the dialect can read. It walks their texts, and then texts that are drawn from
+//! their masks by a generator with a fixed seed, which reach states that no text of a test suite reaches. A
+//! time covers a step and the mask of the state that it leads to, in a fresh grammar; at each position, the
+//! fastest of several rounds counts. The hash covers all masks: if it stays the same, a change has made no
+//! difference to the allowed tokens.
 //!
-//! Each grammar has the tables of a compiler that is primed with JSON, and nothing of the grammars before it.
+//! Each grammar uses the tables of a compiler that is primed with JSON, and shares nothing with the grammars
+//! before it.
 
 #[path = "texts/draw.rs"]
 mod draw;
@@ -23,10 +24,10 @@ use lexiform::{Grammar, Mask};
 use serde_json::Value;
 
 const ROUNDS: usize = 3;
-/// Texts that are drawn from each grammar, and their length in tokens.
+/// The number of texts drawn from each grammar, and the length of each in tokens.
 const DRAWN: u64 = 8;
 const LENGTH: usize = 48;
-/// The slowest grammars that are shown.
+/// The number of slowest grammars that are shown.
 const SHOWN: usize = 12;
 
 struct Case {
@@ -35,7 +36,7 @@ struct Case {
     texts: Vec<String>,
 }
 
-/// The quickest times of one grammar in microseconds, and the hash of its masks.
+/// The fastest times of one grammar in microseconds, and the hash of its masks.
 #[derive(Default)]
 struct Figures {
     compile: Vec<f64>,
@@ -57,7 +58,7 @@ fn main() {
     let mut all = Vec::new();
     for case in cases(&root) {
         let rounds: Option<Vec<Figures>> = (0..ROUNDS).map(|_| measure(&primed, &tokenizer, &case)).collect();
-        // Grammars of other dialects are left out.
+        // Grammars of other dialects are skipped.
         if let Some(figures) = rounds.and_then(|rounds| rounds.into_iter().reduce(quickest)) {
             all.push((case.name, figures));
         }
@@ -97,7 +98,7 @@ fn row(name: &str, mut samples: Vec<f64>) {
     );
 }
 
-/// All grammars with the texts that are known of them.
+/// Returns all grammars with their known texts.
 fn cases(root: &Path) -> Vec<Case> {
     let data = root.join(".data/grammars");
     let mut cases = Vec::new();
@@ -196,7 +197,7 @@ impl Figures {
                 let state = grammar.step(state, token)?;
                 Some((state, grammar.mask(state)))
             });
-            // Texts of other projects may be of another meaning of their grammar.
+            // Another project may give its grammar a different meaning, so its texts may not belong here.
             let Some(stepped) = stepped else { return };
             (state, mask) = stepped;
             self.add(&mask, took);
@@ -204,7 +205,7 @@ impl Figures {
     }
 }
 
-/// The lesser time at each position; the walks of all rounds are the same.
+/// Returns the smaller time at each position; the walks of all rounds are the same.
 fn quickest(mut one: Figures, other: Figures) -> Figures {
     assert_eq!(one.hash, other.hash, "masks depend on the text alone");
     let lesser = |one: &mut Vec<f64>, other: &[f64]| {

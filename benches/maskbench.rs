@@ -1,21 +1,21 @@
-//! What compiles, masks and masks within a budget cost: `cargo bench --bench maskbench -- [EVERY [FIRST]]`.
+//! The cost of compiles, masks and masks within a budget: `cargo bench --bench maskbench -- [EVERY [FIRST]]`.
 //!
-//! Every sixteenth schema of MaskBench's development half (or every `EVERY`th, from `FIRST` on) is compiled
-//! with keys in any order, without what was learned of others, and walked along its valid instances with
-//! Llama 3.1's vocabulary. Times are the lesser of the thread's processor time and the wall's, since both are
-//! at least the work:
+//! The benchmark compiles every sixteenth schema of MaskBench's development half (or every `EVERY`th, from
+//! `FIRST` on), with keys in any order and without anything cached from other schemas, and walks its valid
+//! instances with Llama 3.1's vocabulary. A time is the smaller of the thread's processor time and the
+//! wall-clock time, since the work takes no longer than either of them:
 //!
 //! | row | what is timed |
 //! |---|---|
 //! | compile | the text of a schema to its grammar |
-//! | first walk | the step with a token and the mask after it; the grammar keeps what it learns from one instance to the next |
-//! | second walk | the same once more, on the same grammar |
-//! | first question | `min_completion` of the empty text, which finds what is found once for a grammar |
-//! | 4,096 | `mask_within` where the mask itself is known, with 4,096 tokens left |
-//! | the text | the same with as many tokens as are left of the text, until one of it is refused |
-//! | the least | the same with what `min_completion` says, with tokens drawn from the masks until the text ends |
+//! | first walk | a step and the mask after it; the grammar keeps its caches from one instance to the next |
+//! | second walk | the same walk once more, on the same grammar |
+//! | first question | `min_completion` of the empty text, which does the work that a grammar needs once |
+//! | 4,096 | the mask within a budget of 4,096 tokens, after the mask itself has been computed |
+//! | the text | such a mask with a budget of the text's remaining tokens, until one of them is refused |
+//! | the least | such a mask with a budget of `min_completion`, while tokens are drawn until the text ends |
 //!
-//! The data is read from `.data/`; where it is missing, the benchmark says so and ends.
+//! The data is read from `.data/`; if it is missing, the benchmark says so and exits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use lexiform::{Grammar, Mask, State};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-/// How many tokens a text has at most.
+/// The maximum number of tokens of a text.
 const TOKENS: usize = 400;
 
-/// A row of the table: the time of each sample in microseconds, with the schema that it is of.
+/// A row of the table: the time of each sample in microseconds, with the schema that it belongs to.
 #[derive(Default)]
 struct Row {
     samples: Vec<(f64, Arc<str>)>,
@@ -64,13 +64,13 @@ impl Row {
     }
 }
 
-/// The processor time of this thread so far.
+/// Returns the processor time of this thread so far.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// All rows.
+/// All rows of the table.
 #[derive(Default)]
 struct Table {
     compile: Row,
@@ -80,7 +80,7 @@ struct Table {
     ample: Row,
     text: Row,
     least: Row,
-    /// Walks within the least budget that ended with no token allowed.
+    /// The number of walks within the least budget that ended with no token allowed.
     stuck: usize,
 }
 
@@ -124,7 +124,7 @@ fn options() -> Options {
 }
 
 impl Table {
-    /// All samples of one schema.
+    /// Measures all samples of one schema.
     fn measure(&mut self, entry: &Value, tokenizer: &Tokenizer, compiler: &Compiler) {
         let name: Arc<str> = entry["name"].as_str().unwrap_or("?").into();
         let schema = entry["schema"].to_string();
@@ -174,7 +174,7 @@ fn step(grammar: &Grammar, state: State, token: u32) -> Option<State> {
     Some(next)
 }
 
-/// Goes along a text as far as it is allowed.
+/// Walks a text as far as it is allowed.
 fn walk(grammar: &Grammar, tokens: &[u32], mut step: impl FnMut(State, u32) -> Option<State>) {
     let mut state = grammar.start();
     for &token in tokens {
@@ -185,7 +185,7 @@ fn walk(grammar: &Grammar, tokens: &[u32], mut step: impl FnMut(State, u32) -> O
     }
 }
 
-/// Walks a text, with a budget for each number of tokens that are left of it.
+/// Walks a text, with a budget of the number of tokens that remain at each position.
 fn walk_within(
     grammar: &Grammar,
     tokens: &[u32],
@@ -200,7 +200,8 @@ fn walk_within(
     });
 }
 
-/// Draws from masks within the least budget, by a fixed sequence of numbers; whether no mask was empty.
+/// Draws from masks within the least budget, by a fixed sequence of numbers. Returns `true` if no mask was
+/// empty.
 fn close(grammar: &Grammar, (name, row): (&Arc<str>, &mut Row)) -> bool {
     let mut state = grammar.start();
     let Some(least) = grammar.min_completion(state).filter(|&least| least <= TOKENS) else {
@@ -233,7 +234,7 @@ fn ask(grammar: &Grammar, state: State, budget: usize, (name, row): (&Arc<str>, 
     })
 }
 
-/// A value as Python's `json.dumps` spaces it, which is how the collection's instances are written.
+/// Writes a value with the spacing of Python's `json.dumps`, as in the collection's instances.
 fn spaced(value: &Value) -> String {
     match value {
         Value::Array(list) => format!("[{}]", list.iter().map(spaced).collect::<Vec<_>>().join(", ")),

@@ -1,12 +1,12 @@
-//! What masks cost: `cargo bench --bench masks` (or `cargo xtask bench`).
+//! The cost of masks: `cargo bench --bench masks` (or `cargo xtask bench`).
 //!
-//! For each vocabulary and source, a text is walked token by token twice: by a grammar that nobody used
-//! before (every mask is new), and again by the same grammar (every mask is remembered). A time is that of
-//! the step with a token and the mask of the state it leads to. Of several rounds the quickest is taken at
-//! each position: on a shared machine the others measure the neighbours.
+//! For each vocabulary and source, a text is walked token by token twice: in a fresh grammar (every mask is
+//! new), and again in the same grammar (every mask is cached). A time covers the step with a token and the
+//! mask of the state that it leads to. At each position, the fastest of several rounds counts: on a shared
+//! machine, the others measure the neighbours.
 //!
-//! The vocabularies are those of `.data/tokenizers/`, which are not part of this repository; one that is
-//! missing is left out by name.
+//! The vocabularies are read from `.data/tokenizers/`, which is not part of this repository; a missing one is
+//! skipped by name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const ROUNDS: usize = 7;
 
 const VOCABULARIES: [(&str, &str); 2] = [("llama3_1", "<|eot_id|>"), ("qwen3", "<|im_end|>")];
 
-/// Sources with a text of each, from the plain to the unusual.
+/// Sources with a text of each, from the simple to the unusual.
 const CASES: [(&str, Source<'static>, &str); 6] = [
     (
         "any JSON",
@@ -95,7 +95,7 @@ fn load(name: &str, eos: &str) -> Option<(Tokenizer, Arc<Vocabulary>)> {
     Some((tokenizer, vocabulary))
 }
 
-/// A row of the table: the quickest of all rounds, for each thing that is timed.
+/// Returns a row of the table: the fastest of all rounds for each measurement.
 fn measure(vocabulary: &Arc<Vocabulary>, source: Source<'_>, tokens: &[u32]) -> String {
     let mut compile = f64::INFINITY;
     let mut first = f64::INFINITY;

@@ -1,10 +1,10 @@
-//! What it costs that many sequences share a grammar: `cargo bench --bench turns`.
+//! The cost of sharing a grammar among many sequences: `cargo bench --bench turns`.
 //!
-//! A server reads a token of every sequence in turn, so that what a grammar keeps at hand for one sequence is
-//! of no use to the next. Here 64 texts that are drawn from the masks of a grammar are walked twice: one text
-//! after the other, and a token of each in turn. A time is that of a step and the mask of the state it leads
-//! to, in a grammar that nobody used before (*new*) and in the same grammar again (*known*); of several
-//! rounds the quickest is taken at each position. Both walks take the same steps, and their masks are
+//! A server reads a token of every sequence in turn, so anything that a grammar keeps at hand for one
+//! sequence is of no use to the next. Here, 64 texts that are drawn from the masks of a grammar are walked in
+//! two orders: one text after the other, and a token of each in turn. A time covers a step and the mask of
+//! the state that it leads to, in a fresh grammar (*new*) and again in the same grammar (*known*); at each
+//! position, the fastest of several rounds counts. Both orders take the same steps, and their masks are
 //! compared.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!   in turns              a b c … a b c … a b c …          ratio: the mean of this by the mean of that
 //! ```
 //!
-//! The schemas are some of `.data/maskbench/`, which is not part of this repository, the grammars those of
+//! The schemas are some of `.data/maskbench/`, which is not part of this repository; the grammars are in
 //! `grammars/`.
 
 #[path = "texts/draw.rs"]
@@ -30,11 +30,11 @@ use serde_json::Value;
 
 const ROUNDS: usize = 7;
 const SEQUENCES: u64 = 64;
-/// Texts are cut at this many tokens.
+/// The maximum length of a text in tokens; longer texts are cut.
 const LENGTH: usize = 64;
-/// How far apart the schemas lie in the benchmark that are walked.
+/// The distance between two walked schemas in the benchmark.
 const STRIDE: usize = 348;
-/// Grammars of this repository that are walked.
+/// The grammars of this repository that are walked.
 const GRAMMARS: [&str; 4] = ["json", "tool_call", "s_expression", "arithmetic"];
 
 enum Text {
@@ -42,7 +42,7 @@ enum Text {
     Ebnf(String),
 }
 
-/// The quickest times of all steps of all texts in microseconds, and the hash of all masks.
+/// The fastest times of all steps of all texts in microseconds, and the hash of all masks.
 struct Walked {
     times: Vec<Vec<f64>>,
     hash: u64,
@@ -74,7 +74,7 @@ fn main() {
     row("all", tokens, all);
 }
 
-/// A line of the table from the sums of times.
+/// Formats a line of the table from the sums of times.
 fn row(name: &str, tokens: usize, [new, new_turns, known, known_turns]: [f64; 4]) {
     let mean = |sum: f64| sum / tokens as f64;
     println!(
@@ -103,7 +103,8 @@ fn cases(root: &Path) -> Vec<(String, Text)> {
     schemas.chain(grammars).collect()
 }
 
-/// How many tokens all texts have, and the sums of their times: new and known, each alone and in turns.
+/// Returns the number of tokens of all texts, and the sums of their times: new and known, each alone and in
+/// turns.
 fn measure(primed: &Compiler, text: &Text) -> Option<(usize, [f64; 4])> {
     let options = Options::default();
     let fresh = || {
@@ -137,7 +138,7 @@ fn measure(primed: &Compiler, text: &Text) -> Option<(usize, [f64; 4])> {
     Some((tokens, quickest.map(|times| times.iter().flatten().sum())))
 }
 
-/// A text of the grammar, or the beginning of one.
+/// Draws a text of the grammar, or the beginning of one.
 fn drawn(grammar: &Grammar, seed: u64) -> Vec<u32> {
     let mut random = seed;
     let mut state = grammar.start();
@@ -151,7 +152,7 @@ fn drawn(grammar: &Grammar, seed: u64) -> Vec<u32> {
     text
 }
 
-/// The steps of all texts, each as the text and the position, one text after the other.
+/// Returns the steps of all texts, each as the text and the position, one text after the other.
 fn alone(texts: &[Vec<u32>]) -> Vec<(usize, usize)> {
     let texts = texts.iter().enumerate();
     texts
@@ -159,7 +160,7 @@ fn alone(texts: &[Vec<u32>]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The same steps, a token of each text in turn.
+/// Returns the same steps with a token of each text in turn.
 fn in_turns(texts: &[Vec<u32>]) -> Vec<(usize, usize)> {
     let mut steps = alone(texts);
     steps.sort_by_key(|&(text, at)| (at, text));
@@ -179,7 +180,7 @@ fn walk(grammar: &Grammar, texts: &[Vec<u32>], order: &[(usize, usize)]) -> Walk
         let mask = grammar.mask(next);
         walked.times[text].push(start.elapsed().as_nanos() as f64 / 1000.0);
         states[text] = next;
-        // Whatever the order is: a sum.
+        // A sum does not depend on the order.
         let place = (text * LENGTH + at) as u64;
         let words = mask.words().iter();
         let hash = words.fold(place, |hash, &word| {

@@ -1,16 +1,17 @@
-//! How many tokens of a draft model are accepted, and how many could be.
+//! The share of a draft model's tokens that are accepted, and the share that could be.
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example acceptance -- --temperature 1
-//! cargo run --release -p lexiform-engine --example acceptance -- --schema
-//! benches/engine/throughput.schema.json
+//! cargo run --release -p lexiform-engine --example acceptance -- \
+//!     --schema benches/engine/throughput.schema.json
 //! ```
 //!
-//! Writes answers with one token drafted a pass, verified by the residual rule and by drawing once, and
-//! prints the shares that were accepted. Beside them stands what no rule can exceed for a single token: the
-//! mean of `1 − TV(p, q)` over the positions at which the residual rule judged one, with both rows inside the
-//! same warping and mask. Takes `--model FOLDER` (models/demo), `--draft FOLDER` (its folder `draft`),
-//! `--tokens N` an answer (128), `--answers N` (16), `--top-p P`, and a JSON Schema.
+//! Writes answers with one token drafted in each pass, verified by the residual rule and by drawing once, and
+//! prints the shares that were accepted. Beside them it prints the bound that no rule can exceed for a single
+//! token: the mean of `1 − TV(p, q)` over the positions at which the residual rule verified a draft, with
+//! both rows under the same warping and mask. Options: `--model FOLDER` (models/demo), `--draft FOLDER` (its
+//! folder `draft`), `--tokens N` for each answer (128), `--answers N` (16), `--top-p P`, and `--schema FILE`
+//! with a JSON Schema.
 
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
@@ -31,7 +32,7 @@ const PROMPTS: [&str; 4] = [
     "Please book a table for four at Luigi's tomorrow at seven, outside if the weather is good.",
 ];
 
-/// The options, all of them with a value.
+/// The options, each of which has a value.
 struct Options(HashMap<String, String>);
 
 impl Options {
@@ -63,7 +64,7 @@ impl Options {
     }
 }
 
-/// What all answers have in common.
+/// The settings that all answers share.
 struct Setting {
     model: String,
     draft: String,
@@ -74,17 +75,17 @@ struct Setting {
     grammar: Option<Grammar>,
 }
 
-/// What was written under one way to verify.
+/// The answers that were written under one kind of verification.
 struct Written {
-    /// The answers, each with the positions at which a draft was judged.
+    /// The answers, each with the positions at which a draft was verified.
     answers: Vec<(Vec<u32>, Vec<usize>)>,
     /// The share of the drafts that were accepted.
     accepted: f64,
 }
 
-/// The positions at which a draft of one token was judged: the first token comes without one, an accepted
-/// draft brings a token on top unless it is an end token, and the last token of an answer that is cut has
-/// none.
+/// Returns the positions at which a draft of one token was verified: the first token comes without a draft,
+/// an accepted draft brings one more token unless it is an end token, and the last token of an answer that is
+/// cut has no draft.
 fn judged(written: &[(u32, Origin)], tokens: usize, vocabulary: &Vocabulary) -> Vec<usize> {
     let mut positions = Vec::new();
     let mut at = 1;
@@ -126,7 +127,7 @@ impl Setting {
     fn write(&self, verification: Verification) -> Result<Written, Box<dyn Error>> {
         let (model, draft) = (open(&self.model)?.model, open(&self.draft)?.model);
         let config = EngineConfig {
-            // A slow mask on a busy machine must not keep drafts away.
+            // A slow mask on a busy machine must not prevent drafts.
             mask_grace: std::time::Duration::from_millis(200),
             ..EngineConfig::default()
         };
@@ -157,7 +158,7 @@ impl Setting {
         })
     }
 
-    /// `Σ min(p, q)` at every position of an answer, from the rows of both models.
+    /// Returns `Σ min(p, q)` at every position of an answer, from the rows of both models.
     fn overlaps(
         &self,
         number: usize,
@@ -203,7 +204,7 @@ impl Setting {
         Ok(overlaps)
     }
 
-    /// A mask without what is no token.
+    /// Returns the bits of a mask that are tokens.
     fn tokens_of(&self, mask: Option<&[u32]>) -> Vec<u32> {
         let unused: Vec<u32> = (0..self.vocabulary.len() as u32)
             .filter(|&token| self.vocabulary.kind(token) == TokenKind::Unused)
@@ -213,7 +214,7 @@ impl Setting {
     }
 }
 
-/// A model that is asked for the rows of whole answers.
+/// A model that computes the rows of whole answers.
 struct Rows(LoadedModel);
 
 impl Rows {

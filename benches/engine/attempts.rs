@@ -1,14 +1,14 @@
-//! What attempts at the global law cost as they learn: attempts and rows for each sample of one prompt.
+//! The cost of attempts at the global law while they learn: attempts and rows for each sample of one prompt.
 //!
 //! ```sh
-//! cargo run --release -p lexiform-engine --example attempts -- --grammar FILE.ebnf --prompt FILE --samples
-//! 100 --tokens 64
+//! cargo run --release -p lexiform-engine --example attempts -- \
+//!     --grammar FILE.ebnf --prompt FILE --samples 100 --tokens 64
 //! ```
 //!
-//! The samples of one request share a trie, so later ones need fewer attempts. `--alone` asks for each sample
-//! by itself, with a trie of its own, which is what they are compared with. A prompt for which the model has
-//! no room is cut from the left. The output is one line of JSON: attempts in the order in which the samples
-//! came, by tenths.
+//! The samples of one request share a trie, so later ones need fewer attempts. With `--alone`, each sample is
+//! a separate request with its own trie, for comparison. A prompt that does not fit into the model's context
+//! is cut from the left. The output is one line of JSON: attempts in the order in which the samples ended, by
+//! tenths.
 
 use lexiform::vocab::Tokenizer;
 use lexiform::{Compiler, Options as CompileOptions, Source};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-/// The most attempts of one sample.
+/// The maximum number of attempts of one sample.
 const ATTEMPTS: u32 = 1 << 20;
 
 struct Options(HashMap<String, String>);
@@ -59,12 +59,12 @@ impl Options {
     }
 }
 
-/// What came of the requests.
+/// The results of the requests.
 #[derive(Default)]
 struct Answers {
-    /// Attempts of each sample, in the order in which they ended.
+    /// The number of attempts of each sample, in the order in which the samples ended.
     attempts: Vec<usize>,
-    /// Samples that gave up.
+    /// The number of samples that gave up.
     failed: usize,
     tokens: usize,
 }

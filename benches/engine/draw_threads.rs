@@ -1,13 +1,13 @@
-//! What more drawing threads bring, where rows are wide: the time of a pass's draws with one and with
+//! The effect of more drawing threads if rows are wide: the time of a pass's draws with one thread and with
 //! several.
 //!
 //! ```sh
 //! cargo run --release -p lexiform-engine --example draw_threads -- 2
 //! ```
 //!
-//! 16 requests under the global law, each with a trie of its own, over a scripted model of 128,000 tokens,
-//! whose passes cost next to nothing here. The output is one line of JSON: milliseconds of draws a pass with
-//! one thread and with as many as were asked for, medians of five rounds in turn.
+//! Runs 16 requests under the global law, each with its own trie, over a scripted model of 128,000 tokens,
+//! whose passes cost almost nothing. The output is one line of JSON: the milliseconds that the draws of a
+//! pass take with one thread and with the requested number, as medians of five alternating rounds.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
@@ -22,7 +22,7 @@ const TOKENS: usize = 128_000;
 const REQUESTS: u64 = 16;
 const ROUNDS: usize = 5;
 
-/// Tokens of one to four letters, and an end.
+/// Creates a vocabulary of tokens of one to four letters, and an end token.
 fn vocabulary() -> Result<Arc<Vocabulary>, Box<dyn Error>> {
     let letter = |number: usize| b'a' + (number % 26) as u8;
     let text = |number: usize| match number {
@@ -42,7 +42,7 @@ fn vocabulary() -> Result<Arc<Vocabulary>, Box<dyn Error>> {
     Ok(Arc::new(Vocabulary::new(&tokens, &[TOKENS as u32 - 1])?))
 }
 
-/// Logits that look random, other ones after each prefix.
+/// Returns logits that look random and differ for each prefix.
 fn script(prefix: &[u32]) -> Vec<f32> {
     let mut state = prefix.iter().fold(1_u64, |state, &token| {
         (state ^ u64::from(token)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -56,7 +56,7 @@ fn script(prefix: &[u32]) -> Vec<f32> {
     (0..TOKENS).map(next).collect()
 }
 
-/// Milliseconds of draws a pass.
+/// Returns the milliseconds that the draws of a pass take.
 fn run(threads: usize) -> Result<f64, Box<dyn Error>> {
     let vocabulary = vocabulary()?;
     let options = Options::default();

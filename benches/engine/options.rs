@@ -1,13 +1,15 @@
-//! Options weighed as one tree, and one by one: seconds, passes, and how far the probabilities are apart.
+//! Options weighed as one tree, and one by one: the seconds, the passes, and the difference of the
+//! probabilities.
 //!
 //! ```sh
 //! cargo run --release -p lexiform-engine --example options -- --options FILE --prompt FILE
 //! ```
 //!
-//! The options stand in the file, one a line; without one they are `--count N` names of cities. One by one,
-//! every option is a request of its own, all of which are submitted at once, so that they share passes as
-//! requests of several clients do; `--in-turn` submits each after the one before it has ended. The prompt is
-//! read before anything is timed, and its keys and values are cached. The output is one line of JSON.
+//! The options are read from the file, one on each line; without a file they are `--count N` names of cities.
+//! One by one, every option is a separate request, and all are submitted at once, so that they share passes
+//! like requests of several clients; with `--in-turn`, each is submitted after the previous one has ended.
+//! The prompt is read before anything is timed, and its keys and values are cached. The output is one line of
+//! JSON.
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
@@ -21,7 +23,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 const PROMPT: &str = "Maria Keller is 34 years old and lives in ";
-/// What names of cities are made of.
+/// The parts of the names of cities.
 const BEGINNINGS: [&str; 10] = [
     "Neu", "Alt", "Ober", "Unter", "Bad ", "Gross", "Klein", "Sankt ", "Hoch", "Nieder",
 ];

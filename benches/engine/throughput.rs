@@ -1,32 +1,33 @@
-//! Tokens a second of the decode loop on a model folder, and where the time of a pass goes.
+//! The tokens per second of the decode loop on a model folder, and the parts of the time of a pass.
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example throughput -- --model models/demo --batch 8 --tokens 256
 //! ```
 //!
-//! `lexiform bench decode` measures what an operator can choose, with medians, the speed of the memory, and
-//! `transformers` beside. This is one run, for those who change the engine: with switches for its parts, and
-//! the time of each.
+//! `lexiform bench decode` measures the settings that an operator can choose, with medians, the memory
+//! bandwidth, and a comparison with `transformers`. This example is a single run for those who change the
+//! engine: it has switches for the parts of the engine, and prints the time of each.
 //!
-//! It takes prompts (`--prompts FILE`, one a line, used in turn), and times from the first prompt token to
-//! the last generated one. `--speculate` lets the loop draft what pays, by lookup, and with `--draft FOLDER`
-//! by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
-//! `--print` shows. `--by-torch` leaves the small steps between matrix products to torch, and
-//! `--device-draws` has tokens drawn where the model computes, as on a card. `--weights int8` or `fp8` keeps
-//! the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
+//! It reads prompts (`--prompts FILE`, one on each line, used in turn), and times from the first prompt token
+//! to the last generated one. `--speculate` lets the loop draft when it pays: by lookup, with `--draft
+//! FOLDER` also by a draft model, and with `--always` as much as it can. At temperature 0 the tokens stay the
+//! same, which `--print` shows. `--by-torch` leaves the small steps between matrix products to torch, and
+//! `--device-draws` draws tokens on the model's device, as on a card. `--weights int8` or `fp8` keeps the
+//! matrices in eight bits, and `--batch-invariant` gives a row the same bits in any batch.
 //!
-//! `--device cuda` runs on a graphics card, and with `--no-dependent-launch` there no kernel starts before
-//! the end of the one ahead. `--schema FILE` holds every answer to a JSON Schema (which should ask for more
-//! than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the
-//! likeliest. `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and
+//! `--device cuda` runs on a graphics card; with `--no-dependent-launch`, no kernel starts there before the
+//! end of the previous one. `--schema FILE` constrains every answer to a JSON Schema (which should require
+//! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the most
+//! likely token. `--top-p P` filters the rows. `--samples N` requests that many answers to each prompt, and
 //! `--prompt-tokens N` repeats each prompt up to that length: `first` is the seconds until all answers had a
 //! token, and `prefilled` the prompt tokens that were computed. `--global` draws from the global law (of
-//! answers of at most `--tokens`), and says how many `attempts` all answers took; `--draw-threads N` bounds
-//! the threads that draw. Before it counts, it generates `--warm-tokens` for each prompt: an engine that has
-//! learned what passes cost is measured after some hundred. `random_model.py` beside this file writes a model
-//! of any size with random weights, for figures that do not depend on what is written. `pass`, `draw` and
-//! `mask` are mean milliseconds: of the model until its logits are here, of drawing all tokens of the pass,
-//! and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
+//! answers of at most `--tokens`), and prints the `attempts` of all answers; `--draw-threads N` bounds the
+//! threads that draw. Before the measurement, it generates `--warm-tokens` for each prompt: some hundred
+//! tokens are needed to measure an engine that has learned the cost of passes. `random_model.py` in this
+//! folder writes a model of any size with random weights, for figures that do not depend on the generated
+//! text. `pass`, `draw` and `mask` are mean milliseconds: of the model until its logits have arrived, of
+//! drawing all tokens of the pass, and of one mask; `mask_wait` is the time that a pass waited for masks
+//! after the model was done.
 
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
@@ -47,7 +48,7 @@ const PROMPTS: [&str; 4] = [
     "Please book a table for four at Luigi's tomorrow at seven, outside if the weather is good.",
 ];
 
-/// The options, all of them with a value except the flags.
+/// The options, each of which has a value, and the flags.
 struct Options {
     values: HashMap<String, String>,
     flags: Vec<String>,
@@ -116,7 +117,7 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
     Ok(load(&ModelFiles::folder(folder), &load_options)?)
 }
 
-/// What all requests of a run have in common.
+/// The settings that all requests of a run share.
 struct Run {
     tokens: usize,
     speculation: Speculation,
@@ -150,8 +151,8 @@ impl Run {
             .ignore_eos(self.grammar.is_none())
     }
 
-    /// Generates for all prompts at once; the tokens of each answer, the attempts of all, and when the last
-    /// of them had its first token.
+    /// Generates for all prompts at once. Returns the tokens of each answer, the attempts of all, and the
+    /// time until each of them had its first token.
     fn answers(&self, engine: &Engine, prompts: &[Vec<u32>]) -> (Vec<Vec<u32>>, usize, Duration) {
         let begun = Instant::now();
         let (sender, events) = channel();
@@ -199,7 +200,8 @@ fn grammar(options: &Options, vocabulary: &Arc<Vocabulary>) -> Result<Option<Gra
     Ok(Some(grammar))
 }
 
-/// The sums and counts of what the engine measures, so that those of a warm run can be taken off.
+/// Returns the sums and counts that the engine has measured, so that those of a warm-up run can be
+/// subtracted.
 fn measured(engine: &Engine) -> Vec<(&'static str, f64, u64)> {
     let meters = engine.meters();
     let figure = |name, histogram: &Histogram| (name, histogram.sum(), histogram.count());
@@ -211,7 +213,7 @@ fn measured(engine: &Engine) -> Vec<(&'static str, f64, u64)> {
     ]
 }
 
-/// The tokens of so many prompts, each as long as was asked for.
+/// Returns the tokens of this many prompts, each of the requested length.
 fn prompts(options: &Options, tokenizer: &Tokenizer, batch: usize) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
     let texts: Vec<String> = match options.values.get("prompts") {
         Some(file) => std::fs::read_to_string(file)?
@@ -235,7 +237,7 @@ fn prompts(options: &Options, tokenizer: &Tokenizer, batch: usize) -> Result<Vec
     Ok(prompts)
 }
 
-/// Room for all answers, and what the options say.
+/// Returns the configuration of the options, with room for all answers.
 fn config(options: &Options, prompts: &[Vec<u32>], tokens: usize) -> Result<EngineConfig, Box<dyn Error>> {
     let longest =
         prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens.max(options.get("warm-tokens", 8)?);
@@ -289,7 +291,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let engine = Engine::start(model.model, draft.map(|draft| draft.model), vocabulary, config)?;
 
-    // Other prompts than those timed, so that nothing of them is cached.
+    // The warm-up uses other prompts than the timed run, so that none of the timed ones is cached.
     let warm = Run {
         tokens: options.get("warm-tokens", 8)?,
         ..run

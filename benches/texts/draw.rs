@@ -1,8 +1,8 @@
-//! Texts that are drawn from the masks of a grammar: they go where no text of a test suite goes.
+//! Draws texts from the masks of a grammar, which reach states that no text of a test suite reaches.
 
 use lexiform::{Grammar, Mask};
 
-/// An allowed token; every other time a short one, so that not all texts are made of long words.
+/// Draws an allowed token; every other time a short one, so that not all texts consist of long words.
 pub(crate) fn draw(grammar: &Grammar, mask: &Mask, random: &mut u64) -> Option<u32> {
     let vocabulary = grammar.vocabulary();
     let tokens: Vec<u32> = mask.iter().filter(|&token| !vocabulary.is_eos(token)).collect();

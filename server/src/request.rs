@@ -1,8 +1,9 @@
 //! Requests on their way in: from the bytes of a body to the input of the engine.
 //!
-//! `body` reads bytes within limits of time and memory, `prompt` renders and compiles, `monitors` compiles
-//! the constraints beside the main one, `healing` handles answers that begin with the end of a prompt,
-//! `rewriting` shows the model a text to be rewritten, `tokenization` splits texts into tokens within bounds.
+//! `body` reads bytes within limits of time and memory, `prompt` renders and compiles, `told` describes tools
+//! and schemas to the model, `monitors` compiles the constraints beside the main one, `healing` handles
+//! answers that begin with the end of a prompt, `rewriting` shows the model a text to be rewritten,
+//! `tokenization` splits texts into tokens within bounds.
 
 pub mod body;
 pub mod healing;

@@ -1,4 +1,4 @@
-//! The atomics of `automata/src/pushdown/intern/atomics.rs`, as loom has them.
+//! The atomics of `automata/src/pushdown/intern/atomics.rs`, replaced by loom's.
 
 pub(crate) use loom::sync::Mutex;
 pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize};

@@ -1,4 +1,4 @@
-//! The models: what threads do with one table, and what must hold whatever their order.
+//! The models: the operations of threads on one table, and the properties that hold in every order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use loom::thread::{self, JoinHandle};
 use crate::index::Index;
 use crate::interner::{Chains, Interner, NIL};
 
-/// A model: its name, how often threads may be interrupted in one run (`None` is no bound), and the program.
+/// A model: its name, the maximum number of preemptions in one run (`None` is no bound), and the program.
 type Model = (&'static str, Option<usize>, fn());
 
 const MODELS: [Model; 8] = [
@@ -26,7 +26,7 @@ const MODELS: [Model; 8] = [
     ("equal lists have one number", None, equal_lists),
 ];
 
-/// How often the program of the model at hand was run.
+/// The number of runs of the current model's program.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs all models; panics at the first order of threads in which one fails.

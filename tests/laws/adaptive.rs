@@ -8,7 +8,7 @@ use lexiform_law::{Allowed, Attempt, Chooser, LawTag, Sampler, Step, Trie, Walk,
 use crate::model::{END, Task, Word};
 use crate::number::{Exact, ratio, total};
 
-/// A text with its importance weight.
+/// Draws a text with its importance weight.
 pub(crate) fn text(task: &Task, trie: &mut Trie<Exact>, chooser: &mut impl Chooser<Exact>) -> (Word, Exact) {
     let mut attempt = Attempt::adaptive(trie, 0);
     let (mut word, mut weight) = (Word::new(), Exact::one());

@@ -7,13 +7,13 @@ use lexiform_law::{Aprad, Chooser, Every, LawError, LawTag, Seeded, Table, Weigh
 use crate::model::Word;
 use crate::number::{Exact, ratio};
 
-/// All letters alike.
+/// Returns a model with equal probabilities for all letters.
 fn even<W: Weight>(letters: u32) -> Table<W> {
     let all = (0..letters).fold(W::zero(), |all, _| all + W::one());
     Table((0..letters).map(|_| W::one() / all.clone()).collect())
 }
 
-/// A text of so many letters, checked once it is whole.
+/// Draws a text of this many letters, which is checked once it is whole.
 fn text<W: Weight, C: Chooser<W>>(
     (letters, length): (u32, usize),
     errors: &BTreeSet<Word>,
@@ -51,13 +51,13 @@ fn the_running_example_has_its_published_values() {
         ])
     };
     assert_eq!(law((2, 2), &errors, 1), expected(ratio(5, 12), ratio(7, 24)));
-    // The last token alone is drawn again.
+    // Only the last token is drawn again.
     assert_eq!(law((2, 2), &errors, 0), expected(ratio(1, 2), ratio(1, 4)));
-    // The chance to keep the first letter is (2/3)^h.
+    // The probability of keeping the first letter is (2/3)^h.
     assert_eq!(law((2, 2), &errors, 2), expected(ratio(13, 36), ratio(23, 72)));
 }
 
-/// The words of three letters that a pattern (`*` is any letter) matches.
+/// Returns the words of three letters that a pattern matches (`*` is any letter).
 fn words(patterns: &[&str], but: &[&str]) -> BTreeSet<Word> {
     let letter = |byte: u8| u32::from(byte - b'A');
     let matches = |word: &Word, pattern: &str| {
@@ -72,7 +72,8 @@ fn words(patterns: &[&str], but: &[&str]) -> BTreeSet<Word> {
         .collect()
 }
 
-/// `KL(found ‖ exact)` of a law over three letters, and the variance of the logarithm that it is the mean of.
+/// Returns `KL(found ‖ exact)` of a law over three letters, and the variance of the logarithm of which it is
+/// the mean.
 fn divergence(found: impl IntoIterator<Item = f64>, errors: usize) -> (f64, f64) {
     let possible = (27 - errors) as f64;
     let (mut mean, mut squares) = (0.0, 0.0);
@@ -84,8 +85,8 @@ fn divergence(found: impl IntoIterator<Item = f64>, errors: usize) -> (f64, f64)
     (mean, squares - mean * mean)
 }
 
-/// By how much an estimate from so many texts may be off: three standard deviations, and what so many cells
-/// add.
+/// Returns the tolerance of an estimate from this many texts: three standard deviations, and the bias of the
+/// cells.
 fn error_of(variance: f64, texts: f64, errors: usize) -> f64 {
     3.0 * (variance / texts).sqrt() + (27 - errors) as f64 / (2.0 * texts)
 }
@@ -123,7 +124,7 @@ fn the_published_table_comes_out() {
     }
 }
 
-/// The rows with few errors, from the law itself.
+/// Checks the rows with few errors against the law itself.
 #[test]
 fn the_laws_of_few_errors_are_as_published() {
     for (patterns, exponent, published) in [

@@ -13,7 +13,7 @@ use crate::float::masked;
 /// A decision of a definition that is closer than this may fall on either side by rounding.
 const EDGE: f64 = 1e-8;
 
-/// A token of a law that is cut.
+/// A token of a filtered law.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) id: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Token {
     log: f64,
 }
 
-/// A law that is cut by the definitions, token by token, and how close the closest decision was.
+/// A law that is filtered by the definitions, token by token, and the margin of the closest decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Slow {
     pub(crate) tokens: Vec<Token>,
@@ -30,7 +30,7 @@ pub(crate) struct Slow {
 }
 
 impl Slow {
-    /// The tokens of a mask, the most likely first.
+    /// Returns the tokens of a mask, the most likely first.
     pub(crate) fn new(logits: &[f32], allowed: Allowed<'_>, temperature: f32) -> Self {
         let token = |(id, &logit): (u32, &f32)| Token {
             id,
@@ -46,7 +46,7 @@ impl Slow {
         }
     }
 
-    /// `ln p` of the tokens as they are now.
+    /// Returns `ln p` of the tokens that are left.
     fn logs(&self) -> Vec<f64> {
         let peak = self
             .tokens
@@ -64,13 +64,13 @@ impl Slow {
         self.logs().iter().map(|log| -log * log.exp()).sum()
     }
 
-    /// A comparison that is noted.
+    /// Compares two numbers, and records the margin.
     fn is_less(&mut self, one: f64, other: f64) -> bool {
         self.edge = self.edge.min((one - other).abs());
         one < other
     }
 
-    /// Keeps the tokens whose logarithm is not below this, and the most likely one in any case.
+    /// Keeps the tokens whose logarithm is not below this, and always the most likely one.
     fn down_to(&mut self, least: f64) {
         let (logs, tokens) = (self.logs(), self.tokens.clone());
         self.tokens.clear();
@@ -128,7 +128,7 @@ impl Slow {
         self.reaching(tau, order);
     }
 
-    /// The `k` of the least cost, found by trying them all.
+    /// Keeps the `k` tokens of the least cost, found by trying all `k`.
     fn bregman(&mut self, lambda: f64) {
         let logs = self.logs();
         let cost = |k: usize| -logs[..k].iter().map(|log| log.exp()).sum::<f64>().ln() + lambda * k as f64;
@@ -144,7 +144,7 @@ impl Slow {
         self.tokens.truncate(best + 1);
     }
 
-    /// The `k` of Mirostat 1 for a bound in bits.
+    /// Keeps the `k` tokens of Mirostat 1 for a bound in bits.
     pub(crate) fn mirostat_1(&mut self, bits: f64) {
         let (logs, count) = (self.logs(), self.tokens.len());
         if count < 2 {
@@ -164,7 +164,7 @@ impl Slow {
         self.down_to(-bits * std::f64::consts::LN_2);
     }
 
-    /// All filters of a warping but Mirostat, in their order.
+    /// Applies all filters of a warping except Mirostat, in their order.
     fn warped(mut self, warping: &Warping) -> Self {
         if let Some(sigmas) = warping.top_n_sigma {
             self.top_n_sigma(f64::from(sigmas));
@@ -198,7 +198,7 @@ impl Slow {
         self.tokens.iter().map(|token| token.id).collect()
     }
 
-    /// The law of what is kept, where no decision was close.
+    /// Returns the law of the tokens that are kept, if no decision was close.
     pub(crate) fn shares(&self, len: usize) -> Vec<f64> {
         let mut shares = vec![0.0; len];
         for (token, log) in self.tokens.iter().zip(self.logs()) {

@@ -1,5 +1,5 @@
-//! Drafts that teach: accepted samples have the global law at every trie that harvesting attempts can reach,
-//! if they are thinned, and fewer attempts are needed.
+//! Drafts that update the trie: accepted samples have the global law at every trie that harvesting attempts
+//! can reach, if they are thinned, and fewer attempts are needed.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,6 +1,6 @@
-//! Token healing, exactly: what follows a healed prompt has the model's law over all tokenizations of the
-//! removed bytes, and where the model writes the tokens of a tokenizer it has the law of texts that begin
-//! with the prompt.
+//! Token healing, exactly: the text after a healed prompt has the model's law over all tokenizations of the
+//! removed bytes, and if the model writes the tokens of a tokenizer, it has the law of texts that begin with
+//! the prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

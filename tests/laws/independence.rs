@@ -1,5 +1,5 @@
-//! The chain that takes the place of attempts: its law is that of an independence sampler over what they have
-//! taught.
+//! The chain that replaces attempts: its law is that of an independence sampler over the trie that they
+//! updated.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! k-seq, exactly: the law of its token, how much it accepts, and mistakes in it.
+//! k-seq, exactly: the law of its token, its acceptance rate, and mistakes in it.
 
 use std::collections::BTreeMap;
 

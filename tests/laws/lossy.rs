@@ -1,4 +1,5 @@
-//! Typical acceptance: what is accepted, where no law is changed, and that the tag says so where one is.
+//! Typical acceptance: the accepted drafts, the cases in which the law is unchanged, and the tag in the other
+//! cases.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

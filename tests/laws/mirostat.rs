@@ -1,4 +1,4 @@
-//! Mirostat along a text: a bound that is a function of the tokens drawn, with drafts as without.
+//! Mirostat along a text: its bound is a function of the drawn tokens, with and without drafts.
 
 use std::f64::consts::LN_2;
 

@@ -1,4 +1,4 @@
-//! Constraints that are asked: the law of what they allow, without its mask.
+//! Constraints that are queried for each token: the law of the tokens that they allow, without a mask.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Drafts of predictors that learn while they draft, exactly: every store in every shape leaves the law of
-//! all texts alone, whatever it has learned of those before.
+//! Drafts of predictors that learn while they draft, exactly: no store in any shape changes the law of a
+//! text, whatever it has learned from previous texts.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

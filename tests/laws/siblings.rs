@@ -1,4 +1,4 @@
-//! Siblings that were sampled without replacement: the rule that judges them, and mistakes in it.
+//! Siblings that were sampled without replacement: the rule that verifies them, and mistakes in it.
 
 use std::collections::BTreeMap;
 

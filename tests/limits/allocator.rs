@@ -1,5 +1,5 @@
-//! An allocator that counts what each thread holds, and the most that it held, over the one that bounds what
-//! a whole process holds.
+//! An allocator that counts the bytes that each thread holds, and their maximum, on top of the allocator that
+//! bounds the memory of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // While a thread ends there is nothing to count with any more.
+    // While a thread ends, its counter no longer exists.
     let held = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         held.get()
@@ -42,7 +42,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // The old place and the new one may be there at once.
+        // The old and the new allocation may exist at the same time.
         count(size as isize);
         // SAFETY: as above.
         let moved = unsafe { Meter.realloc(pointer, layout, size) };
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a piece of work returns, and the most bytes that it held at once on this thread.
+/// Returns the result of some work, and the maximum number of bytes that it held at a time on this thread.
 pub(crate) fn most_held<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

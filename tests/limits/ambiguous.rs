@@ -1,6 +1,6 @@
-//! Grammars whose readings multiply: their compiles are small, and what they do to masks, steps and distances
-//! is counted. Every question is answered, or refused by the name of a limit; none takes the process with it,
-//! and other grammars over the same tables go on.
+//! Grammars whose parses multiply: their compiles are small, and the work of their masks, steps and distances
+//! is counted. Every query is answered, or refused with the name of a limit; none brings down the process,
+//! and other grammars over the same tables keep working.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn rules(count: usize, rule: impl Fn(usize) -> String, last: &str) -> String {
     text
 }
 
-/// The families, each at a size.
+/// Returns the families, each at a size.
 fn sources(size: usize) -> [(&'static str, String); 5] {
     let stars = rules(size, |next| format!("(r{next} \"x\")*"), "\"z\"");
     let pairs = rules(size, |next| format!("r{next} r{next} | \"\""), "\"z\"");
@@ -56,7 +56,7 @@ fn sources(size: usize) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Walks along some text of the grammar as far as it is answered; how many masks were.
+/// Walks a text of the grammar as far as queries are answered, and returns the number of masks.
 fn walk(grammar: &Grammar, steps: usize, pick: usize) -> Result<usize, Exhausted> {
     let mut state = grammar.start();
     for step in 0..steps {
@@ -105,7 +105,7 @@ fn every_question_is_answered_or_refused_by_name() {
             );
         }
     }
-    // What was refused left nothing half made in what the grammars share.
+    // A refused query leaves nothing unfinished in the tables that the grammars share.
     let (grammar, _) = compiler
         .compile(Source::Ebnf("root ::= [a-z]+ \"x\""), &options)
         .expect("a grammar");
@@ -130,7 +130,7 @@ fn what_is_refused_with_little_is_the_same_mask_with_more() {
         };
         let texts = ["", "z", "zz", "a", "aa", "aaaaaa", "zx", "zxx", "zz1", "zzzz"];
         let mut answered = 0;
-        // Asked twice: what was refused must not be remembered as something else.
+        // Queried twice: a refusal must not be cached as something else.
         for text in texts.iter().chain(&texts) {
             if let Some(mask) = ask(&scarce, text) {
                 answered += 1;

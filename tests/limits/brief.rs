@@ -1,5 +1,4 @@
-//! Questions that are given up leave nothing behind: whatever was spent before, the next answer is the right
-//! one.
+//! Abandoned queries leave nothing behind: whatever was spent before, the next answer is correct.
 
 use lexiform::MaskRequest;
 use lexiform::limits::Limits;

@@ -1,7 +1,6 @@
-//! A compile that is called off ends, says so, and leaves nothing half made behind.
+//! A cancelled compile ends, reports it, and leaves nothing unfinished behind.
 //!
-//! No clock is looked at: a compile asks whether it is called off wherever it counts work, and the askings
-//! are counted.
+//! No clock is used: a compile checks for cancellation wherever it counts work, and the checks are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +20,7 @@ fn compiler() -> Compiler {
     Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")))
 }
 
-/// Limits of a compile that is called off at some look, and the looks so far.
+/// Returns limits of a compile that is cancelled at the given check, and the number of checks so far.
 fn called_off(at: usize) -> (Options, Arc<AtomicUsize>) {
     let looks = Arc::new(AtomicUsize::new(0));
     let counted = looks.clone();
@@ -40,7 +39,7 @@ fn object(count: usize, entry: impl Fn(usize) -> (String, Value)) -> Value {
     Value::Object((0..count).map(entry).collect::<Map<String, Value>>())
 }
 
-/// Sources that cost a good deal, in each of the stages.
+/// Returns expensive sources for each of the stages.
 fn expensive() -> Vec<(&'static str, String)> {
     let condition = |at: usize| {
         json!({"if": {"properties": {format!("k{at}"): {"const": 1}}, "required": [format!("k{at}")]},
@@ -116,7 +115,7 @@ fn what_is_called_off_before_it_begins_ends_at_its_first_look() {
     );
 }
 
-/// Whatever a compile has done by then, it has no other end than this one.
+/// Whatever a compile has done by then, it always ends with this error.
 #[test]
 fn a_compile_can_be_called_off_at_every_stage() {
     for (what, source) in expensive() {
@@ -125,7 +124,7 @@ fn a_compile_can_be_called_off_at_every_stage() {
         let looks = looks.load(Ordering::Relaxed);
         assert!(looks > 100, "{what} looks only {looks} times");
         for part in 0..5 {
-            // A compiler of its own each time: one that has learned looks less often.
+            // Each compile uses a fresh compiler: one with filled caches checks less often.
             let (options, _) = called_off(1 + looks * part / 5);
             assert_called_off(what, compiler().compile(Source::JsonSchema(&source), &options));
         }
@@ -144,7 +143,7 @@ fn allowed(grammar: &Grammar, text: &str) -> Vec<Vec<u32>> {
     masks
 }
 
-/// Guards against tables that a compile had begun to fill and that others share.
+/// Guards against shared tables that a compile had begun to fill.
 #[test]
 fn what_was_called_off_leaves_nothing_behind_that_others_see() {
     let source =
@@ -156,7 +155,7 @@ fn what_was_called_off_leaves_nothing_behind_that_others_see() {
     let looks = looks.load(Ordering::Relaxed);
     let shared = compiler();
     for at in (1..=looks).step_by(looks / 40 + 1) {
-        // The later ones may come to their end before: what the earlier ones had made whole is shared.
+        // The later compiles may complete: the parts that the earlier ones had completed are shared.
         let _ = shared.compile(source, &called_off(at).0);
     }
     let (grammar, _) = shared.compile(source, &Options::default()).expect("it compiles");

@@ -1,7 +1,7 @@
-//! Memory is counted like work: whatever a source is, its compile ends within its bytes, and the count is no
-//! smaller than what the allocator was asked for by more than a little.
+//! Memory is counted like work: every compile ends within its bytes, and the counted bytes are at most a
+//! little fewer than those requested from the allocator.
 //!
-//! Nothing here looks at a clock. Each of these took gigabytes, or minutes, before.
+//! Nothing here uses a clock. Each of these sources once took gigabytes, or minutes.
 
 use crate::allocator;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use lexiform::{Compiler, Options, Source};
 use lexiform_syntax::schema;
 use serde_json::{Map, Value, json};
 
-/// What a compile may hold, whatever the source.
+/// The maximum number of bytes that any compile may hold.
 const MOST: usize = 256 << 20;
 
-/// What is not counted: tables that all compiles share, buffers of an automaton while it is built, and some
-/// in proportion.
+/// The bytes that are not counted: tables that all compiles share, buffers of an automaton while it is built,
+/// and a share in proportion.
 const UNCOUNTED: usize = 48 << 20;
 
 fn compiler() -> Compiler {
@@ -41,7 +41,7 @@ fn metered(limits: Limits) -> (Options, Meter) {
     (options, meter)
 }
 
-/// Compiles a source and holds the count against the allocator.
+/// Compiles a source and compares the count with the allocator.
 fn compile(name: &str, source: Source<'_>) -> Result<Grammar, CompileError> {
     let compiler = compiler();
     let (options, meter) = metered(Limits::default());
@@ -69,7 +69,7 @@ fn key(at: usize) -> String {
     format!("k{at}")
 }
 
-/// Schemas inside so many objects with a long key each: every pointer into them is long.
+/// Nests a schema in objects with a long key each, so that every pointer into it is long.
 fn below_long_keys(inner: Value) -> Value {
     (0..50).fold(
         inner,
@@ -77,7 +77,7 @@ fn below_long_keys(inner: Value) -> Value {
     )
 }
 
-/// So many independent choices beside a keyword for what is not evaluated.
+/// Returns this many independent choices beside a keyword about unevaluated parts.
 fn unevaluated(keyword: &str, count: usize) -> Value {
     let ways = |at: usize| {
         json!({keyword: [{"properties": {format!("p{at}"): {"type": "string"}}},
@@ -86,7 +86,7 @@ fn unevaluated(keyword: &str, count: usize) -> Value {
     json!({"allOf": list(count, ways), "unevaluatedProperties": false})
 }
 
-/// Schemas that no compile can finish; each is refused with a limit and a pointer.
+/// Returns schemas that no compile can finish; each is refused with a limit and a pointer.
 fn refused() -> Vec<(&'static str, Value)> {
     let both = |at: usize| json!({"if": {"properties": {key(at): {"const": 1}}}, "then": {"properties": {format!("q{at}"): {}}}});
     let wide = |at: usize| json!({"anyOf": [{"properties": object(1_000, |name| (format!("p{at}_{name}"), json!({})))}, {"required": [key(at)]}]});
@@ -133,7 +133,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
     }
 }
 
-/// Schemas that are large and nothing else.
+/// Returns schemas that are large but otherwise harmless.
 fn allowed() -> Vec<(&'static str, Value)> {
     let one = |name: String| json!({"properties": {&name: {"type": "string"}}, "required": [name]});
     let choice = |at: usize| json!({"oneOf": [one(format!("p{at}")), one(format!("q{at}"))]});
@@ -166,7 +166,7 @@ fn what_is_large_and_nothing_else_compiles() {
     }
 }
 
-/// Sources of which it only matters that they end within their bytes.
+/// For these sources it only matters that the compile ends within its bytes.
 #[test]
 fn whatever_it_is_it_ends_within_its_bytes() {
     let bounds = |at: usize| {

@@ -1,7 +1,6 @@
-//! No source, however deep, overflows a stack: every reader with every way to make a source deep, each on a
-//! thread whose stack is half of what threads have by default. An overflow ends the process, so whatever
-//! comes back is a pass, if it is a grammar that gives masks or an error of a kind that says what is wrong
-//! with the source.
+//! No source, however deep, overflows a stack: every parser with every way to make a source deep, each on a
+//! thread whose stack is half of the default. An overflow ends the process, so any result is a pass if it is
+//! a grammar that yields masks, or an error of a kind that describes the problem in the source.
 
 mod forms;
 
@@ -17,13 +16,13 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform_syntax::schema;
 
-/// Half of what a thread of Rust has by default.
+/// Half of the default stack of a Rust thread.
 const STACK: usize = 1 << 20;
 
-/// What brackets may nest: the parsers of regular expressions and grammars recurse.
+/// The maximum nesting of brackets: the parsers of regular expressions and grammars recurse.
 const BRACKETS: usize = 250;
 
-/// After so many looks a compile is called off: what is deep shall not be slow here.
+/// The number of checks after which a compile is cancelled: a deep source must not be slow here.
 const LOOKS: usize = 100_000;
 
 fn compiler() -> Compiler {
@@ -48,8 +47,8 @@ fn options() -> Options {
     }
 }
 
-/// What became of a source and so many tokens of its language, on a small stack. Everything that reads the
-/// source, or walks what was made of it, runs there, and so does what drops it.
+/// Returns the result of a source and this many tokens of its language, on a small stack. Everything that
+/// reads the source, or walks the grammar, runs there, including the drops.
 fn outcome(reader: Reader, source: String, steps: usize) -> Result<(), Vec<Problem>> {
     let small = thread::Builder::new().stack_size(STACK);
     let judge = small.spawn(move || {
@@ -62,7 +61,7 @@ fn outcome(reader: Reader, source: String, steps: usize) -> Result<(), Vec<Probl
         };
         let compiled = compiler().compile(source, &options);
         if let Source::JsonSchema(text) = source {
-            // These end like the compile, or in a form.
+            // These end like the compile, or with a form.
             let _ = schema::normal_form(text, &options.schema, &options.limits);
             let _ = schema::report(text, &options.schema, &options.limits);
         }
@@ -89,12 +88,12 @@ fn pattern(source: &str) -> String {
     format!(r#"{{"type": "string", "pattern": "{source}"}}"#)
 }
 
-/// Passes if there was an outcome: an overflow would have ended the process.
+/// Passes if there is a result: an overflow would have ended the process.
 fn check(name: &str, depth: usize, reader: Reader, source: String) {
     if source.len() > Limits::default().source_bytes {
         return;
     }
-    // What masks cost in deep languages is for other tests.
+    // The cost of masks in deep languages is tested elsewhere.
     let steps = if depth <= 100 { 4 } else { 0 };
     let Err(problems) = outcome(reader, source, steps) else {
         return;
@@ -147,7 +146,7 @@ fn ebnf(text: &str) -> Result<(), Vec<Problem>> {
 fn operators_nest_like_brackets() {
     for operator in ["*", "+", "{2}", "{0,3}", " +"] {
         let rule = |times: usize| format!("root ::= \"a\" root \"b\"{} | \"c\"", operator.repeat(times));
-        // Counts upon counts are too many states, but that is another limit.
+        // Nested counts need too many states, but that is another limit.
         let deep = ebnf(&rule(512)).err().unwrap_or_default();
         assert!(
             !deep.iter().any(|problem| problem.message.contains("nesting")),

@@ -1,10 +1,10 @@
 //! Inputs that fuzzing and attacks found, and those that once ended the service: each is read, compiled and
-//! walked in a process of its own, on a thread with the stack of the service, with every byte that it holds
-//! counted.
+//! walked in a separate process, on a thread with the stack size of the service, with every byte that it
+//! holds counted.
 //!
-//! A case is a file of `fuzz/cases/READER/`. The readers are those of the fuzz targets. What a case costs in
-//! time is not looked at here, but that it ends: counted limits have tests of their own, and
-//! `cargo xtask fuzz` has a clock.
+//! A case is a file of `fuzz/cases/READER/`. The readers are those of the fuzz targets. The time of a case is
+//! not checked here, only that it ends: counted limits have separate tests, and `cargo xtask fuzz` has a
+//! clock.
 
 mod clock;
 #[allow(
@@ -25,17 +25,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Names the case to a child process.
+/// The environment variable that names the case to a child process.
 const CASE: &str = "LEXIFORM_FOUND_CASE";
-/// The stack of the service's threads.
+/// The stack size of the service's threads.
 const STACK: usize = 2 << 20;
-/// What a case may hold.
+/// The maximum number of bytes that a case may hold.
 const MEMORY: usize = 256 << 20;
-/// Nothing takes as long but what never ends.
+/// The timeout, which only a case that never ends reaches.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Reads whatever bytes it gets.
+/// A function that reads arbitrary bytes.
 type Reader = fn(&[u8]);
-/// Each reader with the name of its folder.
+/// The readers with the names of their folders.
 const READERS: [(&str, Reader); 7] = [
     ("schema", readers::schema),
     ("regex", readers::regex),
@@ -76,7 +76,7 @@ fn cases() -> Vec<PathBuf> {
     all
 }
 
-/// Reads a case as a child process does: a panic, an overflow or too much memory is its end.
+/// Reads a case in a child process, which a panic, an overflow or too much memory ends.
 fn read(path: &Path) {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
     let reader = READERS
@@ -92,7 +92,7 @@ fn read(path: &Path) {
     thread.expect("a thread").join().expect("the reader returns");
 }
 
-/// How a case harmed its process; nothing if it did not.
+/// Returns the harm that a case did to its process, or `None`.
 fn harm(path: &Path) -> Option<String> {
     let program = std::env::current_exe().expect("the path of this program");
     let mut child = Command::new(program)

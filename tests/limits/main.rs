@@ -1,5 +1,4 @@
-//! What sources and questions may cost: memory, work, stacks and time, and inputs that were made to break
-//! them.
+//! The cost of sources and queries: memory, work, stacks and time, and inputs that are made to exceed them.
 
 mod allocator;
 mod ambiguous;

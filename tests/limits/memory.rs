@@ -1,5 +1,5 @@
-//! What a grammar remembers: the texts it read and the masks it made, and never what tokens could have
-//! written.
+//! The memory of a grammar: it caches the texts that it read and the masks that it made, but never the texts
+//! that tokens could have written.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask, State};
 
-/// Objects with open keys inside objects: every token could begin a key of its own.
+/// Objects with open keys inside objects: every token could begin a different key.
 const OPEN_KEYS: &str = r#"{"anyOf": [
     {"type": "object", "properties": {"a": {"type": "object", "properties": {"grades": {"type": "object"}}}}},
     {"type": "object", "properties": {"b": {"type": "object", "properties": {"grades": {"type": "object"}}}}},
@@ -18,7 +18,7 @@ const OPEN_KEYS: &str = r#"{"anyOf": [
 const TEXT: &str =
     r#"{"b": {"grades": {"math": 90, "history": {"x": "y"}, "sport": [1, 2]}, "more": {"z": {}}}}"#;
 
-/// All bytes, all pairs of letters, and pairs that close a key and open the next.
+/// Creates a vocabulary of all bytes, all pairs of letters, and pairs that close a key and open the next.
 fn vocabulary() -> Arc<Vocabulary> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
@@ -45,7 +45,7 @@ fn grammar(schema: &str, grammar_bytes: usize) -> Grammar {
     compiled.expect("the schema compiles").0
 }
 
-/// The states at all prefixes of a text.
+/// Returns the states at all prefixes of a text.
 fn states(grammar: &Grammar, text: &str) -> Vec<State> {
     let mut states = vec![grammar.start()];
     for byte in text.bytes() {
@@ -75,7 +75,7 @@ fn check_nothing_is_left((read, masked): (Grammar, Grammar), text: &str) {
     assert!(extra < room, "masks left {extra} bytes behind, more than {room}");
 }
 
-/// Every token could go on in a word whose text a judge has to see.
+/// Every token could continue a word whose text a validator has to see.
 #[test]
 fn masks_leave_nothing_behind_of_words_that_are_judged() {
     let schema = r#"{"type": "string", "format": "hostname"}"#;
@@ -117,7 +117,7 @@ fn dropped_masks_and_fresh_grammars_give_the_same_masks() {
     }
 }
 
-/// An object whose keys must be remembered, members in it that need not be, and a list of those.
+/// Returns a list of objects whose keys must be remembered, with members that need not be.
 fn long_text(objects: usize) -> String {
     let object = |number: usize| format!(r#"{{"a": {{"grades": {{"{number:07}": [{number}]}}}}}}"#);
     let objects: Vec<String> = (0..objects).map(object).collect();
@@ -148,8 +148,8 @@ fn a_text_without_end_is_read_within_the_bound() {
     assert_eq!(renewed.adopt(&plain, state), None, "it was compiled apart");
 }
 
-/// A text that has to be remembered as a whole becomes more than the bound. It is copied when what is
-/// remembered has grown by a part of itself, and not each time that so many bytes were read.
+/// The memory of a text that has to be remembered as a whole exceeds the bound. It is copied when it has
+/// grown by a fraction of itself, and not each time that a certain number of bytes has been read.
 #[test]
 fn what_must_be_remembered_is_copied_seldom() {
     let mut grammar = grammar(r#"{"type": "object"}"#, 1 << 16);
@@ -195,7 +195,7 @@ fn all_sequences_go_on_in_the_same_grammar() {
     assert_eq!(one.adopt(&old, old.start()), Some(one.start()));
 }
 
-/// Two objects of other members within one, with keys of their own choosing if they are open.
+/// Returns two objects with different members within one object, with arbitrary keys if they are open.
 fn two_objects(open: bool) -> String {
     let others = if open {
         ""
@@ -228,7 +228,7 @@ fn with_tokens(open: bool, tokens: &[&str]) -> Grammar {
     compiled.expect("the schema compiles").0
 }
 
-/// The masks behind these two texts, and which of the tokens behind all bytes they allow.
+/// Returns the masks after these two texts, and the tokens that they allow after all bytes.
 fn masks(grammar: &Grammar, texts: [String; 2]) -> ([Arc<Mask>; 2], [Vec<u32>; 2]) {
     let masks = texts.map(|text| {
         let state = grammar.step_bytes(grammar.start(), text.as_bytes());
@@ -256,7 +256,7 @@ fn objects_allow_the_same_after_their_members_unless_tokens_see_their_keys() {
         let ([one, other], allowed) = masks(&blind, written);
         assert_eq!(one, other, "open {open}");
         assert_eq!(allowed[0], if open { vec![0, 1, 2] } else { vec![2] });
-        // One of the keys that tokens hold was written in the first object, and the other in the second.
+        // One of the keys within the tokens was written in the first object, and the other in the second.
         let seeing = with_tokens(open, &[", \"aa\"", ", \"bb\"", ", \"b", ", \"r"]);
         let (_, allowed) = masks(&seeing, behind());
         let expected = if open {

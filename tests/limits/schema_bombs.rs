@@ -1,5 +1,5 @@
-//! Schemas that are made to cost much. Each ends in a grammar or in an error with a JSON pointer; work is
-//! counted, so nothing here looks at a clock.
+//! Schemas that are designed to be expensive. Each ends in a grammar or in an error with a JSON pointer; work
+//! is counted, so nothing here uses a clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Masks of many rows at once are those of each row alone; of tokens with the same bytes one is enough where
-//! asked.
+//! The masks of a batch of rows equal those of each row alone; on request, one of several tokens with the
+//! same bytes is enough.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -79,7 +79,7 @@ fn rows_go_where_they_are_sent_and_the_rest_stays() {
     assert_eq!(words, [mask, 0, 7, 7, mask, 0]);
 }
 
-/// A grammar whose masks cost more than it allows, after one token.
+/// Returns a grammar whose masks cost more than it allows, after one token.
 fn costly() -> Grammar {
     let mut options = Options::default();
     options.limits.mask_work = 2;
@@ -114,14 +114,14 @@ fn rows_beyond_their_limits_are_named_and_cleared_and_the_others_are_right() {
 
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The pool believes to be in another process each time that it asks.
+/// Returns a different process id on each call, so that the pool believes that it has been forked.
 fn another_process() -> u32 {
     PROCESS.fetch_add(1, Ordering::Relaxed)
 }
 
 #[test]
 fn a_pool_starts_new_threads_in_a_new_process() {
-    // Costly enough that the calling thread leaves it to the pool.
+    // Costly enough for the calling thread to leave the work to the pool.
     let patterns = ["(a|b|c){1,300}abc", "(ab?c){2,200}b"];
     let pool = Pool::new(2, another_process);
     for round in 1..=3 {

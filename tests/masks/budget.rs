@@ -1,5 +1,5 @@
 //! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and
-//! what they have written is what the grammar says.
+//! their texts belong to the grammar.
 
 use crate::published;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ const SCHEMAS: [&str; 7] = [
         "properties":{"kind":{"const":"a long and tedious kind"},"next":{"$ref":"#/items"}},"required":["kind"]}]},"minItems":2}"##,
     r#"{"type":"object","additionalProperties":{"type":"string","pattern":"^[a-f0-9]{8}-[a-f0-9]{4}$"},"minProperties":2}"#,
     r#"{"type":"object","properties":{"x":{"type":"string","minLength":1000000000},"y":{"type":"string","format":"date-time"}}}"#,
-    // What may be written hangs on which keys were, and a token may be an open key's or the beginning of a
-    // named one.
+    // The allowed text depends on the keys that were written, and a token may belong to an open key or begin
+    // a named one.
     r#"{"type":"object","properties":{"a":{"const":"a long and tedious value"},"ab":{"type":"integer"}},"required":["ab"],
         "additionalProperties":{"const":""},"minProperties":4,"dependentRequired":{"a":["b"]}}"#,
     r#"{"type":"object","propertyNames":{"pattern":"^([a-c]|id)$"},"additionalProperties":{"type":"boolean"},"minProperties":4}"#,
 ];
 
-/// Schemas with texts that are valid.
+/// Schemas with valid texts.
 const WRITTEN: [(&str, &str); 6] = [
     (SCHEMAS[0], r#"{"a": [1, {"b": null, "": "x\ny"}], "c": -1.5e3}"#),
     (
@@ -43,7 +43,7 @@ const WRITTEN: [(&str, &str); 6] = [
             "below":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["id","below"],"additionalProperties":false}}}"##,
         r#"{"note": "né", "below": [{"id": 1, "below": []}, {"below": [], "id": 22}], "id": 3}"#,
     ),
-    // Which key is short and not taken hangs on those that are written.
+    // The shortest key that is not taken depends on those that were written.
     (
         r#"{"type":"object","propertyNames":{"pattern":"^[a-h]*$"},"additionalProperties":{"type":"integer"}}"#,
         r#"{"": 1, "a": 2, "b": 3}"#,
@@ -63,15 +63,15 @@ fn compiled(compiler: &Compiler, schema: &str) -> Grammar {
     compiled.expect("the schema compiles").0
 }
 
-/// How bad a token is to have chosen: what is then needed at least.
+/// Returns the minimum number of tokens that are needed after choosing a token.
 fn needed(grammar: &Grammar, state: State, token: u32) -> usize {
     let next = grammar.step(state, token).expect("the mask allows it");
     grammar.min_completion(next).expect("every byte is a token")
 }
 
-/// The allowed token that makes most necessary; of those the longest, so that the text gets somewhere. To
-/// judge all of a hundred thousand would take long, so that those which begin what no other token begins are
-/// judged.
+/// Returns the allowed token that needs the most tokens after it; among those, the longest, so that the text
+/// makes progress. Judging all of a hundred thousand tokens would take long, so only a sample of them is
+/// judged, and a sample of those with several characters that open something.
 fn worst(grammar: &Grammar, state: State, allowed: &[u32], salt: usize) -> u32 {
     let step = (allowed.len() / 6).max(1);
     let sample = allowed.iter().skip(salt % step).step_by(step);
@@ -91,7 +91,7 @@ fn worst(grammar: &Grammar, state: State, allowed: &[u32], salt: usize) -> u32 {
     *judged.max_by_key(key).expect("some token is allowed")
 }
 
-/// Walks with this budget; the text that was written.
+/// Walks with this budget, and returns the text that was written.
 fn walk(grammar: &Grammar, mut budget: usize, salt: usize) -> Vec<u8> {
     let (mut state, mut text) = (grammar.start(), Vec::new());
     loop {
@@ -160,7 +160,7 @@ fn the_worst_walks_end_in_time_with_a_valid_text() {
     }
 }
 
-/// An ample budget changes nothing, and costs no mask of its own.
+/// An ample budget changes nothing, and takes no separate mask.
 #[test]
 fn an_ample_budget_gives_the_mask_itself() {
     let Some((vocabulary, _)) = published("an_ample_budget", "llama3_1") else {
@@ -183,7 +183,7 @@ fn an_ample_budget_gives_the_mask_itself() {
     }
 }
 
-/// Where a budget first takes no token away, those that make most necessary can still be completed in time.
+/// At the smallest budget that takes no token away, the worst tokens can still be completed in time.
 #[test]
 fn budgets_are_called_ample_only_where_they_are() {
     let Some((vocabulary, _)) = published("budgets_are_called_ample", "llama3_1") else {
@@ -229,12 +229,12 @@ fn budgets_are_called_ample_only_where_they_are() {
     assert!(checked > 150, "{checked} states were checked");
 }
 
-/// The same where each byte is a token, so that nothing is shorter than it seems.
+/// Repeats the test with a token for each byte, so that nothing is shorter than it seems.
 #[test]
 fn budgets_of_bytes_are_called_ample_only_where_they_are() {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let texts = ["[[[[[", ", ", ",\"", "{\"", "]]", "ab"].map(|text| text.as_bytes().to_vec());
-    // In so large a vocabulary completions are spelled, which is fast, and bytes are tokens all the same.
+    // In such a large vocabulary completions are spelled, which is fast, although bytes are tokens.
     let others = (0..=u8::MAX).flat_map(|byte| [vec![0, byte, 0], vec![1, byte, 1]]);
     let tokens = bytes
         .chain(texts)
@@ -280,7 +280,7 @@ fn budgets_of_bytes_are_called_ample_only_where_they_are() {
     }
 }
 
-/// What was asked before makes no difference to how far the end is, nor to what is allowed near it.
+/// Earlier queries change neither the distance to the end nor the tokens that are allowed near it.
 #[test]
 fn what_was_asked_before_makes_no_difference() {
     let Some((vocabulary, _)) = published("what_was_asked_before", "llama3_1") else {
@@ -323,7 +323,7 @@ fn what_was_asked_before_makes_no_difference() {
     }
 }
 
-/// The end of an object hangs on the members that are missing, whatever else was written.
+/// The end of an object depends on the missing members, whatever else was written.
 #[test]
 fn what_else_an_object_has_makes_no_difference_to_its_end() {
     let Some((vocabulary, _)) = published("what_else_an_object_has", "llama3_1") else {
@@ -363,8 +363,8 @@ fn what_else_an_object_has_makes_no_difference_to_its_end() {
     assert!(least(r#"{"c":{"d":1"#) > least(r#"{"b":"","c":{"d":1"#));
 }
 
-/// Thousands of rules that call each other in one circle, most of them before anything is read: how far
-/// tokens reach is given up, and what tokens make necessary is found by looking at them.
+/// Thousands of rules that call each other in one circle, most of them before anything is read: the overshoot
+/// bound is given up, and the tokens are examined to find what they need.
 #[test]
 fn rules_in_a_large_circle_have_budgets() {
     let last = 3_000;

@@ -1,4 +1,4 @@
-//! The 200 schemas whose masks are recorded, shared with the tests of bindings.
+//! The 200 schemas with recorded masks, shared with the tests of bindings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const SCHEMAS: usize = 200;
 
-/// The root of the repository, wherever the package that is tested lies in it.
+/// Returns the root of the repository, whatever package is tested.
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let roots = package
@@ -16,14 +16,14 @@ fn root() -> PathBuf {
     roots.last().expect("the repository").to_owned()
 }
 
-/// A file of the repository.
+/// Reads a file of the repository.
 pub(crate) fn read(path: impl AsRef<Path>) -> String {
     let path = root().join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The schemas of the corpus that compile, and then those of the demo model's held-out texts; each with its
-/// name.
+/// Returns the schemas of the corpus that compile, followed by those of the demo model's held-out texts, each
+/// with its name.
 pub(crate) fn all() -> Vec<(String, String)> {
     let corpus = root().join("schemas");
     let folders = fs::read_dir(corpus)

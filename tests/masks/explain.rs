@@ -1,4 +1,4 @@
-//! What a person is told about a state: what may come, and where in the source that stands.
+//! Explanations of a state for people: the text that may come next, and the place of its rule in the source.
 
 use std::sync::Arc;
 

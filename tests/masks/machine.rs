@@ -1,4 +1,4 @@
-//! The machine on grammars built by hand: what it accepts, and that masks agree with steps token by token.
+//! The machine on grammars built by hand: the texts that it accepts, and the agreement of masks with steps.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use lexiform_automata::grammar::{
 use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
 
-/// A vocabulary of all single bytes, some longer tokens, and `<eos>`, which is token 0.
+/// Creates a vocabulary of all single bytes, some longer tokens, and `<eos>`, which is token 0.
 fn vocabulary(longer: &[&str]) -> Arc<Vocabulary> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
@@ -42,7 +42,7 @@ fn accepts(grammar: &Grammar, text: &str) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// At every prefix of the text, each token is in the mask iff the grammar can step over it.
+/// Checks at every prefix of the text that each token is in the mask iff the grammar can step over it.
 fn masks_agree_with_steps(grammar: &Grammar, text: &str) {
     let mut state = grammar.start();
     for (at, byte) in text.bytes().enumerate() {
@@ -274,7 +274,7 @@ fn members_in_any_order_and_no_key_twice() {
 
 const KEYS: [&str; 6] = ["a", "ab", "abc", "b", "ba", "c"];
 
-/// An alternative: for each key whether it may come, must come, and has a value of its own.
+/// An alternative: for each key whether it is allowed, is required, and has its own value.
 type Alternative = [(bool, bool, bool); 6];
 
 fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
@@ -286,8 +286,8 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
     prop::collection::vec(prop::array::uniform6(key), 1..40)
 }
 
-/// Objects that have most members in common, told apart by what comes and by the number of an alternative in
-/// some values.
+/// Returns objects that have most members in common and differ in the allowed keys and in the number of the
+/// alternative in some values.
 fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));
@@ -319,7 +319,7 @@ fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
-    /// Masks look ahead through all alternatives at once where these are many, and steps never do.
+    /// Masks look ahead through all alternatives at once if there are many, and steps never do.
     #[test]
     fn many_objects_with_members_in_common(
         alternatives in alternatives(),
@@ -444,7 +444,7 @@ fn a_key_may_be_the_whole_item() {
     assert!(!accepts(&grammar, r#"["ab", "a", "ab"]"#));
 }
 
-/// Two ways of a required member that write the same are one rule, and it is settled once.
+/// Two definitions of a required member that write the same text are one rule, which is settled once.
 #[test]
 fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
     let cfg = build(|b, _| {

@@ -1,7 +1,7 @@
-//! The masks of 200 schemas in numbers, so that bindings can show that theirs are the same bit by bit.
+//! The masks of 200 schemas as digests, so that bindings can show that their masks are the same bit by bit.
 //!
-//! Along each schema a text is written by the demo model's tokens, chosen by a generator of plain arithmetic,
-//! and every mask on the way goes into a digest. `tests/data/mask_digests.txt` holds the digests;
+//! Along each schema, a text is written with the demo model's tokens, chosen by a generator of plain
+//! arithmetic, and every mask on the way goes into a digest. `tests/data/mask_digests.txt` has the digests;
 //! `GOLDEN=write` writes it anew. The tests of `bindings/python` compute the same digests from Python and
 //! read the same file.
 
@@ -17,7 +17,7 @@ use lexiform::{Grammar, Mask};
 const STEPS: usize = 24;
 const DIGESTS: &str = "tests/data/mask_digests.txt";
 
-/// Fowler, Noll and Vo's hash (FNV-1a) of the words, byte by byte from the lowest.
+/// Updates Fowler, Noll and Vo's hash (FNV-1a) with the words, byte by byte from the lowest.
 fn digest(mask: &Mask, digest: u64) -> u64 {
     let bytes = mask.words().iter().flat_map(|word| word.to_le_bytes());
     bytes.fold(digest, |digest, byte| {

@@ -38,16 +38,16 @@ use judge::{Judge, Memo};
 use walk::{Reach, check_everywhere, check_portions};
 
 const LETTERS: &[u8] = b"abc";
-/// `a`, `b`, and the two bytes of `é`, which tokens may cut.
+/// `a`, `b`, and the two bytes of `é`, between which tokens may split.
 const BYTES: &[u8] = &[b'a', b'b', 0xC3, 0xA9];
 const REACH: Reach = Reach {
     bytes: 4,
     states: 200,
 };
-/// For tests that are about something else than depth.
+/// The reach for tests in which depth does not matter.
 const FEW: Reach = Reach { bytes: 3, states: 40 };
 
-/// Texts of schemas are longer, and fewer of them differ.
+/// The reach for schemas, whose texts are longer and of which fewer differ.
 const DEEP: Reach = Reach {
     bytes: 24,
     states: 150,
@@ -77,7 +77,7 @@ const KEY_PIECES: &[&str] = &[
     "é",
 ];
 
-/// So many cases, or as many as `PROPTEST_CASES` asks for.
+/// Returns a configuration with this many cases, or as many as `PROPTEST_CASES` requests.
 fn cases(usual: u32) -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig {
@@ -141,8 +141,8 @@ proptest! {
         }
     }
 
-    /// What follows a counted language may begin with its units, so that a token may leave it early where
-    /// going on would break a bound.
+    /// The text after a counted language may begin with its units, so a token may leave the language early
+    /// where continuing would break a bound.
     #[test]
     fn counts_before_patterns(
         counted in regular::counts(),
@@ -169,7 +169,7 @@ proptest! {
         }
     }
 
-    /// The same through the front ends: patterns and grammars as text.
+    /// Checks the languages through the front ends: patterns and grammars as text.
     #[test]
     fn sources_as_text(
         pattern in regular::patterns(),
@@ -221,7 +221,8 @@ proptest! {
         check_everywhere(&grammar, &Memo::new(schema.language(order)), &DEEP)?;
     }
 
-    /// Keys that may be anything and must differ, with what tokens write behind and before them.
+    /// Checks keys that may be anything but must differ, with the text that tokens write after and before
+    /// them.
     #[test]
     fn objects_with_open_keys(
         objects in prop_oneof![open_keys::objects(), open_keys::objects_of_objects()],
@@ -236,7 +237,7 @@ proptest! {
         check_everywhere(&grammar, &Memo::new(objects), &DEEP)?;
     }
 
-    /// A text leads to the same masks read at once, token by token and byte by byte.
+    /// A text leads to the same masks whether it is read at once, token by token or byte by byte.
     #[test]
     fn texts_are_read_alike_in_any_portions(
         objects in open_keys::objects_of_objects(),
@@ -251,13 +252,13 @@ proptest! {
         let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
         let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
         check_portions(&grammar, &choices)?;
-        // Grammars of no text at all are refused; `context_free_grammars` has them.
+        // Grammars without any text are refused; `context_free_grammars` covers them.
         if let Ok(grammar) = lower::compile(&lower::rules(&rules), &letters) {
             check_portions(&grammar, &choices)?;
         }
     }
 
-    /// The comparison itself: a grammar of another language does not pass for this one.
+    /// Tests the comparison itself: a grammar of another language is not accepted for this one.
     #[test]
     fn another_language_is_noticed(one in regular::patterns(), other in regular::patterns()) {
         let (expected, found) = (Memo::new(one.language()), Memo::new(other.language()));
@@ -275,7 +276,7 @@ proptest! {
         prop_assert!(check_everywhere(&grammar, &expected, &REACH).is_err(), "{:?} passed for {:?}", other, one);
     }
 
-    /// Grammars that share tables, and tables without room, answer as if each were alone.
+    /// Grammars that share tables, and tables without room, give the same answers as grammars on their own.
     #[test]
     fn sharing_and_forgetting_change_nothing(
         patterns in prop::collection::vec(regular::patterns(), 2..4),
@@ -293,7 +294,7 @@ proptest! {
         }
     }
 
-    /// After any mix of steps, forks and rollbacks a mask is that of a fresh grammar at the same text.
+    /// After any mix of steps, forks and rollbacks, a mask equals that of a fresh grammar at the same text.
     #[test]
     fn history_changes_nothing(
         rules in context_free::grammars(),
@@ -301,11 +302,11 @@ proptest! {
         moves in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 1..40),
     ) {
         let cfg = lower::rules(&rules);
-        // Grammars of no text at all are refused; `context_free_grammars` has them.
+        // Grammars without any text are refused; `context_free_grammars` covers them.
         let Ok(grammar) = lower::compile(&cfg, &vocabulary) else { return Ok(()) };
         let mut visited = vec![(grammar.start(), Vec::new())];
         for (from, token) in moves {
-            // Going on from an older state is a rollback; twice from the same one is a fork.
+            // Continuing from an older state is a rollback; continuing twice from the same state is a fork.
             let (state, path) = from.get(&visited).clone();
             let allowed: Vec<u32> = grammar.mask(state).iter().collect();
             if allowed.is_empty() {
@@ -321,7 +322,7 @@ proptest! {
         }
     }
 
-    /// Threads that discover the states of one grammar together see what one alone sees.
+    /// Threads that discover the states of one grammar together get the same masks as a single thread.
     #[test]
     fn threads_agree(rules in context_free::grammars(), vocabulary in vocabulary::vocabularies(LETTERS)) {
         let cfg = lower::rules(&rules);
@@ -363,7 +364,7 @@ fn check_same(one: &Grammar, other: &Grammar) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Compares a state with that of a grammar that has seen nothing else.
+/// Compares a state with that of a fresh grammar.
 fn check_fresh(cfg: &Cfg, grammar: &Grammar, (state, path): &(State, Vec<u32>)) -> Result<(), TestCaseError> {
     let fresh = lower::compile(cfg, grammar.vocabulary()).expect("it compiled before");
     let same = path
@@ -382,7 +383,7 @@ fn check_fresh(cfg: &Cfg, grammar: &Grammar, (state, path): &(State, Vec<u32>)) 
     Ok(())
 }
 
-/// The masks behind all token sequences of up to three tokens, visited in either order.
+/// Returns the masks after all token sequences of up to three tokens, visited in either order.
 fn explored(grammar: &Grammar, backwards: bool) -> BTreeMap<Vec<u32>, Vec<u32>> {
     let mut masks = BTreeMap::new();
     let mut open = vec![(grammar.start(), Vec::new())];

@@ -1,12 +1,12 @@
-//! The vocabularies of published models, from the files that `.data` holds.
+//! The vocabularies of published models, read from `.data`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 
-/// A published vocabulary, whose last special token ends the text, and its file; `None`, said by the test's
-/// name, where the file is not there.
+/// Returns a published vocabulary, whose last special token ends the text, and its file, or `None` with a
+/// message that names the test if the file is missing.
 pub(crate) fn published(test: &str, name: &str) -> Option<(Arc<Vocabulary>, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = root.join(".data/tokenizers").join(name).join("tokenizer.json");

@@ -1,4 +1,4 @@
-//! Host names with labels in Punycode: the judge that tells them, and masks that hang on what it says.
+//! Host names with labels in Punycode: the validator that decides them, and masks that depend on its answers.
 
 use crate::published;
 use std::collections::HashSet;
@@ -16,10 +16,10 @@ use published::published;
 
 const SCHEMA: &str = r#"{"type": "string", "format": "hostname"}"#;
 
-/// What may stand in a body.
+/// The bytes that may occur in a body.
 const FREE: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/// Numbers without a pattern, the same in each run.
+/// A generator of pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -63,7 +63,7 @@ fn after(grammar: &Grammar, text: &str) -> State {
     state.unwrap_or_else(|| panic!("{text} is not allowed"))
 }
 
-/// The validator of another project, which lets more through than the rules of RFC 5892 and 5893.
+/// Another project's validator, which accepts more than the rules of RFC 5892 and 5893.
 fn other_judge(format: &str) -> jsonschema::Validator {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
     let options = options.should_validate_formats(true);
@@ -76,7 +76,7 @@ fn is_label(body: &str, judges: &[Judge]) -> bool {
 
 const BOTH: [Judge; 2] = [Judge::LabelFromLeft, Judge::OrderedLabel];
 
-/// A katakana middle dot beside Han of the extension A, U+3E3A and U+3614.
+/// A katakana middle dot next to Han of extension A, U+3E3A and U+3614.
 const HAN_BEYOND_ITS_TABLE: [&str; 1] = ["vekz6m15h"];
 
 #[test]
@@ -95,7 +95,8 @@ fn another_judge_accepts_whatever_this_one_does() {
     assert!(valid > 10_000, "{valid} of the bodies are valid");
 }
 
-/// The names that the grammar is made for, told slowly: short ones, so that no length is a question.
+/// Decides slowly whether a text is one of the grammar's names, which are short, so that no length limit
+/// matters.
 fn is_name(name: &str) -> bool {
     let labels: Vec<&str> = name.split('.').collect();
     let bodies: Vec<&str> = labels
@@ -119,7 +120,8 @@ fn is_name(name: &str) -> bool {
         }
 }
 
-/// Whether a name begins like this: one of these ways to go on with its last label makes it one.
+/// Returns `true` if a name begins with this text: one of these continuations of its last label makes it a
+/// name.
 fn begins_a_name(text: &str) -> bool {
     let (before, last) = text
         .rsplit_once('.')
@@ -143,7 +145,7 @@ fn begins_a_name(text: &str) -> bool {
     ways.iter().any(|way| is_name(&format!("{before}{way}")))
 }
 
-/// Whether a text in JSON begins or is a name.
+/// Returns whether a text in JSON begins a name, and whether it is one.
 fn verdict(text: &str) -> (bool, bool) {
     let Some(rest) = text.strip_prefix('"') else {
         return (text.is_empty(), false);
@@ -157,7 +159,8 @@ fn verdict(text: &str) -> (bool, bool) {
     }
 }
 
-/// Every token at every state that token sequences reach, against names told by brute force.
+/// Checks every token at every state that token sequences reach against names that are decided by brute
+/// force.
 fn check_everywhere(grammar: &Grammar, begin: &str, longest: usize, most: usize) -> usize {
     let mut open = std::collections::VecDeque::from([(after(grammar, begin), begin.to_owned())]);
     let mut seen = HashSet::new();
@@ -172,7 +175,7 @@ fn check_everywhere(grammar: &Grammar, begin: &str, longest: usize, most: usize)
                 assert!(!mask.contains(token), "{text} and no text");
                 continue;
             };
-            // Upper case is like lower case, and other spellings of JSON are another question.
+            // Upper case is like lower case, and other spellings of JSON are not tested here.
             if piece
                 .bytes()
                 .any(|byte| byte.is_ascii_uppercase() || byte == b'\\')
@@ -242,7 +245,7 @@ fn masks_are_what_brute_force_finds() {
     assert!(states > 1000, "{states}");
 }
 
-/// Tokens as tokenizers have them: all pairs, many of them with what stands behind a body.
+/// Returns tokens as tokenizers have them: all pairs, many of them with the text after a body.
 fn pairs() -> Vec<String> {
     let mut pairs = Vec::new();
     for &first in FREE {
@@ -254,7 +257,7 @@ fn pairs() -> Vec<String> {
     pairs
 }
 
-/// Takes random tokens until the text is over; its value.
+/// Takes random tokens until the text ends, and returns its value.
 fn random_walk(
     grammar: &Grammar,
     mut state: State,
@@ -310,7 +313,7 @@ fn random_walks_over_a_published_vocabulary_end_in_valid_names() {
     check_walks(&grammar_over(vocabulary, SCHEMA), 40);
 }
 
-/// What stands behind the free room of a body is the one ending that fits every text there.
+/// The text after the free room of a body is the one ending that fits every text there.
 #[test]
 fn a_body_that_is_full_has_one_ending() {
     let grammar = grammar_over(vocabulary(&pairs()), SCHEMA);
@@ -367,7 +370,7 @@ fn names_in_punycode_are_as_long_as_names_may_be() {
     );
 }
 
-/// The names of both formats are the same, and an international one may stand beside no such label.
+/// Both formats accept the same names, and an international label may not occur beside a label in Punycode.
 #[test]
 fn international_names_may_be_in_punycode_too() {
     let grammar = grammar_over(vocabulary(&[]), r#"{"type": "string", "format": "idn-hostname"}"#);
@@ -381,7 +384,7 @@ fn international_names_may_be_in_punycode_too() {
     assert!(!accepts("xn--mnchen-3ya.münchen") && !accepts("xn--hello-txk"));
 }
 
-/// Walks that always take what makes most necessary end in time.
+/// Walks that always take the worst token end in time.
 fn check_budgets(grammar: &Grammar, begin: &str, sampled: usize) {
     let start = after(grammar, begin);
     let least = grammar.min_completion(start).expect("every byte is a token");

@@ -1,4 +1,4 @@
-//! The nearest valid text, against all valid texts.
+//! Repairs, compared with a search over all valid texts.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn is_valid(grammar: &Grammar, text: &str) -> bool {
     state.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// All valid texts over these characters with at most so many of them.
+/// Returns all valid texts over these characters with at most this many of them.
 fn texts(grammar: &Grammar, alphabet: &str, longest: usize) -> Vec<String> {
     let (mut open, mut texts) = (vec![(String::new(), grammar.start())], Vec::new());
     for length in 0..=longest {
@@ -47,7 +47,7 @@ fn texts(grammar: &Grammar, alphabet: &str, longest: usize) -> Vec<String> {
     texts
 }
 
-/// The cost of the edits between two texts, by the table of Wagner and Fischer.
+/// Returns the cost of the edits between two texts, by the table of Wagner and Fischer.
 fn distance(from: &str, to: &str, costs: &Costs) -> u64 {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let [insert, delete, substitute] = [costs.insert, costs.delete, costs.substitute].map(u64::from);
@@ -65,7 +65,7 @@ fn distance(from: &str, to: &str, costs: &Costs) -> u64 {
 
 const COSTS: [(u32, u32, u32); 4] = [(1, 1, 1), (1, 2, 3), (3, 1, 2), (2, 3, 1)];
 
-/// Random texts over an alphabet that is larger than the language's.
+/// Returns random texts over an alphabet that is larger than the language's.
 fn random_texts(alphabet: &str, longest: usize, count: u64) -> Vec<String> {
     let letters: Vec<char> = alphabet.chars().chain("x€".chars()).collect();
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
@@ -84,7 +84,7 @@ fn random_texts(alphabet: &str, longest: usize, count: u64) -> Vec<String> {
         .collect()
 }
 
-/// Holds repairs of random texts against all valid texts.
+/// Compares repairs of random texts with all valid texts.
 fn check(source: Source<'_>, alphabet: &str, (longest, most): (usize, usize)) {
     let grammar = grammar(source);
     let valid = texts(&grammar, alphabet, most);
@@ -114,7 +114,7 @@ fn check(source: Source<'_>, alphabet: &str, (longest, most): (usize, usize)) {
     }
 }
 
-/// A text after its edits.
+/// Returns a text after its edits.
 fn edited(text: &str, repair: &Repair) -> String {
     let mut edited = text.to_owned();
     for edit in repair.edits.iter().rev() {
@@ -233,7 +233,7 @@ fn what_models_write_is_repaired_as_a_reader_would() {
         (r#"{"a":None}"#, 2, None),
         (r#"{"a" 1 "b":2}"#, 2, None),
         ("", 2, Some("{}")),
-        // A key must not come twice.
+        // A key must not occur twice.
         (r#"{"a":1,"a":2}"#, 1, None),
         (r#"{"a":1,"a":2,"a":3}"#, 2, None),
         // One key, with quotation marks in it.
@@ -252,7 +252,7 @@ fn what_models_write_is_repaired_as_a_reader_would() {
 const PERSON: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"},
     "city": {"type": "string"}}, "required": ["name", "age", "city"], "additionalProperties": false}"#;
 
-/// A grammar as the command line and the service make it, with white space.
+/// Creates a grammar with white space, as the command line and the service do.
 fn grammar_of(schema: &str) -> Grammar {
     let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0]).expect("a vocabulary"));
     compile(Source::JsonSchema(schema), &vocabulary, &Options::default())
@@ -260,7 +260,7 @@ fn grammar_of(schema: &str) -> Grammar {
         .0
 }
 
-/// What a text becomes as JSON, and what was done with it: the kinds of changes with their pointers.
+/// Returns the JSON that a text becomes, and the kinds of changes with their pointers.
 fn as_json(grammar: &Grammar, text: &str) -> (String, Vec<String>) {
     let repair =
         Repair::of_json(grammar, text, &Costs::default(), &RepairLimits::default()).expect("a repair");
@@ -281,10 +281,10 @@ fn as_json(grammar: &Grammar, text: &str) -> (String, Vec<String>) {
 
 const MARIA: &str = r#"{"name": "Maria", "age": 34, "city": "Vienna"}"#;
 
-/// What was written, what becomes of it, and what is told of that.
+/// The given text, the repaired text, and the reported changes.
 const VALUES: &[(&str, &str, &[&str])] = &[
     (MARIA, MARIA, &[]),
-    // A valid instance in another order.
+    // A valid instance in another key order.
     (
         r#"{"city": "Vienna", "age": 34, "name": "Maria"}"#,
         MARIA,
@@ -330,7 +330,7 @@ const VALUES: &[(&str, &str, &[&str])] = &[
         MARIA,
         &["respelled /age"],
     ),
-    // A value that does not fit is no other value with its digits.
+    // A value that does not fit is not replaced by another value with its digits.
     (
         r#"{"name": "Maria", "age": 34.5, "city": "Vienna"}"#,
         r#"{"name": "Maria","age":0, "city": "Vienna"}"#,
@@ -489,7 +489,7 @@ fn of_equal_repairs_the_one_that_keeps_more_is_taken() {
     assert_eq!((&repair.text[..], repair.cost), ("2026-07", 2));
 }
 
-/// Without the bound for what is missing, all ways to insert a text of this length would be tried everywhere.
+/// Without the bound on missing text, all ways to insert a text of this length would be tried everywhere.
 #[test]
 fn what_is_cut_off_is_completed_however_much_is_missing() {
     let names: Vec<String> = (0..20).map(|number| format!("\"property_{number}\"")).collect();
@@ -549,7 +549,7 @@ fn limits_are_named() {
     assert_eq!(refused("[1", &unit, &cancel), RepairError::Cancelled);
 }
 
-/// A repair looks at a copy: the grammar itself has as many states as before.
+/// A repair works on a copy: the grammar itself has as many states as before.
 #[test]
 fn the_grammar_does_not_grow() {
     let grammar = grammar(Source::JsonSchema("true"));

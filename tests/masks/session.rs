@@ -1,5 +1,5 @@
-//! A session is its tokens: whatever was accepted and taken back, it says what a fresh walk over the tokens
-//! that are left says. Trees are walks, and ends are allowed where the text may end.
+//! A session is equivalent to its tokens: whatever was accepted and rolled back, it answers like a fresh walk
+//! over the tokens that remain. Trees are walks, and ends are allowed where the text may end.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ const SOURCES: [&str; 4] = [
     "root ::= 'a'* (<|tool|> 'b')* 'a'",
     "root ::= '' | 'a' root 'b' | ','",
 ];
-/// Small enough that long texts outgrow it.
+/// A bound on memory that long texts exceed.
 const LITTLE: usize = 1 << 15;
 
 fn grammar(source: &str, grammar_bytes: usize) -> Grammar {
@@ -42,7 +42,7 @@ fn grammar(source: &str, grammar_bytes: usize) -> Grammar {
         .0
 }
 
-/// Every choice of ends: those of the vocabulary, one of them, another token, a special token, none.
+/// Returns every choice of ends: those of the vocabulary, one of them, another token, a special token, none.
 fn ends(grammar: &Grammar) -> Vec<Option<Ends>> {
     let ends =
         |tokens: &[u32]| Some(Ends::new(tokens.to_vec(), grammar.vocabulary()).expect("they are there"));
@@ -56,8 +56,8 @@ fn ends(grammar: &Grammar) -> Vec<Option<Ends>> {
     ]
 }
 
-/// The state after these tokens in a grammar that nobody else uses, one plain step at a time; ends are judged
-/// by what they mean, and not by the library's own words for them.
+/// Returns the state after these tokens in a fresh grammar, one plain step at a time; ends are judged by
+/// their definition, and not by the library's own functions.
 fn walked(grammar: &Grammar, tokens: &[u32], ends: Option<&Ends>) -> Option<Option<State>> {
     let mut state = Some(grammar.start());
     for &token in tokens {
@@ -79,7 +79,7 @@ fn walked(grammar: &Grammar, tokens: &[u32], ends: Option<&Ends>) -> Option<Opti
     Some(state)
 }
 
-/// The tokens that may come after these, found by trying each.
+/// Returns the tokens that may come after these, found by trying each.
 fn tried(grammar: &Grammar, tokens: &[u32], ends: Option<&Ends>) -> Vec<u32> {
     let may_come = |&token: &u32| walked(grammar, &[tokens, &[token]].concat(), ends).is_some();
     (0..TOKENS.len() as u32).filter(may_come).collect()
@@ -112,7 +112,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..30)
 }
 
-/// Does to the session what an act says, and to the plain tokens what it means; says whether they agree about
+/// Applies an act to the session and its meaning to the plain tokens, and returns whether the two agree about
 /// it.
 fn act(
     act: &Act,
@@ -268,7 +268,7 @@ fn numbers_are_states_of_the_grammar_or_none() {
         .filter_map(|number| grammar.state(number))
         .collect::<Vec<_>>();
     assert!(held.len() >= 20 && held.len() < 200, "{}", held.len());
-    // Whoever gives a number that was never handed out gets some state, and no panic.
+    // A number that was never handed out yields some state, and no panic.
     held.iter()
         .for_each(|&state| drop((grammar.mask(state), grammar.forced(state))));
 }

@@ -1,5 +1,5 @@
-//! Special tokens never match text, on the tokenizers of published models: no token that is not text may come
-//! unless the grammar names it, while all tokens of the same bytes may, as far as they are allowed at all.
+//! Special tokens never match text, on the tokenizers of published models: a token that is not text is
+//! allowed only if the grammar names it, while all tokens with the same bytes are allowed together.
 
 use crate::published;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn with_added(test: &str, name: &str) -> Option<Published> {
     Some((vocabulary, added.collect()))
 }
 
-/// Sources that allow as much text as their kind can, each with a text that leads through its parts.
+/// Sources that allow as much text as their kind can, each with a text that visits their parts.
 const WIDE: [(Source<'static>, &str); 5] = [
     (Source::Regex("(?s).*"), "<|eot_id|> any </s> text <think> "),
     (
@@ -48,7 +48,7 @@ const WIDE: [(Source<'static>, &str); 5] = [
     ),
 ];
 
-/// Tokens in the mask that are no text and do not end the sequence where it may end.
+/// Returns the tokens of the mask that are not text and do not end the sequence where it may end.
 fn intruders(grammar: &Grammar, state: State) -> Vec<u32> {
     let vocabulary = grammar.vocabulary();
     let ends = |token| vocabulary.is_eos(token) && grammar.is_accepting(state);
@@ -93,7 +93,7 @@ fn no_special_token_is_allowed_where_the_grammar_does_not_name_it() {
     }
 }
 
-/// The text of a special token's name can be written, only not by the special token.
+/// The text of a special token's name can be written, but not with the special token.
 #[test]
 fn the_name_of_a_special_token_is_text_like_any_other() {
     for name in NAMES {
@@ -137,7 +137,8 @@ fn a_grammar_that_names_a_special_token_allows_it_and_no_other() {
     }
 }
 
-/// SentencePiece models write a letter in two ways, as itself and as its byte; both are allowed or none.
+/// SentencePiece models write a letter in two ways, as itself and as its byte; either both or none is
+/// allowed.
 #[test]
 fn tokens_of_the_same_bytes_are_allowed_together() {
     let mut pairs = 0;

@@ -1,5 +1,5 @@
-//! Keys of states: what is learned at one is found again after a restart, so they depend on the grammar and
-//! the text alone.
+//! Keys of states: results that are stored for a state are found again after a restart, so keys depend only
+//! on the grammar and the text.
 
 use crate::digested as schemas;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,10 +12,10 @@ use lexiform::{Grammar, State};
 use lexiform_automata::work::within;
 use lexiform_law::draft::Constraint;
 
-/// Tokens by which masks may differ of which one knows a key that was written.
+/// The number of tokens by which two masks may differ if one of them knows a key that was written.
 const FEW: u32 = 4;
 
-/// The texts that are written along each grammar, and their tokens.
+/// The number of texts that are written along each grammar, and the length of each in tokens.
 const TEXTS: u64 = 3;
 const STEPS: usize = 24;
 
@@ -31,7 +31,7 @@ fn vocabulary() -> Arc<Vocabulary> {
     )
 }
 
-/// The sources of `grammars/`, and regular expressions; each with its name.
+/// Returns the sources of `grammars/`, and regular expressions, each with its name.
 fn others() -> Vec<(String, String)> {
     let names = [
         "ambiguous",
@@ -82,7 +82,7 @@ fn compiled(compiler: &Compiler, source: &Named) -> Grammar {
     compiled.expect(&source.name).0
 }
 
-/// The states along a text of which plain arithmetic chooses the tokens.
+/// Returns the states along a text whose tokens are chosen by plain arithmetic.
 fn walk(grammar: &Grammar, seed: u64) -> Vec<(Vec<u32>, State)> {
     let (mut state, mut chance, mut text) = (grammar.start(), seed, Vec::new());
     let mut found = vec![(text.clone(), state)];
@@ -106,7 +106,7 @@ fn keys(grammar: &Grammar, seed: u64) -> Vec<u64> {
     states.map(|(_, state)| grammar.key(state)).collect()
 }
 
-/// The keys along all texts of all sources, as text: a line for each source.
+/// Returns the keys along all texts of all sources, as text with a line for each source.
 fn written(sources: &[Named]) -> String {
     let compiler = Compiler::new(vocabulary());
     let line = |source: &Named| {
@@ -118,8 +118,8 @@ fn written(sources: &[Named]) -> String {
     sources.iter().map(line).collect()
 }
 
-/// Guards against keys that depend on what was compiled before, by whom, on the texts that were read before,
-/// and on the threads that read them, as the numbers of states do.
+/// Guards against keys that depend on earlier compiles, on the texts that were read before, or on the threads
+/// that read them, as the numbers of states do.
 #[test]
 fn keys_of_two_compilations_are_the_same() {
     let sources = sources();
@@ -133,7 +133,7 @@ fn keys_of_two_compilations_are_the_same() {
     let mut renumbered = 0;
     for source in &sources {
         let (first, second) = (compiled(&one, source), &backwards[&source.name]);
-        // Other texts first, on several threads at once, some of which ask for keys.
+        // Other texts come first, on several threads at once, some of which compute keys.
         std::thread::scope(|scope| {
             for thread in 0..3 {
                 scope.spawn(move || {
@@ -159,7 +159,7 @@ fn keys_of_two_compilations_are_the_same() {
     assert!(renumbered > 1000, "only {renumbered} states have other numbers");
 }
 
-/// Asks for the keys that this program has as a process of its own.
+/// The environment variable that requests this program's keys in a child process.
 const IN_A_CHILD: &str = "LEXIFORM_STATE_KEYS_IN_A_CHILD";
 
 #[test]
@@ -233,7 +233,7 @@ fn states_share_keys_only_where_nearly_the_same_follows() {
     assert!(states > 5000 && 50 * sharing < states, "{sharing} of {states}");
 }
 
-/// A vocabulary of single bytes, and an end.
+/// Creates a vocabulary of single bytes, and an end token.
 fn letters() -> Arc<Vocabulary> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
@@ -304,7 +304,7 @@ fn keys_are_those_of_the_record() {
     assert_eq!(found.map(|key| format!("{key:016x}")), recorded);
 }
 
-/// A grammar over single bytes.
+/// Compiles a grammar over single bytes.
 fn of_bytes(source: Source<'_>) -> Grammar {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
@@ -313,14 +313,14 @@ fn of_bytes(source: Source<'_>) -> Grammar {
     compiled.expect("it compiles").0
 }
 
-/// The rounds that a name costs, up to some thousands.
+/// Returns the rounds that a key takes, up to some thousands.
 fn rounds(grammar: &Grammar, state: State) -> usize {
     let stacks = grammar.machine().stacks();
     let costs = |rounds: usize| within(("rounds", rounds), || stacks.name(state.to_u32())).is_ok();
     (0..5000).find(|&rounds| costs(rounds)).unwrap_or(usize::MAX)
 }
 
-/// A name is found once and its callers have theirs, so that in a text that goes on it costs the same at any
+/// A key is computed once, and its callers have theirs, so in a text that continues it costs the same at any
 /// depth, and then nothing.
 #[test]
 fn a_name_costs_a_few_rounds_at_any_depth_and_then_none() {
@@ -356,7 +356,7 @@ fn a_name_costs_a_few_rounds_at_any_depth_and_then_none() {
     }
 }
 
-/// Who asks for the first time deep in a text pays for what lies below once.
+/// The first key computed deep in a text pays once for everything below it.
 #[test]
 fn a_deep_text_is_named_from_the_bottom_without_recursion() {
     let grammar = of_bytes(Source::Ebnf(r#"root ::= "(" root ")" root | "x""#));

@@ -1,7 +1,7 @@
 //! The readers of tokenizer files, against expected tables and against hostile input.
 //!
-//! `tests/data/tokenizers/NAME.json` is a small tokenizer of our own and `NAME.tsv` what its tokens are
-//! (`id, kind, bytes in hex`). The tokenizers of published models are read from `.data` where it is there.
+//! `tests/data/tokenizers/NAME.json` is a small tokenizer of our own, and `NAME.tsv` lists its tokens (`id,
+//! kind, bytes in hex`). The tokenizers of published models are read from `.data` if it is there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ fn read(text: &str) -> Result<TokenizerFile, VocabularyError> {
     from_tokenizer_json(text, &ReadLimits::default())
 }
 
-/// The tokens of a table; the kinds `normal` and `byte` of the published tables are text, `added` is a mark.
+/// Reads the tokens of a table; the kinds `normal` and `byte` of the published tables are text, `added` is a
+/// mark.
 fn table(text: &str) -> Vec<(TokenKind, Vec<u8>)> {
     let mut tokens = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -151,7 +152,7 @@ fn mistral_v01_is_read_byte_for_byte() {
     );
 }
 
-/// A byte-level BPE tokenizer of these pieces and added tokens.
+/// Creates a byte-level BPE tokenizer with these pieces and added tokens.
 fn bpe(vocab: Value, added: Value) -> Value {
     json!({"added_tokens": added, "decoder": {"type": "ByteLevel"},
            "model": {"type": "BPE", "vocab": vocab, "merges": []}})
@@ -225,7 +226,7 @@ fn the_unknown_token_writes_nothing() {
     assert_eq!(kinds, [TokenKind::Special, TokenKind::Unused, TokenKind::Text]);
 }
 
-/// The place of the error; panics where there is none.
+/// Returns the place of the error; panics if there is none.
 fn place(text: &str) -> String {
     match read(text).expect_err(text) {
         VocabularyError::Malformed { place, .. }
@@ -352,8 +353,8 @@ fn files_with_one_wrong_value_do_not_panic() {
     }
 }
 
-/// The pointers of all values but the long lists', of which the first and the last entries stand for the
-/// rest.
+/// Returns the pointers of all values, except in long lists, where only the first and the last entries are
+/// taken.
 fn pointers(value: &Value) -> Vec<String> {
     let mut all = vec![String::new()];
     let inner: Vec<(String, &Value)> = match value {

@@ -1,4 +1,4 @@
-//! Cutting text into tokens: what the tokens write must be the text, and text must never become a special
+//! Tokenization of text: the bytes of the tokens must be the text, and text must never become a special
 //! token.
 
 #![cfg(feature = "tokenizers")]
@@ -52,7 +52,7 @@ fn vocabulary(tokenizer: &Tokenizer) -> Vocabulary {
     tokenizer.vocabulary(&[eos as u32]).expect("a vocabulary")
 }
 
-/// Any text, half of it made of what tokenizers treat specially.
+/// Generates any text, half of it made of parts that tokenizers treat specially.
 fn texts() -> impl Strategy<Value = String> {
     let tricky = prop::sample::select(vec![
         " ",
@@ -87,7 +87,7 @@ fn texts() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), mixed.prop_map(|parts| parts.concat())]
 }
 
-/// The properties that hold of every tokenizer with tokens for all bytes.
+/// Checks the properties of every tokenizer with tokens for all bytes.
 fn check_any_text(tokenizer: &Tokenizer, cases: u32) {
     let vocabulary = vocabulary(tokenizer);
     let is_text = |tokens: &[u32]| {
@@ -295,7 +295,7 @@ fn truncated_files_are_errors() {
     }
 }
 
-/// Text of many kinds, long enough for several pieces; the seed decides in which order.
+/// Returns text of many kinds, long enough for several pieces, in an order that the seed decides.
 fn long_text(seed: u64) -> String {
     let parts = [
         "The quick brown fox, who'd 12345 reasons, didn't jump. ",
@@ -329,7 +329,7 @@ fn the_tokens_of_the_pieces_are_those_of_the_whole() {
         ("llama3_1", true),
         ("qwen3", true),
         ("gpt_oss", true),
-        // It puts a space before every text.
+        // This tokenizer puts a space before every text.
         ("mistral_v01", false),
     ] {
         let Some(tokenizer) = published(name, file) else {

@@ -1,7 +1,7 @@
-//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can hold.
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
 //!
-//! Each rule is one test, reads the sources as text, and lists every place that breaks it. What a rule must
-//! not see (comments, string contents, test modules) is blanked out first, by `architecture/source.rs`.
+//! Each rule is one test that reads the sources as text and lists every violation. Parts that a rule must not
+//! see (comments, string contents, test modules) are blanked out first, by `architecture/source.rs`.
 
 mod cycles;
 mod source;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use cycles::Imports;
 use source::{SourceFile, all_sources};
 
-/// The crates of the library, from the bottom to the top: the folder of each, and the crates that its sources
-/// may name.
+/// The crates of the library, from the bottom to the top: the folder of each, and the crates that it may
+/// depend on.
 const LIBRARY: [(&str, &[&str]); 4] = [
     ("automata/src/", &[]),
     ("syntax/src/", &["lexiform_automata"]),
@@ -20,17 +20,17 @@ const LIBRARY: [(&str, &[&str]); 4] = [
     ("src/", &["lexiform_automata", "lexiform_syntax", "lexiform_law"]),
 ];
 
-/// Who may name whom inside the library: a module, and the modules it may name besides itself, of its crate
-/// or another.
+/// The dependencies that are allowed inside the library: a module, and the other modules that it may name, in
+/// its crate or another.
 ///
-/// `error` and `limits` may be named by all. The order is that of the pipeline.
+/// Every module may name `error` and `limits`. The order is that of the pipeline.
 const LAYERS: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("limits", &[]),
-    // What a question to a grammar may cost; it is paid for wherever the grammar decides how long a loop is.
+    // The cost of a query to a grammar; it is also counted where the grammar computes the length of a loop.
     ("work", &[]),
     ("idna", &[]),
-    // A language that is no regular one is named with who tells its words.
+    // A language that is not regular is identified by its validator.
     ("grammar", &["idna"]),
     ("language", &["grammar", "work"]),
     ("vocab", &[]),
@@ -42,21 +42,21 @@ const LAYERS: [(&str, &[&str]); 22] = [
         "matcher",
         &["grammar", "pushdown", "mask", "budget", "vocab", "work"],
     ),
-    // What a misspelt word was probably meant to be.
+    // Corrections for misspelled words.
     ("suggest", &[]),
     ("regex", &["grammar"]),
-    // Whether a part of a grammar is small enough to be one automaton is found out by making it.
+    // Building the automaton is how it finds out whether a part of a grammar is small enough for one.
     ("notation", &["grammar", "regex", "language", "suggest"]),
     ("schema", &["grammar", "regex", "language", "idna", "suggest"]),
-    // What a vocabulary has a token for is that token where a tag begins or ends.
+    // If the vocabulary has a token for the beginning or end of a tag, that token is used.
     ("tags", &["grammar", "regex", "schema", "suggest", "vocab"]),
     ("law", &["vocab"]),
     ("draft", &["vocab", "law", "matcher"]),
-    // How the tokens of a draft were chosen says which rule judges them.
+    // The rule that verifies a draft depends on how its tokens were chosen.
     ("verify", &["vocab", "law", "draft"]),
-    // What a host allows beside a grammar, and the tokens drawn under both.
+    // The constraints of a host in addition to a grammar, and the tokens drawn under both.
     ("monitor", &["vocab", "law", "draft", "verify", "matcher"]),
-    // Beside the main flow: the nearest valid text.
+    // Outside the main flow: the nearest valid text.
     ("repair", &["pushdown", "language", "matcher"]),
     (
         "compile",
@@ -66,10 +66,10 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ),
 ];
 
-/// Who may name whom inside the server: a room, and the rooms it may name besides itself, from the bottom to
-/// the top.
+/// The dependencies that are allowed inside the server: a room, and the other rooms that it may name, from
+/// the bottom to the top.
 ///
-/// A request comes in at the top and is passed down; what it needs from below it names, and nothing below
+/// A request enters at the top and is passed down; a room names what it needs from below, and nothing below
 /// knows it.
 const SERVER_ROOMS: [(&str, &[&str]); 8] = [
     ("wire", &[]),
@@ -90,7 +90,7 @@ const SERVER_ROOMS: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// Who may name whom inside the engine, in the same order.
+/// The dependencies that are allowed inside the engine, in the same order.
 const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
     ("error", &[]),
     ("config", &[]),
@@ -156,7 +156,7 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
     ),
 ];
 
-/// Who may name whom among the engine's models on libtorch.
+/// The dependencies that are allowed among the engine's models on libtorch.
 const TORCH_ROOMS: [(&str, &[&str]); 14] = [
     ("device", &[]),
     ("bandwidth", &["device"]),
@@ -167,7 +167,7 @@ const TORCH_ROOMS: [(&str, &[&str]); 14] = [
     ("crew", &[]),
     ("loops", &["gguf", "config", "crew"]),
     ("layers", &["config", "crew", "loops"]),
-    // What others know of passes by kernels.
+    // The part of kernel passes that other modules know.
     ("passes", &["config", "loops", "layers"]),
     ("flight", &["loops", "layers", "passes"]),
     (
@@ -218,19 +218,19 @@ const CRATES: [&str; 12] = [
     "bindings/python/src/",
 ];
 
-/// The most files of a folder that can be held in mind.
+/// The maximum number of files in a folder.
 const FILES_IN_ROOM: usize = 15;
 
-/// The most folders between `src` and a file.
+/// The maximum number of folders between `src` and a file.
 const DEPTH: usize = 2;
 
-/// Files that may hold `unsafe`, each with the reason.
+/// The files that may contain `unsafe`, each with the reason.
 const UNSAFE_ALLOWED: [&str; 4] = [
-    // Only an allocator knows what is allocated, and libFuzzer is C++.
+    // Only an allocator knows the allocated memory, and libFuzzer is C++.
     "tests/limits/allocator.rs",
     "fuzz/src/meter.rs",
     "fuzz/src/drive.rs",
-    // Only the exporter of a buffer of Python owns its memory.
+    // Only the exporter of a Python buffer owns its memory.
     "bindings/python/src/buffer.rs",
 ];
 
@@ -299,8 +299,8 @@ fn engine_rooms_name_only_the_rooms_below() {
     assert_none(&problems);
 }
 
-/// Where a file of a room, which is what stands directly in this folder, names a room that its table does not
-/// allow.
+/// Returns the places at which a file of a room, which is a direct child of this folder, names a room that
+/// its table does not allow.
 fn named_upwards(crate_folder: &str, folder: &str, table: &str, rooms: &[(&str, &[&str])]) -> Vec<String> {
     let imports = Imports::of(crate_folder);
     let room = |file: usize| imports.files[file].strip_prefix(folder)?.split(['/', '.']).next();
@@ -344,7 +344,7 @@ fn a_room_is_small_and_near_the_entrance() {
             ));
         }
         let room = file.path.rsplit_once('/').map_or("", |(room, _)| room);
-        // Beside the library's rooms stand their entrances, one each.
+        // Next to the library's rooms are their entry points, one for each.
         if !LIBRARY
             .iter()
             .any(|(folder, _)| folder.trim_end_matches('/') == room)
@@ -385,7 +385,8 @@ fn the_library_does_no_io_and_reads_no_clock() {
 
 #[test]
 fn only_the_torch_backend_and_the_training_name_tch() {
-    // The training program makes the demo model and serves nobody; it is the one deliberate exception.
+    // The training program makes the demo model and is not part of the service; it is the only deliberate
+    // exception.
     let mut problems = Vec::new();
     for file in all_sources() {
         let backend = file.path.starts_with("engine/src/torch") || file.path.starts_with("engine/tests/");
@@ -427,7 +428,7 @@ fn only_the_server_knows_http_and_only_its_wire_module_serializes() {
 fn unsafe_stands_in_the_listed_files_only() {
     let mut problems = Vec::new();
     for file in all_sources() {
-        // Beyond these lies C++ or C: libtorch, the driver of a card (`card.rs` and `card/`), and callers.
+        // C++ or C begins beyond these: libtorch, the driver of a card (`card.rs` and `card/`), and callers.
         let is_border = ["engine/src/torch", "kernels/src/card", "bindings/c/src"]
             .iter()
             .any(|it| file.path.starts_with(it));
@@ -459,8 +460,8 @@ fn files_and_functions_can_be_read_in_one_sitting() {
     assert_none(&problems);
 }
 
-/// Editors and diffs show comments beside the code, which rustfmt keeps within as many columns. Pictures,
-/// tables and commands are as wide as they must be.
+/// Editors and diffs show comments next to the code, which rustfmt keeps within the same width. Diagrams,
+/// tables and commands may be wider.
 #[test]
 fn comments_are_no_wider_than_code() {
     let mut problems = Vec::new();
@@ -516,7 +517,7 @@ fn no_test_is_switched_off_and_nothing_is_left_undone() {
     assert_none(&problems);
 }
 
-/// The files of the library, each with the crates that it may name.
+/// Returns the files of the library, each with the crates that it may name.
 fn library_sources() -> impl Iterator<Item = (SourceFile, &'static [&'static str])> {
     all_sources().filter_map(|file| {
         let (_, crates) = LIBRARY.iter().find(|(folder, _)| file.path.starts_with(folder))?;

@@ -1,10 +1,11 @@
 //! The public interface of the library, compared with `tests/data/interface.txt`.
 //!
-//! Whoever changes what others may name sees it in the diff of that file, and in a commit that says so:
-//! `GOLDEN=write cargo test --test rules interface` writes it anew. The interface is read from the source:
+//! A change to the public names shows in the diff of that file, and in a commit that mentions it:
+//! `GOLDEN=write cargo test --test rules interface` renews the file. The interface is read from the source:
 //! each public item under the path by which it is reached, without bodies, docs and private fields, with the
-//! methods and traits of its types. What is hidden in the docs is for the other crates of this workspace, and
-//! no part of it. Items that macros write are not seen; the library has no public ones.
+//! methods and traits of its types. Items that are hidden in the docs are for the other crates of this
+//! workspace, and not part of the interface. Items that macros generate are not seen; the library has no
+//! public ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -29,7 +30,7 @@ fn is_tested_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Reads a module and those below it. `folder` is where the files of its modules are.
+/// Reads a module and its submodules. `folder` is the folder of the files of its modules.
 fn module(items: Vec<Item>, folder: &Path) -> Module {
     let mut modules = HashMap::new();
     let mut others = Vec::new();
@@ -63,11 +64,11 @@ fn parse(file: &Path) -> Vec<Item> {
         .items
 }
 
-/// What is found, by the path of the public module.
+/// The interface as sections, by the path of the public module.
 #[derive(Default)]
 struct Interface {
     sections: BTreeMap<String, Vec<Item>>,
-    /// The section of each item that is reached, by where it is defined.
+    /// The section of each reached item, by its definition.
     reached: HashMap<Definition, String>,
 }
 
@@ -75,7 +76,7 @@ struct Interface {
 type Definition = (Vec<String>, String);
 
 impl Interface {
-    /// The public items of a module, which is reached by a path.
+    /// Adds the public items of a module that is reached by a path.
     fn module(&mut self, root: &Module, at: &[String], path: &str) {
         let module = below(root, at).expect("a module");
         for item in &module.items {
@@ -126,7 +127,7 @@ impl Interface {
         }
     }
 
-    /// A public item that is defined in a module.
+    /// Adds a public item that is defined in a module.
     fn item(&mut self, item: &Item, at: &[String], renamed: Option<&str>, path: &str) {
         let Some(mut item) = stripped(item) else {
             return;
@@ -141,7 +142,7 @@ impl Interface {
         self.sections.entry(path.to_owned()).or_default().push(item);
     }
 
-    /// The methods of public types in a module and below it, and the traits that they have.
+    /// Adds the methods of public types in a module and its submodules, and the traits that they implement.
     fn implementations(&mut self, root: &Module, at: &[String]) {
         let module = below(root, at).expect("a module");
         for item in &module.items {
@@ -161,12 +162,12 @@ impl Interface {
         }
     }
 
-    /// The section of what is named in a module.
+    /// Returns the section of the type that is named in a module.
     fn section(&self, root: &Module, at: &[String], named: &syn::Path) -> Option<&String> {
         self.reached.get(&definition(root, at, &segments(named), 8)?)
     }
 
-    /// Whether a trait is the library's own and nobody else can name it.
+    /// Returns `true` if a trait is the library's own and users cannot name it.
     fn is_of_hidden_trait(&self, root: &Module, at: &[String], found: &ItemImpl) -> bool {
         found.trait_.as_ref().is_some_and(|(_, named, _)| {
             definition(root, at, &segments(named), 8).is_some_and(|one| !self.reached.contains_key(&one))
@@ -181,8 +182,8 @@ fn segments(path: &syn::Path) -> Vec<String> {
         .collect()
 }
 
-/// Where the item is defined that a path names in a module, by way of at most so many imports. `None` where
-/// it is of another crate.
+/// Returns the definition of the item that a path in a module names, following at most this many imports, or
+/// `None` if it belongs to another crate.
 fn definition(root: &Module, at: &[String], segments: &[String], imports: usize) -> Option<Definition> {
     let (target, last) = resolved(at, segments);
     let module = below(root, &target);
@@ -203,7 +204,7 @@ fn definition(root: &Module, at: &[String], segments: &[String], imports: usize)
     definition(root, at, &[&path, rest].concat(), imports.checked_sub(1)?)
 }
 
-/// The path by which a module imports a name.
+/// Returns the path by which a module imports a name.
 fn imported(module: &Module, name: &str) -> Option<Vec<String>> {
     let imports = module.items.iter().filter_map(|item| match item {
         Item::Use(inner) if !is_glob(&inner.tree) => Some(leaves(&inner.tree, &[])),
@@ -224,7 +225,7 @@ fn is_glob(tree: &UseTree) -> bool {
     }
 }
 
-/// Whether an item is defined under a name, public or not.
+/// Returns `true` if an item is defined under a name, public or not.
 fn is_called(item: &Item, name: &str) -> bool {
     name_of(&mut item.clone()).is_some_and(|found| found == name)
 }
@@ -234,7 +235,7 @@ fn below<'m>(root: &'m Module, path: &[String]) -> Option<&'m Module> {
         .try_fold(root, |module, name| module.modules.get(name))
 }
 
-/// Where a path leads that is named in a module: the module, and the name in it.
+/// Returns the target of a path in a module: the target's module, and its name there.
 fn resolved(at: &[String], segments: &[String]) -> (Vec<String>, String) {
     let (last, segments) = segments.split_last().expect("a path");
     let mut target = match segments.first().map(String::as_str) {
@@ -257,8 +258,8 @@ fn resolved(at: &[String], segments: &[String]) -> (Vec<String>, String) {
     (target, last.clone())
 }
 
-/// The crates whose items the library re-exports, and their folders. They are read as modules of it that are
-/// not public.
+/// The crates whose items the library re-exports, and their folders. They are read as private modules of the
+/// library.
 const CRATES: [(&str, &str); 3] = [
     ("lexiform_automata", "automata/src"),
     ("lexiform_law", "law/src"),
@@ -280,7 +281,7 @@ fn leaves(tree: &UseTree, before: &[String]) -> Vec<(Vec<String>, String)> {
     }
 }
 
-/// Whether an item is kept out of the docs.
+/// Returns `true` if an item is hidden in the docs.
 fn is_hidden(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("doc")
@@ -311,13 +312,13 @@ fn name_of(item: &mut Item) -> Option<&mut syn::Ident> {
     }
 }
 
-/// What of the attributes is seen from outside.
+/// Keeps the attributes that matter to users.
 fn seen(attributes: &mut Vec<Attribute>) {
     let kept = ["derive", "non_exhaustive", "must_use", "deprecated"];
     attributes.retain(|attribute| kept.iter().any(|name| attribute.path().is_ident(name)));
 }
 
-/// The fields that others see; one that says so where there are more.
+/// Keeps the public fields, and adds a field that says so if there are others.
 fn seen_fields(fields: &mut Fields) {
     match fields {
         Fields::Named(named) => {
@@ -338,7 +339,7 @@ fn seen_fields(fields: &mut Fields) {
     fields.iter_mut().for_each(|field| seen(&mut field.attrs));
 }
 
-/// A public item without what is behind it.
+/// Returns a public item without its private parts.
 fn stripped(item: &Item) -> Option<Item> {
     if matches!(item, Item::Fn(inner) if is_hidden(&inner.attrs)) {
         return None;
@@ -382,7 +383,7 @@ fn stripped(item: &Item) -> Option<Item> {
     Some(item)
 }
 
-/// What others see of an `impl` of a public type.
+/// Returns the part of an `impl` of a public type that users see.
 fn kept(found: &ItemImpl) -> Option<ItemImpl> {
     let mut found = found.clone();
     seen(&mut found.attrs);

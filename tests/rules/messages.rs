@@ -1,8 +1,8 @@
-//! What the library says of bad sources, in one table that can be read in one sitting, and the rules of its
-//! wording.
+//! The library's messages about invalid sources, in one table that can be read in one sitting, and the rules
+//! of their wording.
 //!
-//! `tests/data/messages.txt` has a source a line, after the word for its language, and below it what is said
-//! of it: its problems, or, where it compiles, its notes. With `GOLDEN=write` in the environment the table is
+//! `tests/data/messages.txt` has one source on each line, after the word for its language, and the messages
+//! below it: its problems or, if it compiles, its notes. With `GOLDEN=write` in the environment, the table is
 //! written anew.
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Options, Source, compile};
 use lexiform_syntax::schema;
 
-/// Words that make a reader stop, and names that only our sources have.
+/// Words that make a reader stumble, and names that only our sources have.
 const BANNED: &[&str] = &[
     "answer",
     "behind",
@@ -44,7 +44,7 @@ fn text() -> String {
     std::fs::read_to_string(table()).expect("the table of messages")
 }
 
-/// The sources of the table, with the words for their languages.
+/// Returns the sources of the table, with the words for their languages.
 fn sources(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let heads = text
         .lines()
@@ -52,7 +52,7 @@ fn sources(text: &str) -> impl Iterator<Item = (&str, &str)> {
     heads.map(|line| line.split_once(' ').unwrap_or((line, "")))
 }
 
-/// A vocabulary of all single bytes.
+/// Creates a vocabulary of all single bytes.
 fn bytes() -> Arc<Vocabulary> {
     let eos = (TokenKind::Text, b"<eos>".to_vec());
     let tokens: Vec<_> = std::iter::once(eos)
@@ -61,7 +61,7 @@ fn bytes() -> Arc<Vocabulary> {
     Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"))
 }
 
-/// Limits that small sources reach.
+/// Returns limits that small sources reach.
 fn small() -> Limits {
     Limits {
         source_bytes: 400,
@@ -75,7 +75,7 @@ fn small() -> Limits {
     }
 }
 
-/// What is said of a source.
+/// Returns the messages about a source.
 fn said(language: &str, source: &str) -> Vec<Problem> {
     let (language, limits) = match language.strip_prefix("small-") {
         Some(language) => (language, small()),
@@ -97,7 +97,7 @@ fn said(language: &str, source: &str) -> Vec<Problem> {
     }
 }
 
-/// What a report says of the assertions of a schema.
+/// Returns the report's lines about the assertions of a schema.
 fn reported(source: &str) -> Vec<String> {
     let report =
         schema::report(source, &schema::Options::default(), &Limits::default()).expect("it compiles");
@@ -151,7 +151,7 @@ fn messages_keep_to_the_rules_of_wording() {
             if first.is_uppercase() || message.ends_with('.') {
                 faults.push(format!("neither a capital nor a full stop: {message}"));
             }
-            // What a source says itself is quoted.
+            // Quoted parts are the source's own text.
             let unquoted: String = message.split(['`', '"']).step_by(2).collect();
             let unquoted = format!(" {unquoted} ");
             faults.extend(

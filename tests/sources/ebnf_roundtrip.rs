@@ -1,4 +1,4 @@
-//! A random grammar, printed in the dialect and read back, is the grammar that it was.
+//! Round trips: a random grammar that is printed in the dialect and read back is the same grammar.
 
 use lexiform::limits::Limits;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, RuleId};

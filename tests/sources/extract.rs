@@ -1,4 +1,4 @@
-//! The grammar of the spans of a text: of all short texts it takes those that are spans, and no others.
+//! The grammar of the spans of a text: among all short texts, it accepts the spans and nothing else.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn grammar(text: &str, boundary: Boundary, tokens: &[&str]) -> Grammar {
     Grammar::new(&cfg, &tables, &limits).expect("it compiles")
 }
 
-/// All texts of so many letters at most, each with whether something can follow it.
+/// Returns all texts of at most this many letters.
 fn texts(letters: &[char], longest: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();

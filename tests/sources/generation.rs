@@ -1,9 +1,8 @@
-//! The options under which models write: objects that list their keys are closed, numbers are spelled as
-//! doubles are.
+//! The options for the texts that models write: objects that list their keys are closed, and numbers are
+//! spelled as doubles are.
 //!
-//! A slow judge of its own says which keys a value may have: it walks through the schema as it is written,
-//! along the branches that hold, and collects what lists keys. What is valid is for the `jsonschema` crate to
-//! say.
+//! A slow, separate judge decides which keys a value may have: it walks through the schema as written, along
+//! the branches that hold, and collects the listed keys. The `jsonschema` crate decides validity.
 
 mod judge;
 
@@ -36,7 +35,7 @@ fn accepts_text(grammar: &Grammar, text: &str) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// A text that random tokens of the masks lead to; `None` where none came to an end.
+/// Returns a text of random tokens from the masks, or `None` if the walk did not end.
 fn walk(grammar: &Grammar, dice: &mut Dice) -> Option<String> {
     let mut state = grammar.start();
     let mut text = Vec::new();
@@ -99,7 +98,7 @@ fn closed_languages_are_the_valid_values_whose_keys_are_listed() {
     );
 }
 
-/// A schema, values that belong to its closed language, and values that are valid and do not.
+/// A schema, values of its closed language, and valid values outside it.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const OBJECTS: &[Case] = &[

@@ -1,5 +1,4 @@
-//! The grammars of `grammars/` and those of other projects' suites, with the texts that they do and do not
-//! have.
+//! The grammars of `grammars/` and of other projects' suites, with texts to accept and to reject.
 
 mod oracle;
 
@@ -34,7 +33,7 @@ fn with_deep_stack(test: impl FnOnce() + Send + 'static) {
     thread.join().expect("the test passes");
 }
 
-/// A grammar as it is written, which the recogniser reads, and as the machine is made of it.
+/// A grammar as written, for the recogniser, and as compiled for the machine.
 struct Both {
     written: Cfg,
     lowered: Cfg,
@@ -47,7 +46,7 @@ fn both(text: &str) -> Result<Both, String> {
     Ok(Both { written, lowered })
 }
 
-/// The folders of `grammars/`, with their grammars.
+/// Returns the folders of `grammars/` with their grammars.
 fn folders() -> Vec<(PathBuf, Both)> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(at_root("grammars")).expect("the folder of grammars") {
@@ -62,7 +61,8 @@ fn folders() -> Vec<(PathBuf, Both)> {
     folders
 }
 
-/// The machine of a grammar over all single bytes, a few longer tokens, and the special tokens that it names.
+/// Compiles the machine of a grammar over all single bytes, a few longer tokens, and the special tokens that
+/// it names.
 fn machine(cfg: &Cfg) -> Result<Grammar, String> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
@@ -85,7 +85,7 @@ fn accepts(grammar: &Grammar, text: &str) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Texts near this one: a character left out, doubled, or put in the place of its neighbour.
+/// Returns texts near this one: a character left out, doubled, or replaced by its neighbour.
 fn neighbours(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let mut near = Vec::new();
@@ -194,7 +194,7 @@ fn masks_agree_with_steps_along_every_text() {
     }
 }
 
-/// Masks, forced texts and ends must not tell whether regular parts are terminals or rules.
+/// Masks, forced texts and ends must not depend on whether regular parts are terminals or rules.
 #[test]
 fn masks_are_the_same_as_of_the_rules_as_they_are_written() {
     for (folder, both) in folders() {

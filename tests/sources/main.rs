@@ -1,5 +1,5 @@
-//! What sources mean: JSON Schema, regular expressions, grammar texts and structural tags, against judges of
-//! others and of our own.
+//! The meaning of sources: JSON Schema, regular expressions, grammar texts and structural tags, compared with
+//! judges of other projects and of our own.
 
 mod ebnf_roundtrip;
 mod extract;

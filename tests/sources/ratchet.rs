@@ -1,4 +1,4 @@
-//! A ratchet over a data suite: the failures that are known, with their reasons, in one small file.
+//! A ratchet over a data suite: the known failures, with their reasons, in one small file.
 //!
 //! With `RATCHET=write` in the environment, the section of the file is written anew instead of being
 //! compared.
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-/// What no ratchet file may hold: what is accepted wrongly is mended, or its reason is named.
+/// The reason that no ratchet file may contain: a wrongly accepted case is fixed, or gets a specific reason.
 pub(crate) const ACCEPTED_WRONGLY: &str = "accepted wrongly";
 
 /// One section of a ratchet file while its suite runs.

@@ -1,8 +1,8 @@
-//! Whole regular-expression suites against the languages that `lexiform_syntax::regex` makes of the patterns.
+//! Whole regular-expression suites, run on the languages that `lexiform_syntax::regex` makes of the patterns.
 //!
-//! Each language is run as the automaton that regex-automata builds of it, part by part. What fails is held
-//! in `tests/data/ratchet/regex.json` by name and with its reason: a new failure fails the test, and so does
-//! an entry that is no longer true.
+//! Each language is run as the automaton that regex-automata builds from it, part by part. The failures are
+//! listed in `tests/data/ratchet/regex.json` by name and with their reasons: a new failure fails the test,
+//! and so does an entry that is no longer true.
 
 use crate::ratchet;
 use crate::regular_run;
@@ -44,7 +44,7 @@ const OTHER_DIALECTS: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 
-/// The rows of a data file, or `None` with a note on the way where it is not there.
+/// Returns the rows of a data file, or `None` with a message if the file is missing.
 fn rows(test: &str, file: &str) -> Option<Vec<Value>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join(".data/regex")
@@ -64,7 +64,7 @@ fn text<'a>(row: &'a Value, field: &str) -> &'a str {
     row[field].as_str().unwrap_or_default()
 }
 
-/// Why the pattern is refused, or a runner for its language.
+/// Returns a runner for the language of a pattern, or the reason why the pattern is refused.
 fn runner(made: Result<lexiform_automata::grammar::Regular, regex::RegexError>) -> Result<Runner, String> {
     let regular = made.map_err(|error| format!("refused: {error}"))?;
     Runner::new(&regular)
@@ -79,7 +79,7 @@ fn judge(runner: &Result<Runner, String>, text: &[u8], expected: bool) -> Result
     }
 }
 
-/// The outcome, with its reason where another dialect is asked about.
+/// Returns the outcome, with its reason if the case tests another dialect.
 fn excuse(section: &str, name: &str, outcome: Result<(), String>) -> Result<(), String> {
     let another = OTHER_DIALECTS
         .iter()

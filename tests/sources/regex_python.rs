@@ -1,4 +1,4 @@
-//! Expressions in Python's dialect match what `re.fullmatch` matches, by its own word.
+//! Expressions in Python's dialect match the same texts as `re.fullmatch`.
 //!
 //! `tests/data/python_regex.json` lists patterns, each with texts that Python 3.11 matches and texts that it
 //! does not; the program in `tests/data/python_regex.py` wrote it. Patterns that Python refuses are refused

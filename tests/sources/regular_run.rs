@@ -17,7 +17,7 @@ impl Runner {
         Ok(Runner { parts: parts? })
     }
 
-    /// Whether the text as a whole is in the language.
+    /// Returns `true` if the text as a whole is in the language.
     pub(crate) fn accepts(&self, text: &[u8]) -> bool {
         self.parts
             .iter()
@@ -71,7 +71,7 @@ fn advance(nfa: &NFA, id: StateID, byte: u8) -> Option<StateID> {
     }
 }
 
-/// Adds all that is reached without reading, and drops duplicates.
+/// Adds all states that are reached without reading, and drops duplicates.
 fn close(nfa: &NFA, states: &mut Vec<StateID>) {
     let mut seen = vec![false; nfa.states().len()];
     let mut stack = std::mem::take(states);

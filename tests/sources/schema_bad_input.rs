@@ -1,4 +1,4 @@
-//! Schemas that are wrong or hostile: each is an error with a place, and all that is wrong is told at once.
+//! Invalid or hostile schemas: each is an error with a place, and all problems are reported at once.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn accepts(grammar: &Grammar, text: &str) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Keywords with values that they cannot have.
+/// Returns keywords with invalid values.
 fn wrong() -> Vec<(&'static str, Value)> {
     let mut wrong = vec![
         ("type", json!(1)),
@@ -110,7 +110,7 @@ fn wrong() -> Vec<(&'static str, Value)> {
     wrong
 }
 
-/// The pointers of all problems.
+/// Returns the pointers of all problems.
 fn places(error: &CompileError) -> Vec<&str> {
     let pointers = error.problems.iter().map(|problem| match &problem.place {
         Place::Pointer(pointer) => pointer.as_str(),

@@ -1,9 +1,9 @@
-//! Random schemas against an independent validator, in both directions: whatever the masks lead to is valid,
-//! and a text is accepted exactly where its value is valid. Guards against engines that are wrong about what
-//! they allow, which nobody notices but by comparison (D4 of the complaints about other engines).
+//! Random schemas, compared with an independent validator in both directions: every text that the masks lead
+//! to is valid, and a text is accepted if and only if its value is valid. Guards against wrong masks, which
+//! only a comparison reveals (D4 of the complaints about other engines).
 //!
-//! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself;
-//! the message holds the schema.
+//! Schemas, walks and instances come from a small generator with a fixed seed, so a failure is reproducible;
+//! the message contains the schema.
 
 mod dependent;
 mod drafts;
@@ -23,16 +23,16 @@ use random::{
 };
 use serde_json::{Value, json};
 
-/// Whether the text has a number with more digits than the judge, which computes in doubles, can tell apart.
-/// The specification means exact numbers, and so do the masks.
+/// Returns `true` if the text has a number with more digits than the judge, which computes in doubles, can
+/// distinguish. The specification means exact numbers, and so do the masks.
 fn is_beyond_doubles(text: &str) -> bool {
     let digits = |run: &str| run.bytes().filter(u8::is_ascii_digit).count();
     text.split(|c: char| !c.is_ascii_digit() && c != '.')
         .any(|run| digits(run) > 15)
 }
 
-/// Walks through masks with random choices; `None` where no end came in sight. The longer the walk, the more
-/// it is drawn to bytes that close something.
+/// Walks through masks with random choices; returns `None` if it did not end. The longer the walk, the more
+/// it prefers bytes that close something.
 fn walk(grammar: &Grammar, dice: &mut Dice) -> Option<String> {
     let mut state = grammar.start();
     let mut text = Vec::new();
@@ -288,7 +288,7 @@ fn normalising_what_is_normal_changes_nothing() {
     assert!(compared > 30, "{compared} compared");
 }
 
-/// A value with one thing changed somewhere in it.
+/// Returns a value with one change somewhere in it.
 fn mutated(value: &Value, dice: &mut Dice) -> Value {
     let mut value = value.clone();
     match &mut value {

@@ -1,10 +1,10 @@
 //! The official test suite of JSON Schema, with a ratchet.
 //!
-//! What fails is held in `tests/data/ratchet/schema_suite.json` by draft, file, group and test, with the
-//! reason: a new failure fails the test, and so does an entry that is no longer true. For the required tests
-//! formats are annotations, as the specification has it; for the optional ones they are asserted. A schema
-//! that nothing satisfies is refused with that finding, which is right where the suite says that every
-//! instance is invalid.
+//! The failures are listed in `tests/data/ratchet/schema_suite.json` by draft, file, group and test, with the
+//! reason: a new failure fails the test, and so does an entry that is no longer true. For the required tests,
+//! formats are annotations, as in the specification; for the optional ones, they are asserted. A schema that
+//! nothing satisfies is refused with that finding, which is correct if the suite says that every instance is
+//! invalid.
 
 use crate::ratchet;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ fn judge(compiled: &Compiled, test: &Value) -> Result<(), String> {
     }
 }
 
-/// Why cases fail: the beginning of their file and group, a part of the name of the test, and the reason.
+/// The reasons for failures: the beginning of the file and group, a part of the test's name, and the reason.
 const REASONS: [(&str, &str, &str); 1] = [(
     "ecmascript-regex.json",
     "named backreference",

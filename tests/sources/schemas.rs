@@ -1,8 +1,8 @@
-//! Runs the corpus in `schemas/`: each folder is a claim about JSON Schema, and which files it holds decides
-//! what is asserted. `valid.jsonl` and `invalid.jsonl` hold one JSON text a line, `valid_in_any_order.jsonl`
-//! texts whose keys are not in the order of the schema, `expected_error.txt` the beginning of an error
-//! message. `normal_form.txt` and `report.txt` hold what is printed of the schema; with `GOLDEN=write` in the
-//! environment they are written anew.
+//! Runs the corpus in `schemas/`: each folder is a claim about JSON Schema, and its files decide what is
+//! asserted. `valid.jsonl` and `invalid.jsonl` have one JSON text on each line, `valid_in_any_order.jsonl`
+//! has texts whose keys are not in the order of the schema, and `expected_error.txt` has the beginning of an
+//! error message. `normal_form.txt` and `report.txt` have the printed forms of the schema; with
+//! `GOLDEN=write` in the environment they are written anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform_syntax::schema;
 
-/// A vocabulary of all single bytes.
+/// Creates a vocabulary of all single bytes.
 fn bytes() -> Arc<Vocabulary> {
     let eos = (TokenKind::Text, b"<eos>".to_vec());
     let tokens: Vec<_> = std::iter::once(eos)

@@ -1,8 +1,8 @@
-//! What the report calls exact is tried with spellings that are valid and unusual: each one is allowed, or
-//! the report says that it is left out. And where the report says so, there is one.
+//! Assertions that the report calls exact are tested with valid, unusual spellings: each one is allowed, or
+//! the report says that it is left out. If the report says so, there is such a spelling.
 //!
-//! Numbers are judged by slow arithmetic on integers. Texts with escapes and white space are asked for under
-//! the options that allow all of them.
+//! Numbers are judged by slow integer arithmetic. Texts with escapes and white space are tested under the
+//! options that allow all of them.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn accepts(grammar: &Grammar, text: &str) -> bool {
         .is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Places behind the point that the arithmetic of this test has.
+/// The number of decimal places that the arithmetic of this test has.
 const PLACES: usize = 12;
 const ONE: i128 = 10i128.pow(PLACES as u32);
 

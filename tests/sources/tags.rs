@@ -1,4 +1,4 @@
-//! Structural tags: which texts belong to each form, and what is said of a form that cannot be read.
+//! Structural tags: the texts that belong to each form, and the errors of invalid forms.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn compile(form: &Value) -> Result<Grammar, CompileError> {
     compiled.map(|(grammar, _)| grammar)
 }
 
-/// Whether a text belongs; `«name»` in it is the special token of that name.
+/// Returns `true` if a text belongs; `«name»` in it is the special token with that name.
 fn belongs(grammar: &Grammar, text: &str) -> bool {
     let mut state: Option<State> = Some(grammar.start());
     let mut rest = text;

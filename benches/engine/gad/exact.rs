@@ -1,5 +1,5 @@
 //! The global law by enumeration: the probability that the model writes a text of the grammar, summed over
-//! all prefixes, length by length.
+//! all prefixes, one length at a time.
 
 use super::rows::{Memo, Task};
 use lexiform::MaskRequest;
@@ -8,9 +8,9 @@ use lexiform_law::Row;
 use std::collections::HashMap;
 use std::error::Error;
 
-/// So many different prefixes of one length are followed; a language that has more is not enumerated.
+/// The maximum number of different prefixes of one length; a language with more of them is not enumerated.
 const PREFIXES: usize = 20_000;
-/// A prefix that has less than this share of the mass of its length is left out.
+/// The share of the mass of its length below which a prefix is left out.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// The law `P(w) / Z` of the texts of a task.
@@ -19,8 +19,8 @@ pub(crate) struct Enumerated {
 }
 
 impl Enumerated {
-    /// Sums the mass of all texts; `None` where there are too many prefixes. Prefixes after which the model
-    /// and the grammar go on alike are one.
+    /// Sums the mass of all texts, or returns `None` if there are too many prefixes. Prefixes after which the
+    /// model and the grammar continue alike are merged.
     pub(crate) fn of(task: &Task, memo: &mut Memo<'_>) -> Result<Option<Enumerated>, Box<dyn Error>> {
         let mut mass = 0.0;
         let mut layer: HashMap<(State, Vec<u32>), f64> =
@@ -54,12 +54,12 @@ impl Enumerated {
         Ok(Some(Enumerated { mass }))
     }
 
-    /// `Z`, the probability that the model writes a text of the language.
+    /// Returns `Z`, the probability that the model writes a text of the language.
     pub(crate) fn mass(&self) -> f64 {
         self.mass
     }
 
-    /// `KL(samples ‖ law)` in nats; `None` without samples.
+    /// Returns `KL(samples ‖ law)` in nats, or `None` without samples.
     pub(crate) fn divergence(
         &self,
         samples: &[Vec<u32>],

@@ -1,23 +1,24 @@
-//! Samplers of the global law side by side on the grammars of the GAD benchmark: what a sample costs, and how
-//! far its law is from the enumerated one.
+//! Samplers of the global law compared on the grammars of the GAD benchmark: the cost of a sample, and the
+//! divergence of its law from the enumerated one.
 //!
 //! ```sh
 //! cargo run --release -p lexiform-engine --example gad -- --grammars .data/gad/BV4 --model ngram --tokens 52
 //! cargo run --release -p lexiform-engine --example gad -- --grammars .data/gad/BV4 --model demo --tokens 50
 //! ```
 //!
-//! Each grammar has a prompt beside it (`NAME.ebnf`, `NAME.txt`). `--model ngram` is a table of n-grams that
-//! was counted on random texts of the grammar with mistakes in them, and knows no syntax beyond the last
-//! `--context N` tokens (5): the law alone, without a network. `--model demo` is a folder of a model,
-//! `models/demo` unless `--folder` names another. `--requests R` requests of `--samples S` samples each (20
-//! of 10); the samples of a request share what they have computed and learned.
+//! Each grammar has a prompt in the same folder (`NAME.ebnf`, `NAME.txt`). `--model ngram` is a table of
+//! n-grams that is counted on random texts of the grammar with mistakes in them, and knows no syntax beyond
+//! the last `--context N` tokens (5): the law alone, without a network. `--model demo` is a model folder:
+//! `models/demo`, or the one that `--folder` names. `--requests R` requests have `--samples S` samples each
+//! (20 of 10); the samples of a request share the rows that it has computed and the results that it has
+//! learned.
 //!
-//! A *pass* is one run of the model over a tree of tokens, which yields the row after each. Rows that a
-//! request has computed stay with it, so a sampler pays only for prefixes that are new: this is what a cache
-//! of keys and values gives to all of them alike. The output is a table in Markdown, the mean over all
-//! grammars: passes, rows and attempts a sample, samples that gave up after 2,000 attempts, and
-//! `KL(samples ‖ law)` where the law could be enumerated. The divergence of finitely many samples is above
-//! zero for the exact law, too; the exact samplers show by how much.
+//! A *pass* is one run of the model over a tree of tokens, which yields the row after each. A request keeps
+//! the rows that it has computed, so a sampler pays only for new prefixes: a KV cache gives this to all
+//! samplers alike. The output is a Markdown table of means over all grammars: passes, rows and attempts for
+//! each sample, samples that gave up after 2,000 attempts, and `KL(samples ‖ law)` if the law could be
+//! enumerated. The divergence of finitely many samples is above zero even for the exact law; the exact
+//! samplers show by how much.
 
 mod exact;
 mod models;
@@ -66,7 +67,7 @@ impl Options {
     }
 }
 
-/// What a method did on all grammars.
+/// The results of a method on all grammars.
 #[derive(Default)]
 struct Figures {
     passes: f64,
@@ -74,7 +75,7 @@ struct Figures {
     attempts: f64,
     wanted: f64,
     found: f64,
-    /// The divergences of the grammars that were enumerated.
+    /// The divergences on the grammars that were enumerated.
     divergences: Vec<f64>,
 }
 
@@ -99,7 +100,7 @@ impl Figures {
     }
 }
 
-/// The grammars of a folder, by name.
+/// Returns the grammars of a folder, sorted by name.
 fn grammars(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut files = Vec::new();
@@ -113,7 +114,7 @@ fn grammars(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(files)
 }
 
-/// Runs every method on a grammar, and adds up what it did.
+/// Runs every method on a grammar, and adds up the results.
 fn compare(
     task: &Task,
     memo: &mut Memo<'_>,
@@ -128,7 +129,7 @@ fn compare(
         let mut texts = Vec::new();
         let mut given_up = false;
         for number in 0..requests {
-            // A sampler that found nothing in a whole request will not in the next one.
+            // A sampler that found nothing in a whole request will find nothing in the next one.
             if given_up {
                 figures.wanted += samples as f64;
                 continue;

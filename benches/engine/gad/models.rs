@@ -7,17 +7,17 @@ use lexiform_law::{Chooser, Place, Seeded};
 use std::collections::HashMap;
 use std::error::Error;
 
-/// Says what comes after a prefix of an answer.
+/// A model that predicts the token after a prefix of an answer.
 pub(crate) trait Model {
     fn logits(&mut self, prefix: &[u32]) -> Result<Vec<f32>, Box<dyn Error>>;
 
-    /// What of a prefix it looks at: the logits after both are the same.
+    /// Returns the part of a prefix that the model looks at: the logits after both are the same.
     fn context<'p>(&self, prefix: &'p [u32]) -> &'p [u32] {
         prefix
     }
 }
 
-/// Tokens of a block of the cache.
+/// The number of tokens of a block of the cache.
 const BLOCK: usize = 16;
 
 /// A network after a prompt, whose keys and values are computed once.
@@ -28,7 +28,7 @@ pub(crate) struct Demo<'m> {
 }
 
 impl<'m> Demo<'m> {
-    /// A prompt for which there is no room is cut from the left.
+    /// Creates the model. A prompt that does not fit into its context is cut from the left.
     pub(crate) fn new(
         model: &'m mut LoadedModel,
         mut prompt: Vec<u32>,
@@ -72,15 +72,17 @@ impl Model for Demo<'_> {
     }
 }
 
-/// Random texts that trigrams are counted on.
+/// The number of random texts that the n-grams are counted on.
 const TEXTS: u32 = 300;
-/// One token of so many is another one than the grammar allows, the end included.
+/// The mean number of tokens for each mistake, which replaces a token (possibly the end) by an earlier one of
+/// the text.
 const MISTAKES: u64 = 60;
-/// What of the probability is given to contexts that are a token shorter, each time, and to all tokens alike.
+/// The share of the probability that each context leaves to shorter ones. `ANY` is the share of all tokens
+/// alike.
 const BACK_OFF: f64 = 0.05;
 const ANY: f64 = 0.0005;
 
-/// What followed some tokens in a corpus.
+/// The counts of the tokens that followed each context in a corpus.
 #[derive(Default)]
 struct Counts(HashMap<Vec<u32>, HashMap<u32, f64>>);
 
@@ -94,7 +96,8 @@ impl Counts {
             .or_default() += 1.0;
     }
 
-    /// Adds the share of every token that followed, times a factor; false where nothing is known.
+    /// Adds the share of every token that followed, times a factor. Returns `false` if nothing is known of
+    /// the context.
     fn mix(&self, before: &[u32], factor: f64, row: &mut [f64]) -> bool {
         let Some(counts) = self.0.get(before) else {
             return false;
@@ -111,12 +114,12 @@ impl Counts {
 pub(crate) struct Ngram {
     counts: Counts,
     size: usize,
-    /// The most tokens that it looks back at.
+    /// The maximum number of tokens that it looks back at.
     context: usize,
 }
 
 impl Ngram {
-    /// Counts on random texts of the grammar, in which some tokens are mistakes.
+    /// Counts n-grams on random texts of the grammar, in which some tokens are mistakes.
     pub(crate) fn counted(task: &Task, context: usize) -> Ngram {
         let mut counts = Counts::default();
         for text in 0..TEXTS {
@@ -135,8 +138,8 @@ impl Ngram {
     }
 }
 
-/// A text of the grammar as its tokenizer cuts it, made of tokens that are drawn alike from those that are
-/// allowed, and with mistakes.
+/// Returns a text of the grammar as its tokenizer splits it, drawn uniformly from the allowed tokens, with
+/// mistakes.
 fn random_text(task: &Task, mut chooser: Seeded) -> Vec<u32> {
     let (mut state, mut bytes, mut drawn) = (task.grammar.start(), Vec::new(), 0);
     let end = loop {

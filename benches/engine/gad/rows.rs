@@ -1,4 +1,4 @@
-//! Rows of a model after prefixes, what may follow these, and what was paid for them.
+//! The rows of a model after prefixes, the tokens that may follow these, and the cost of the rows.
 
 use super::models::Model;
 use lexiform::MaskRequest;
@@ -12,14 +12,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A grammar, and how long its texts may be.
+/// A grammar, and the maximum length of its texts.
 pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) grammar: Grammar,
     pub(crate) vocabulary: Arc<Vocabulary>,
-    /// Cuts forced text.
+    /// The tokenizer for forced text.
     pub(crate) tokeniser: Arc<dyn Tokenise + Sync>,
-    /// The most tokens of a text, the end included.
+    /// The maximum number of tokens of a text, including the end.
     pub(crate) longest: usize,
 }
 
@@ -44,18 +44,18 @@ impl Task {
         }
     }
 
-    /// The tokens that end a text.
+    /// Returns the tokens that end a text.
     pub(crate) fn ends(&self) -> &[u32] {
         self.vocabulary.eos()
     }
 
-    /// The state after a prefix, which must be valid.
+    /// Returns the state after a prefix, which must be valid.
     pub(crate) fn state(&self, prefix: &[u32]) -> Option<State> {
         let step = |state, &token: &u32| self.grammar.step(state, token);
         prefix.iter().try_fold(self.grammar.start(), step)
     }
 
-    /// The tokens that some text of the allowed length goes on with.
+    /// Returns the mask of the tokens after which some text of the allowed length is possible.
     pub(crate) fn mask(&self, prefix: &[u32]) -> Option<Arc<Mask>> {
         let state = self.state(prefix)?;
         let left = self.longest.checked_sub(prefix.len())?;
@@ -63,10 +63,10 @@ impl Task {
     }
 }
 
-/// A row after a prefix.
+/// The row after a prefix.
 pub(crate) type Row = Rc<Distribution<'static>>;
 
-/// All rows that were ever computed for a task, whoever paid for them: methods that are compared need not
+/// All rows that were ever computed for a task, whichever method paid for them: the compared methods need not
 /// compute the same rows again.
 pub(crate) struct Memo<'m> {
     model: &'m mut dyn Model,
@@ -83,7 +83,7 @@ impl<'m> Memo<'m> {
         }
     }
 
-    /// What of a prefix the model looks at.
+    /// Returns the part of a prefix that the model looks at.
     pub(crate) fn context<'p>(&self, prefix: &'p [u32]) -> &'p [u32] {
         self.model.context(prefix)
     }
@@ -102,13 +102,13 @@ impl<'m> Memo<'m> {
     }
 }
 
-/// The rows of one request, and what they cost.
+/// The rows of one request, and their cost.
 pub(crate) struct Rows<'a, 'm> {
     memo: &'a mut Memo<'m>,
     known: HashSet<Vec<u32>>,
-    /// Runs of the model.
+    /// The number of runs of the model.
     pub(crate) passes: usize,
-    /// Rows that these yielded.
+    /// The number of rows that these runs yielded.
     pub(crate) rows: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'a, 'm> Rows<'a, 'm> {
         self.passes += usize::from(self.known.len() > before);
     }
 
-    /// The row after a prefix, which takes a pass of its own if it is not known.
+    /// Returns the row after a prefix, which takes a separate pass if it is not known.
     pub(crate) fn row(&mut self, prefix: &[u32]) -> Result<Row, Box<dyn Error>> {
         self.pass([prefix]);
         self.memo.row(prefix)

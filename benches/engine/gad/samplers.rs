@@ -1,4 +1,4 @@
-//! The samplers: published ones and ours, each with the rows that it asks for.
+//! The samplers: published ones and ours, each with the rows that it needs.
 
 use super::rows::{Row, Rows, Task};
 use lexiform::Grammar;
@@ -14,40 +14,40 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 
-/// The most attempts of one sample.
+/// The maximum number of attempts of one sample.
 const ATTEMPTS: u32 = 2_000;
-/// Prefixes and edges of a trie.
+/// The maximum number of prefixes and edges of a trie.
 const TRIE: usize = 1 << 20;
-/// Drafted tokens of a pass.
+/// The maximum number of drafted tokens of a pass.
 const DRAFT: usize = 32;
-/// Bytes of each store of a drafter.
+/// The maximum size of each store of a drafter in bytes.
 const STORE: usize = 1 << 22;
 
-/// How a text is sampled.
+/// The ways to sample a text.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Method {
-    /// Rejection sampling: the model's own texts, until one is valid.
+    /// Rejection sampling: draws the model's own texts until one is valid.
     Rejection,
     /// Adaptive rejection sampling: texts that were found invalid are not proposed again.
     Adaptive,
-    /// Masked tokens.
+    /// Draws masked tokens.
     Local,
-    /// Attempts over a trie.
+    /// Makes attempts over a trie.
     Cars(Drafts),
-    /// So many particles, of which one is drawn.
+    /// Sequential Monte Carlo with this many particles, of which one is drawn.
     Smc(usize),
-    /// A chain of so many steps that begins at the prompt each time.
+    /// A Markov chain of this many steps that begins at the prompt for each sample.
     Mcmc(u32),
 }
 
-/// What is drafted below the prefix of each pass.
+/// The drafts below the prefix of each pass.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Drafts {
-    /// Nothing.
+    /// No drafts.
     None,
-    /// A tree, which saves passes where the text comes there.
+    /// A tree of drafts, which saves passes if the text reaches them.
     Fed,
-    /// A tree, all of whose rows also teach the trie.
+    /// A tree of drafts, all of whose rows also update the trie.
     Taught,
 }
 
@@ -63,7 +63,7 @@ pub(crate) const METHODS: [(&str, Method); 8] = [
     ("MCMC(10)", Method::Mcmc(10)),
 ];
 
-/// A text, if one was found, with its end.
+/// A text with its end, if one was found.
 pub(crate) struct Sample {
     pub(crate) text: Option<Vec<u32>>,
     pub(crate) attempts: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Sample {
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// A request for samples, which learn from each other.
+/// A request for samples, which share what they learn.
 pub(crate) struct Request<'t> {
     task: &'t Task,
     method: Method,
@@ -95,7 +95,7 @@ impl<'t> Request<'t> {
         }
     }
 
-    /// The next sample.
+    /// Draws the next sample.
     pub(crate) fn sample(&mut self, rows: &mut Rows<'_, '_>) -> Answer<Sample> {
         self.number += 1;
         let mut chooser = Seeded::new(self.seed, self.number);
@@ -123,7 +123,7 @@ impl<'t> Request<'t> {
         Ok(Sample { text, attempts })
     }
 
-    /// A text from the raw rows, without those that are known to be invalid if the method learns them.
+    /// Draws a text from the raw rows; if the method learns, known invalid texts are excluded.
     fn rejecting(
         &mut self,
         rows: &mut Rows<'_, '_>,
@@ -183,12 +183,12 @@ impl<'t> Request<'t> {
     }
 }
 
-/// What of the probability below a prefix is known to be invalid.
+/// The share of the probability below each prefix that is known to be invalid.
 #[derive(Default)]
 struct Invalid(HashMap<Vec<u32>, HashMap<u32, f64>>);
 
 impl Invalid {
-    /// A token of the row, in proportion to its probability and to what is not known to be invalid after it.
+    /// Draws a token of the row in proportion to the probability after it that is not known to be invalid.
     fn draw(
         &self,
         prefix: &[u32],
@@ -208,7 +208,7 @@ impl Invalid {
         is_left.then(|| chooser.choose(place, &weights) as u32)
     }
 
-    /// A text was found invalid by its last token.
+    /// Records that a text was found invalid by its last token.
     fn note(&mut self, text: &[u32], rows: &mut Rows<'_, '_>) -> Answer<()> {
         let mut share = 1.0;
         for end in (1..=text.len()).rev() {
@@ -226,7 +226,7 @@ impl Invalid {
 /// A text with `p` and `m` of each of its tokens.
 type Weighted = (Vec<u32>, Vec<(f64, f64)>);
 
-/// A masked draw to the end.
+/// Draws masked tokens to the end.
 fn masked(
     task: &Task,
     rows: &mut Rows<'_, '_>,
@@ -246,7 +246,7 @@ fn masked(
     Ok(Some((text, weights)))
 }
 
-/// A token from the masked row, and the mass of the mask.
+/// Draws a token from the masked row, and returns it with the mass of the mask.
 fn draw(
     task: &Task,
     row: &Row,
@@ -311,12 +311,12 @@ fn particles(
     Ok(population.pick(0, chooser).map(|at| texts[at].clone()))
 }
 
-/// Drafts from the rows that were computed, and lets the rows of drafts teach the trie.
+/// Drafts from the rows that were computed, and updates the trie with the rows of drafts.
 struct Harvester {
     store: Combined,
 }
 
-/// A tokenizer that is shared.
+/// A shared tokenizer.
 struct Cutter(Arc<dyn Tokenise + Sync>);
 
 impl Tokenise for Cutter {
@@ -337,8 +337,8 @@ impl Harvester {
         }
     }
 
-    /// A pass over the prefix and a draft below it, all rows of which go into the store and into the trie, if
-    /// one is given.
+    /// Runs a pass over the prefix and a draft below it. All of its rows go into the store, and into the trie
+    /// if one is given.
     fn draft(
         &mut self,
         task: &Task,
@@ -428,7 +428,7 @@ impl Harvester {
     }
 }
 
-/// A row that others hold, too.
+/// A shared row.
 struct Shared(Row);
 
 impl lexiform_law::Row<f64> for Shared {

@@ -10,37 +10,36 @@ use crate::python_json::dumps;
 
 /// A schema with the instances that are walked through it.
 pub struct Case {
-    /// Its name in the collection.
+    /// The name of the schema in the collection.
     pub name: String,
     /// The schema as text, which Lexiform reads.
     pub text: String,
-    /// The same as a value, which llguidance reads.
+    /// The schema as a value, which llguidance reads.
     pub schema: Value,
-    /// The instances, cut into tokens.
+    /// The instances as tokens.
     pub instances: Vec<Instance>,
 }
 
 /// One instance of a schema.
 pub struct Instance {
-    /// Whether the collection says that it is valid.
+    /// `true` if the collection says that the instance is valid.
     pub valid: bool,
-    /// The tokens of its text as Python's `json.dumps(data, ensure_ascii=False)` writes it, as MaskBench
-    /// feeds engines.
+    /// The tokens of the text that Python's `json.dumps(data, ensure_ascii=False)` writes, as in MaskBench.
     pub tokens: Vec<u32>,
 }
 
-/// Which lines of the collection are taken.
+/// The lines of the collection to read.
 pub enum Choice {
-    /// So many, spread evenly over the file; the seed moves the first one.
+    /// This many schemas, spread evenly over the file; the seed moves the first one.
     Spread { schemas: usize, seed: usize },
-    /// So many from the top.
+    /// This many schemas from the top of the file.
     First(usize),
 }
 
 /// Reads the chosen schemas.
 ///
 /// # Errors
-/// The file cannot be read, a line is not JSON, or an instance cannot be cut into tokens.
+/// Fails if the file cannot be read, a line is not JSON, or an instance cannot be split into tokens.
 pub fn read(path: &Path, choice: &Choice, tokenizer: &Tokenizer) -> Result<Vec<Case>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

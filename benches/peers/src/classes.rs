@@ -1,8 +1,8 @@
-//! What a dispute about a token is about: rules over the first refused byte and the text before it.
+//! The cause of a dispute about a token, found by rules over the first refused byte and the text before it.
 //!
-//! Where a rule needs to know more than the bytes say, it asks the engines: a third grammar, of the same
-//! schema with keys in the schema's order, tells whether the order of keys alone is the matter; a refused
-//! byte that is taken once the white space before it is left out was refused for the white space.
+//! If a rule needs more than the bytes, it queries the engines: a third grammar, of the same schema with keys
+//! in the schema's order, shows whether the order of keys is the only cause; a refused byte that is accepted
+//! once the white space before it is left out was refused because of the white space.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use llguidance::Matcher;
 
 use crate::scan::{Place, Scan};
 
-/// Who alone allows a token.
+/// The engine that is the only one to allow a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Lexiform.
@@ -29,16 +29,16 @@ impl fmt::Display for Side {
     }
 }
 
-/// What disputes are about.
+/// The causes of disputes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// Both languages have the text.
+    /// The token as another split of the text: both languages contain the text.
     Cut,
     /// Keys in another order than the schema's.
     KeyOrder,
-    /// A key twice.
+    /// A duplicate key.
     DuplicateKey,
-    /// How white space may be written.
+    /// The white space that is allowed.
     WhiteSpace,
     /// Escapes of characters that need none.
     Escape,
@@ -50,15 +50,15 @@ pub enum Class {
     Fraction,
     /// The sign of a zero.
     NegativeZero,
-    /// What the words of a format are.
+    /// The texts that a format allows.
     Format,
     /// Keywords beside a reference.
     Sibling,
-    /// What white space is in patterns.
+    /// The characters that count as white space in patterns.
     Mark,
     /// A token that writes no text.
     Special,
-    /// Whether the text may end.
+    /// The end of the text.
     End,
     /// The digits of a number.
     Digits,
@@ -66,9 +66,9 @@ pub enum Class {
     Content,
     /// A key.
     Key,
-    /// A value's kind, or what may follow it.
+    /// The kind of a value, or the text that may follow it.
     Structure,
-    /// Our mask allows more or less than our machine takes.
+    /// A disagreement between our mask and our machine.
     MaskAgainstStep,
 }
 
@@ -101,23 +101,23 @@ impl fmt::Display for Class {
 }
 
 impl Class {
-    /// Whether the class is an explanation.
+    /// Returns `true` if the class explains the dispute.
     pub fn is_explained(self) -> bool {
         self < Class::End
     }
 }
 
-/// One refused byte.
+/// A byte that one engine refuses.
 pub struct Dispute {
-    /// The whole text before it.
+    /// The whole text before the byte.
     before: Vec<u8>,
     byte: u8,
-    /// Who allows it.
+    /// The engine that allows the byte.
     side: Side,
 }
 
 impl Dispute {
-    /// `refused` are the bytes of the token up to the refused one.
+    /// Creates a dispute; `refused` are the bytes of the token up to the refused one.
     pub fn new(text: &[u8], refused: &[u8], side: Side) -> Self {
         let mut before = text.to_vec();
         let (byte, taken) = refused
@@ -128,22 +128,22 @@ impl Dispute {
     }
 }
 
-/// The engines that rules may ask, all at their beginnings.
+/// The engines that the rules may query, all in their start states.
 pub struct Judge {
     /// The grammar whose masks are compared.
     pub grammar: Grammar,
-    /// The same with keys in the schema's order.
+    /// The same grammar with keys in the schema's order.
     pub ordered: Option<Grammar>,
     /// llguidance.
     pub matcher: Matcher,
-    /// Both engines with the formats of the schema left out, if it has any.
+    /// Both engines with the schema without its formats, if it has any.
     pub plain: Option<(Grammar, Matcher)>,
     /// The grammar with the keywords beside references asserted, if there are any.
     pub siblings: Option<Grammar>,
 }
 
 impl Judge {
-    /// What a dispute is about.
+    /// Returns the class of a dispute.
     pub fn class(&mut self, dispute: &Dispute) -> Class {
         let scan = Scan::of(&dispute.before);
         match scan.place {
@@ -177,7 +177,7 @@ impl Judge {
         }
     }
 
-    /// Whether a sign may come and nothing behind it but a zero, or a zero has its sign already.
+    /// Returns `true` if a sign is allowed that only a zero may follow, or if a zero already has its sign.
     fn is_negative_zero(&self, dispute: &Dispute, scan: &Scan) -> bool {
         let takes = |digit: u8| self.takes_behind(dispute, digit);
         dispute.side == Side::Ours
@@ -191,20 +191,20 @@ impl Judge {
             }
     }
 
-    /// Whether a digit may come only as the beginning of a number with an exponent.
+    /// Returns `true` if the byte is a digit after which we accept an exponent.
     fn is_exponent(&self, dispute: &Dispute) -> bool {
         dispute.side == Side::Ours
             && dispute.byte.is_ascii_digit()
             && (self.takes_behind(dispute, b'e') || self.takes_behind(dispute, b'E'))
     }
 
-    /// Whether we take the byte and one more.
+    /// Returns `true` if we accept the byte and another one after it.
     fn takes_behind(&self, dispute: &Dispute, byte: u8) -> bool {
         let text = [&dispute.before[..], &[dispute.byte, byte]].concat();
         self.grammar.step_bytes(self.grammar.start(), &text).is_some()
     }
 
-    /// Whether who refuses the byte takes it where no format is asserted.
+    /// Returns `true` if the engine that refuses the byte accepts it without formats.
     fn is_format(&mut self, dispute: &Dispute) -> bool {
         let text = [&dispute.before[..], &[dispute.byte]].concat();
         let Some((grammar, matcher)) = &mut self.plain else {
@@ -216,7 +216,7 @@ impl Judge {
         }
     }
 
-    /// Whether we refuse the byte, too, if what stands beside references is asserted.
+    /// Returns `true` if we refuse the byte, too, once the keywords beside references are asserted.
     fn is_sibling(&self, dispute: &Dispute) -> bool {
         let text = [&dispute.before[..], &[dispute.byte]].concat();
         let takes = |grammar: &Grammar| grammar.step_bytes(grammar.start(), &text).is_some();
@@ -252,14 +252,14 @@ impl Judge {
     }
 }
 
-/// Whether a byte order mark is at stake, or the beginning of one.
+/// Returns `true` if the byte is part of a byte order mark.
 fn is_mark(dispute: &Dispute) -> bool {
     const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
     let text = [&dispute.before[..], &[dispute.byte]].concat();
     (1..=3).any(|length| text.ends_with(&MARK[..length]))
 }
 
-/// Whether llguidance takes a text from its beginning on, byte by byte.
+/// Returns `true` if llguidance accepts a text from its start state, byte by byte.
 fn takes_bytes(matcher: &mut Matcher, grammar: &Grammar, text: &[u8]) -> bool {
     let vocabulary = grammar.vocabulary();
     let tokens: Option<Vec<u32>> = text.iter().map(|byte| vocabulary.token_of_byte(*byte)).collect();
@@ -283,7 +283,8 @@ fn key(dispute: &Dispute, scan: &Scan) -> Class {
 fn number(dispute: &Dispute, scan: &Scan) -> Class {
     let digits = &dispute.before[scan.began..];
     let has = |wanted: &[u8]| digits.iter().chain([&dispute.byte]).any(|it| wanted.contains(it));
-    // Only the spellings that llguidance lacks are known; where it has more than we do, nothing is explained.
+    // The known causes are spellings that llguidance lacks; spellings that only llguidance has remain
+    // unexplained.
     if dispute.side == Side::Theirs {
         Class::Digits
     } else if has(b"eE") {

@@ -1,8 +1,8 @@
-//! The masks of both engines, bit by bit, wherever both stand at the same text.
+//! Compares the masks of both engines bit by bit, at every text that both have reached.
 //!
-//! A token that one engine alone allows is *disputed*. Its bytes are given to the other engine one at a time,
-//! which leads to the first byte that is refused; that byte and the text before it say what the dispute is
-//! about ([`classes`](crate::classes)).
+//! A token that only one engine allows is *disputed*. Its bytes are given to the other engine one at a time
+//! until one is refused; this byte and the text before it determine the cause of the dispute
+//! ([`classes`](crate::classes)).
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use llguidance::Matcher;
 use crate::cases::Case;
 use crate::classes::{Class, Dispute, Judge, Side};
 
-/// What was found, over all schemas.
+/// The results over all schemas.
 #[derive(Default)]
 pub struct Comparison {
     schemas: usize,
@@ -24,7 +24,7 @@ pub struct Comparison {
     classes: BTreeMap<Class, Tally>,
 }
 
-/// How often a class occurred.
+/// The number of occurrences of a class.
 #[derive(Default)]
 struct Tally {
     tokens: u64,
@@ -34,16 +34,16 @@ struct Tally {
     examples: Vec<String>,
 }
 
-/// The examples that are kept of a class.
+/// The maximum number of examples of an explained class.
 const EXAMPLES: usize = 2;
-/// The same where no rule explains a dispute.
+/// The maximum number of examples of an unexplained class.
 const UNEXPLAINED_EXAMPLES: usize = 40;
 
-/// The classes of one pair of masks, with the number of tokens and the first of them.
+/// The classes of one pair of masks, with the number of tokens and an example of each.
 type Found = BTreeMap<Class, (u64, String)>;
 
 impl Comparison {
-    /// Compares at every token of every instance, as far as both engines go.
+    /// Compares the masks after every token of every instance, as far as both engines accept it.
     pub fn add(&mut self, case: &Case, mut judge: Judge, matcher: &Matcher) {
         self.schemas += 1;
         let mut known = HashMap::new();
@@ -78,7 +78,8 @@ impl Comparison {
         let mut hasher = DefaultHasher::new();
         disputed.hash(&mut hasher);
         let key = (walk.state, hasher.finish());
-        // The same dispute at the same state of our machine is the same again; most are.
+        // The same disputed tokens in the same state of our machine have the same classes; most disputes
+        // repeat.
         let found = known
             .entry(key)
             .or_insert_with(|| walk.classify(judge, &disputed));
@@ -98,7 +99,7 @@ impl Comparison {
         }
     }
 
-    /// The classes as a table, and the examples under it.
+    /// Returns the classes as a table, with the examples below it.
     pub fn report(&self) -> String {
         let mut text = format!(
             "masks compared bit by bit: {} of {} states of {} schemas\n\n| class | tokens | states | schemas |\n|---|--:|--:|--:|\n",
@@ -131,7 +132,7 @@ impl Comparison {
     }
 }
 
-/// The tokens that one side alone allows.
+/// Returns the tokens that only one side allows.
 fn disputed(ours: &[u32], theirs: &[u32]) -> Vec<(u32, Side)> {
     let mut all = Vec::new();
     for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
@@ -150,7 +151,7 @@ fn disputed(ours: &[u32], theirs: &[u32]) -> Vec<(u32, Side)> {
     all
 }
 
-/// Where both engines stand.
+/// The position of both engines.
 struct Walk<'a> {
     case: &'a Case,
     text: Vec<u8>,
@@ -225,7 +226,7 @@ impl Walk<'_> {
         class
     }
 
-    /// How many of these bytes llguidance takes here, each as a token of its own.
+    /// Returns the number of these bytes that llguidance accepts here, each as a separate token.
     fn taken_by_them(&mut self, vocabulary: &Vocabulary, bytes: &[u8]) -> usize {
         let tokens: Option<Vec<u32>> = bytes.iter().map(|byte| vocabulary.token_of_byte(*byte)).collect();
         tokens.map_or(0, |tokens| self.matcher.validate_tokens(&tokens).unwrap_or(0))

@@ -1,12 +1,12 @@
-//! What programs in other languages need to walk the same tokens: a file of JSON lines.
+//! Exports the data that programs in other languages need to walk the same tokens: a file of JSON lines.
 //!
 //! ```text
-//!   {"vocabulary": [token, …], "eos": 128009}            bytes as the characters U+0000 to U+00FF; "" writes no text
+//!   {"vocabulary": [token, …], "eos": 128009}   bytes as the characters U+0000 to U+00FF; "" writes no text
 //!   {"name": …, "schema": "…", "compile_us": …, "first_us": …,
 //!    "instances": [{"valid": true, "tokens": […], "accepted": true, "cold": [µs, …], "warm": [µs, …]}, …]}
 //! ```
 //!
-//! The times are Lexiform's, so that the reader of the file can set its own beside them, token by token.
+//! The times are Lexiform's, so that the reader of the file can compare its own with them, token by token.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,14 +19,14 @@ use crate::Failure;
 use crate::cases::Case;
 use crate::walk::{Record, Walked};
 
-/// The file while it is written.
+/// The file being written.
 pub struct Export(BufWriter<File>);
 
 impl Export {
-    /// Begins a file with the vocabulary.
+    /// Creates the file and writes the vocabulary.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn new(path: &Path, vocabulary: &Vocabulary) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut export = Self(BufWriter::new(file));
@@ -38,10 +38,10 @@ impl Export {
         Ok(export)
     }
 
-    /// Adds a schema with what Lexiform did with it.
+    /// Adds a schema with Lexiform's results.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn add(&mut self, case: &Case, ours: &Record) -> Result<(), Failure> {
         let nothing = Walked::default();
         let instances: Vec<Value> = case
@@ -70,10 +70,10 @@ impl Export {
         }))
     }
 
-    /// Writes what is left.
+    /// Writes the buffered rest.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(mut self) -> Result<(), Failure> {
         Ok(self.0.flush()?)
     }

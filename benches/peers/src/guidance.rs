@@ -1,6 +1,6 @@
-//! llguidance behind the benchmark's interface, set up as its own MaskBench runner sets it up: one factory
-//! with the JSON slices, default limits, forced tokens as masks of one token, and a shared lexer for all
-//! sequences of a schema.
+//! llguidance in the benchmark's interface, set up as in its own MaskBench runner: one factory with the JSON
+//! slices, default limits, forced tokens as masks of one token, and a lexer that all sequences of a schema
+//! share.
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::earley::SlicedBiasComputer;
@@ -16,7 +16,7 @@ use crate::engine::{Compiled, Engine, Sequence};
 /// A factory of parsers for one vocabulary.
 pub struct Guidance {
     factory: ParserFactory,
-    /// What the factory and its slices took, in microseconds of this thread.
+    /// The time taken to create the factory and its slices, in microseconds of this thread.
     pub prime_us: f64,
 }
 
@@ -24,7 +24,7 @@ impl Guidance {
     /// Reads a `tokenizer.json`; `eos` ends a sequence.
     ///
     /// # Errors
-    /// The file is not what llguidance understands.
+    /// Fails if llguidance does not understand the file.
     pub fn new(tokenizer: &[u8], eos: u32) -> Result<Self, Failure> {
         let mut tokenizer = ByteTokenizer::from_json_bytes(tokenizer).map_err(plain)?;
         tokenizer.set_eos_token(eos);
@@ -37,14 +37,14 @@ impl Guidance {
         Ok(Self { factory, prime_us })
     }
 
-    /// The start of a sequence, with the time that the compile took.
+    /// Returns a matcher in its start state, with the time that the compile took.
     pub fn matcher(&self, case: &Case) -> (Result<Matcher, String>, f64) {
         let schema = case.schema.clone();
         let (mut matcher, time) = timed(|| {
             let grammar = TopLevelGrammar::from_json_schema(schema);
             Matcher::new(self.factory.create_parser(grammar))
         });
-        // A matcher that failed says so in its state alone.
+        // A matcher that failed reports it only in its state.
         let failed = matcher.is_error() || matcher.is_accepting().is_err();
         let reason = failed.then(|| {
             matcher
@@ -68,7 +68,7 @@ impl Engine for Guidance {
 
 impl Compiled for Matcher {
     fn start(&self) -> Box<dyn Sequence + '_> {
-        // A clone shares the lexer, and with it what other sequences of the schema made it learn.
+        // A clone shares the lexer, with everything that other sequences of the schema have cached in it.
         Box::new(Walk {
             matcher: self.clone(),
             mask: None,
@@ -95,7 +95,8 @@ impl Sequence for Walk {
         self.mask.as_ref().map_or(&[], SimpleVob::as_slice)
     }
 
-    /// Where text is forced the mask holds one token, though another cut of the same text would do as well.
+    /// Checks the token itself: at forced text the mask has one token, though other splits of the text are
+    /// valid, too.
     fn takes(&mut self, token: u32) -> bool {
         self.matcher
             .validate_tokens(&[token])

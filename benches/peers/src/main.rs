@@ -1,12 +1,12 @@
-//! Lexiform beside llguidance: the same schemas, the same tokenizer, the same tokens, one process, one table.
+//! Compares Lexiform with llguidance: the same schemas, tokenizer and tokens, in one process and one table.
 //!
 //! ```text
-//!   schema ─┬─► Lexiform ───┐  compile, first mask, then for every token of every instance: step + next mask,
-//!           └─► llguidance ─┘  and the whole once more on what is compiled; who begins changes with every schema
+//!   schema ─┬─► Lexiform ───┐  compile, first mask, then for every token of every instance: step + mask;
+//!           └─► llguidance ─┘  then all steps on the known grammar; the engines take turns at going first
 //! ```
 //!
-//! Times are the lesser of the processor time of this thread and of the time on the wall, so that what else
-//! the machine does is not counted, nor what it costs to ask for the processor time.
+//! A time is the smaller of the processor time of this thread and the wall-clock time, so that neither the
+//! other work of the machine nor the cost of reading the processor time is counted.
 
 mod cases;
 mod classes;
@@ -44,7 +44,7 @@ use table::{Figures, Row};
 use threads::Sums;
 use walk::{Record, cold, warm};
 
-/// Anything that stops the benchmark.
+/// Any error that stops the benchmark.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Lexiform and llguidance on the same schemas, tokenizer and tokens; prints one table.
@@ -59,19 +59,19 @@ struct Args {
     /// The token that ends a sequence.
     #[arg(long, default_value = "<|eot_id|>")]
     eos: String,
-    /// So many schemas, spread evenly over the file.
+    /// The number of schemas, spread evenly over the file.
     #[arg(long, default_value_t = 5568)]
     schemas: usize,
-    /// Moves the first schema of the spread.
+    /// The offset of the first schema of the spread.
     #[arg(long, default_value_t = 0)]
     seed: usize,
-    /// So many schemas, of those that both engines get right, are walked by two threads as well.
+    /// The number of schemas that two threads walk as well, among those that both engines get right.
     #[arg(long, default_value_t = 40)]
     threaded: usize,
-    /// Compare the masks of so many schemas from the top of the file bit by bit, and measure nothing.
+    /// Compare the masks of this many schemas from the top of the file bit by bit, and measure nothing.
     #[arg(long, value_name = "N")]
     compare: Option<usize>,
-    /// With `--compare`: spread evenly over the file, and not from the top.
+    /// With `--compare`: take schemas that are spread evenly over the file.
     #[arg(long)]
     spread: bool,
     /// Write the tokens and Lexiform's times to this file, for `xgrammar_bench.py`.
@@ -110,7 +110,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         },
     };
     let cases = cases::read(&args.data, &choice, &tokenizer)?;
-    // A panic of an engine is counted as its failure at that schema; its message would only tear the table.
+    // A panic of an engine counts as its failure at that schema; the message would only break up the table.
     std::panic::set_hook(Box::new(|_| {}));
     if args.compare.is_some() {
         print!("{}", engines.compare(&cases)?.report());
@@ -197,7 +197,7 @@ impl Engines {
         Ok((figures, sums))
     }
 
-    /// What both do with a schema. What one leaves in the processor's caches the other has to throw out, so
+    /// Walks a schema with both engines. Each engine evicts the other's data from the processor's caches, so
     /// they take turns at going first.
     fn walk(&mut self, case: &Case, ours_first: bool) -> (Record, Record) {
         let eos = self.eos;
@@ -250,7 +250,7 @@ impl Engines {
     }
 }
 
-/// What it costs to look at the clock twice, in microseconds: the mean of many.
+/// Returns the cost of reading the clock twice in microseconds, as the mean of many readings.
 fn clock_us() -> f64 {
     const LOOKS: u32 = 100_000;
     (0..LOOKS).map(|_| clock::timed(|| ()).1).sum::<f64>() / f64::from(LOOKS)

@@ -1,4 +1,4 @@
-//! Lexiform behind the benchmark's interface.
+//! Lexiform in the benchmark's interface.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::cases::Case;
 use crate::clock::timed;
 use crate::engine::{Compiled, Engine, Sequence};
 
-/// A compiler that knows what JSON is made of and nothing of any schema.
+/// A compiler that is primed with JSON and has seen no schema.
 pub struct Ours {
     compiler: Compiler,
     options: Options,
-    /// What priming took, in microseconds of this thread.
+    /// The time taken by priming, in microseconds of this thread.
     pub prime_us: f64,
 }
 
@@ -24,7 +24,7 @@ impl Ours {
     /// Primes a compiler.
     ///
     /// # Errors
-    /// Never with options that compile, such as these.
+    /// Never fails with options that compile, such as these.
     pub fn new(vocabulary: Arc<Vocabulary>, key_order: KeyOrder) -> Result<Self, Failure> {
         let options = Options {
             schema: schema::Options {
@@ -41,12 +41,12 @@ impl Ours {
         })
     }
 
-    /// The memory of what is shared by all grammars of the vocabulary.
+    /// Returns the memory of everything that all grammars of the vocabulary share, in bytes.
     pub fn bytes(&self) -> usize {
         self.compiler.tables().bytes()
     }
 
-    /// The grammar of a schema, with the time it took.
+    /// Returns the grammar of a schema, with the time that the compile took.
     pub fn grammar(&self, case: &Case) -> (Result<Grammar, String>, f64) {
         let compiler = self.compiler.fresh();
         let (compiled, time) = timed(|| compiler.compile(Source::JsonSchema(&case.text), &self.options));
@@ -64,7 +64,7 @@ impl Engine for Ours {
 
 impl Compiled for Grammar {
     fn start(&self) -> Box<dyn Sequence + '_> {
-        // A handle of its own would have all threads count sequences in one place.
+        // Cloning the grammar would make all threads update one reference count.
         Box::new(Walk {
             grammar: self,
             state: Grammar::start(self),

@@ -1,35 +1,34 @@
-//! Where in a JSON text a prefix of it ends.
+//! Finds the place within a JSON text at which a prefix of it ends.
 
-/// What the next byte would belong to.
+/// The construct that the next byte would belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Between values: before a value, a key, a comma, a colon or a closing bracket.
     Between,
-    /// Inside a string, which is a key or not.
+    /// Inside a string, which may be a key.
     Text { key: bool },
-    /// Inside a string, behind a backslash or in what follows `\u`.
+    /// Inside a string, after a backslash or within the digits of `\u`.
     Escape { key: bool },
-    /// In a number that may go on.
+    /// In a number that may continue.
     Number,
     /// In `true`, `false` or `null`.
     Word,
 }
 
-/// A prefix, read.
+/// The result of scanning a prefix.
 #[derive(Debug)]
 pub struct Scan {
-    /// What the next byte belongs to.
+    /// The place that the next byte belongs to.
     pub place: Place,
-    /// Where the string, number or word began that the place is in.
+    /// The start of the string, number or word that contains the place.
     pub began: usize,
-    /// The brackets that are open; for each object the spellings of the keys that it has, quotes not
-    /// included.
+    /// The open brackets, each with the spellings of the keys that its object already has, without quotes.
     open: Vec<(u8, Vec<Vec<u8>>)>,
     expects_key: bool,
 }
 
 impl Scan {
-    /// Reads a prefix of a JSON text. What is no JSON is read as far as it resembles it.
+    /// Scans a prefix of a JSON text. Invalid JSON is scanned as far as it resembles JSON.
     pub fn of(text: &[u8]) -> Self {
         let mut scan = Self {
             place: Place::Between,
@@ -47,7 +46,7 @@ impl Scan {
     fn take(&mut self, text: &[u8], at: usize, byte: u8, left_of_escape: &mut usize) {
         match self.place {
             Place::Escape { key } => {
-                // `\u` has four digits behind it, any other escape is one character.
+                // Four digits follow `\u`; any other escape is one character.
                 *left_of_escape = match *left_of_escape {
                     0 if byte == b'u' => 4,
                     0 => 0,
@@ -97,12 +96,12 @@ impl Scan {
         }
     }
 
-    /// Whether the innermost open bracket is that of an object.
+    /// Returns `true` if the innermost open bracket is that of an object.
     pub fn in_object(&self) -> bool {
         self.open.last().is_some_and(|(bracket, _)| *bracket == b'{')
     }
 
-    /// Whether the innermost object has a key already whose spelling begins so.
+    /// Returns `true` if the innermost object already has a key whose spelling begins with this one.
     pub fn has_key_from(&self, spelling: &[u8]) -> bool {
         let keys = self.open.last().map_or(&[][..], |(_, keys)| keys);
         keys.iter().any(|key| key.starts_with(spelling))

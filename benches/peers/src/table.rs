@@ -1,14 +1,14 @@
-//! The one table that is printed at the end.
+//! The table that is printed at the end.
 //!
-//! Figures stand side by side only where both engines did the same work: schemas that both compiled, and of
-//! each instance the tokens that both took. What an engine did beyond that stands in columns of its own.
+//! Figures are compared only for work that both engines did: the schemas that both compiled, and the tokens
+//! of each instance that both accepted. The figures of everything that an engine did are in separate columns.
 
 use std::fmt::Write;
 
 use crate::cases::Case;
 use crate::walk::{Record, Walked};
 
-/// Microseconds of one measurement, for both engines on the same work, and for each on all of its own.
+/// The microseconds of one measurement, for both engines on the same work, and for each on all of its work.
 #[derive(Default)]
 pub struct Series {
     ours: Vec<f32>,
@@ -17,7 +17,7 @@ pub struct Series {
     theirs_all: Vec<f32>,
 }
 
-/// How the schemas went with one engine.
+/// The results of one engine as numbers of schemas.
 #[derive(Default)]
 pub struct Counts {
     compiled: usize,
@@ -26,7 +26,7 @@ pub struct Counts {
     let_through: usize,
 }
 
-/// Everything that the table shows of masks and compiles.
+/// All figures of the table about masks and compiles.
 #[derive(Default)]
 pub struct Figures {
     schemas: usize,
@@ -39,7 +39,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Takes in what both engines did with a schema.
+    /// Adds the results of both engines for a schema.
     pub fn add(&mut self, case: &Case, ours: &Record, theirs: &Record) {
         self.schemas += 1;
         self.ours.add(case, ours);
@@ -51,7 +51,7 @@ impl Figures {
         self.warm.add_walks(&ours.warm, &theirs.warm);
     }
 
-    /// The table; `more` are rows that were measured elsewhere.
+    /// Returns the table; `more` are rows that were measured elsewhere.
     pub fn table(&self, more: &[Row]) -> String {
         let mut rows = self.count_rows();
         rows.extend(self.compile.rows("compile"));
@@ -155,14 +155,14 @@ impl Series {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 pub struct Row {
     name: String,
     cells: [String; 5],
 }
 
 impl Row {
-    /// A line without figures for all the schemas that an engine compiles.
+    /// Creates a row without figures for all schemas that an engine compiles.
     pub fn new(name: &str, [ours, theirs, ratio]: [String; 3]) -> Self {
         Self {
             name: name.to_owned(),
@@ -170,7 +170,7 @@ impl Row {
         }
     }
 
-    /// A line of two figures where less is better.
+    /// Creates a row of two figures of which the smaller one is better.
     pub fn times(name: &str, ours: f64, theirs: f64) -> Self {
         Self::new(name, [shown(ours), shown(theirs), ratio(ours, theirs)])
     }
@@ -203,7 +203,7 @@ fn shown(figure: f64) -> String {
     }
 }
 
-/// How many times as long theirs takes.
+/// Returns how many times as long theirs takes.
 fn ratio(ours: f64, theirs: f64) -> String {
     let ratio = theirs / ours;
     if ratio.is_finite() {

@@ -1,8 +1,8 @@
-//! Two threads on one grammar against one thread.
+//! Compares two threads on one grammar with one thread.
 //!
-//! Both walk the same instances on what is compiled and known. Processor time cannot show a thread that waits
-//! for a lock, so this is the one measurement by the clock on the wall. On a machine that others use too it
-//! is repeated in slices of milliseconds, and the fastest slice of each kind counts: the one in which the
+//! Both walk the same instances on a grammar that is already compiled and cached. Processor time does not
+//! include waiting for a lock, so this is the only measurement in wall-clock time. For shared machines, it is
+//! repeated in slices of milliseconds, and the fastest slice of each kind counts: the one in which the
 //! machine was ours.
 
 use std::hint::{black_box, spin_loop};
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 use crate::cases::Case;
 use crate::engine::Compiled;
 
-/// How long one slice is to take.
+/// The intended duration of a slice.
 const SLICE: Duration = Duration::from_micros(1500);
-/// How many slices of each kind are run.
+/// The number of slices of each kind.
 const SLICES: usize = 60;
 
-/// The fastest slices, summed over schemas.
+/// The times of the fastest slices, summed over schemas.
 #[derive(Default)]
 pub struct Sums {
     one: f64,
     two: f64,
-    /// How many schemas were measured.
+    /// The number of measured schemas.
     pub schemas: usize,
 }
 
 impl Sums {
-    /// How much two threads get done, where one thread gets done 1.
+    /// Returns the throughput of two threads, relative to one thread.
     pub fn throughput(&self) -> f64 {
         2.0 * self.one / self.two
     }
@@ -54,11 +54,12 @@ impl Sums {
     }
 }
 
-/// The time from the first thread's start to the last one's end.
+/// Returns the time from the first thread's start to the last one's end.
 fn slice(compiled: &dyn Compiled, tokens: &[&[u32]], threads: usize, rounds: usize) -> Duration {
     let waiting = AtomicUsize::new(threads);
     let work = || {
-        // All begin at once, awake: a sleeping thread would take longer to wake than the work takes.
+        // All threads start at once from a spin loop: waking a sleeping thread would take longer than the
+        // work.
         waiting.fetch_sub(1, Ordering::AcqRel);
         while waiting.load(Ordering::Acquire) > 0 {
             spin_loop();

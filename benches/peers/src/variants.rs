@@ -1,18 +1,18 @@
-//! Other schemas by which a dispute is tried: what is allowed by one of them and not by the schema itself
-//! tells which keyword the dispute is about.
+//! Variants of a schema for the classification of disputes: if a variant allows something that the schema
+//! itself does not, the variant shows which keyword caused the dispute.
 
 use serde_json::{Map, Value, json};
 
 use crate::cases::Case;
 
-/// The schema without any `format`; `None` if it has none.
+/// Returns the schema without any `format`, or `None` if it has none.
 pub fn without_formats(case: &Case) -> Option<Case> {
     let mut schema = case.schema.clone();
     drop_formats(&mut schema).then(|| of(case, schema))
 }
 
-/// The schema with the keywords beside each `$ref` asserted, as drafts up to 7 do not; `None` if there are
-/// none.
+/// Returns the schema with the keywords beside each `$ref` asserted, which drafts up to 7 ignore, or `None`
+/// if there are none.
 pub fn with_siblings(case: &Case) -> Option<Case> {
     let mut schema = case.schema.clone();
     assert_siblings(&mut schema).then(|| of(case, schema))
@@ -27,7 +27,8 @@ fn of(case: &Case, schema: Value) -> Case {
     }
 }
 
-/// Whether there was one. A property may have that name, so that only texts are taken for formats.
+/// Removes all formats and returns `true` if there were any. A property may be named `format`, so only
+/// strings count.
 fn drop_formats(value: &mut Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -44,7 +45,7 @@ fn drop_formats(value: &mut Value) -> bool {
     }
 }
 
-/// Whether there was one.
+/// Asserts all keywords beside references and returns `true` if there were any.
 fn assert_siblings(value: &mut Value) -> bool {
     match value {
         Value::Object(members) => {

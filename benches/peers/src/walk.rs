@@ -1,4 +1,4 @@
-//! Walking the instances of a schema through an engine, with the time of every mask.
+//! Walks the instances of a schema through an engine, and times every mask.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,29 +6,29 @@ use crate::cases::{Case, Instance};
 use crate::clock::timed;
 use crate::engine::{Compiled, Engine};
 
-/// What one engine did with one schema.
+/// The results of one engine for one schema.
 #[derive(Default)]
 pub struct Record {
-    /// The compiled schema, kept for the second walk; none where the engine refused the schema.
+    /// The compiled schema, kept for the second walk; `None` if the engine refused the schema.
     pub compiled: Option<Box<dyn Compiled>>,
-    /// Why it refused.
+    /// The reason for the refusal.
     pub refusal: Option<String>,
-    /// The compile, in microseconds.
+    /// The time of the compile, in microseconds.
     pub compile_us: f64,
-    /// The first mask.
+    /// The time of the first mask, in microseconds.
     pub first_us: f64,
     /// The walk of each instance on the new grammar.
     pub cold: Vec<Walked>,
-    /// The same on the grammar that walked them before.
+    /// The second walk of each instance on the same grammar.
     pub warm: Vec<Walked>,
 }
 
-/// How far an instance came.
+/// The progress of an instance.
 #[derive(Default)]
 pub struct Walked {
-    /// For each token that was taken: the step with it and the mask after it, in microseconds.
+    /// The time of the step with each accepted token and the mask after it, in microseconds.
     pub mask_us: Vec<f32>,
-    /// Whether all tokens and then the end were allowed.
+    /// `true` if all tokens and then the end were allowed.
     pub accepted: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn cold(engine: &mut dyn Engine, case: &Case, eos: u32) -> Record {
     record
 }
 
-/// Walks the instances once more on what is compiled.
+/// Walks the instances once more on the same grammar.
 pub fn warm(record: &mut Record, case: &Case, eos: u32) {
     if let Some(compiled) = &record.compiled {
         let walked = catch_unwind(AssertUnwindSafe(|| walk_all(&**compiled, case, eos)));
@@ -84,13 +84,13 @@ fn walk(compiled: &dyn Compiled, instance: &Instance, eos: u32) -> Walked {
 }
 
 impl Record {
-    /// Whether every instance was judged as the collection judges it.
+    /// Returns `true` if the engine judges every instance as the collection does.
     pub fn is_right(&self, case: &Case) -> bool {
         let judged = |(it, walked): (&Instance, &Walked)| it.valid == walked.accepted;
         self.refusal.is_none() && case.instances.iter().zip(&self.cold).all(judged)
     }
 
-    /// Whether an invalid instance came through.
+    /// Returns `true` if the engine accepted an invalid instance.
     pub fn let_through(&self, case: &Case) -> bool {
         let wrong = |(it, walked): (&Instance, &Walked)| walked.accepted && !it.valid;
         case.instances.iter().zip(&self.cold).any(wrong)

@@ -1,4 +1,4 @@
-//! Model folders that are not as they should be: an error that names the file and what was expected.
+//! Invalid model folders: each is an error that names the file and the expected content.
 
 use lexiform_engine::{LoadError, LoadOptions, ModelFiles, load};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Drafts in traffic of which every pass reads a piece of a prompt: fed where they pay and left out where
+//! Drafts while every pass also reads a piece of a prompt: they are fed where they pay and left out where
 //! they do not, as without prompts.
 
 use crate::drafting::{looking_up, mostly_copied};

@@ -1,4 +1,4 @@
-//! Requests that branch: many samples of one prompt, the best of them, and what becomes of their blocks.
+//! Requests that branch: many samples of one prompt, the best of them, and the release of their blocks.
 
 use crate::counted::Gate;
 use crate::rig::{

@@ -1,4 +1,4 @@
-//! Answers for which the tokens are few: steered and saying so, cut, or failed.
+//! Answers that may not fit into their tokens: steered and marked, cut, or failed.
 
 use crate::rig::{Heard, Redraw, engine, generate, global, grammar, letters, wordy_script};
 use lexiform::Grammar;

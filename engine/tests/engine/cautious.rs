@@ -1,4 +1,5 @@
-//! Cautious next token prediction: what is drawn, and where several ways on are tried.
+//! Cautious next token prediction: the drawn tokens, and the positions at which several continuations are
+//! tried.
 
 use crate::rig::{Heard, wait_until};
 use crate::searches::{END, EXACT, answers, engine, found, request, vocabulary};

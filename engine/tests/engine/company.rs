@@ -1,4 +1,5 @@
-//! Whether what a request gets depends on who else is served: the demo model, alone and in company.
+//! The independence of a request's answer from the other requests in service: the demo model, alone and in a
+//! batch.
 
 use crate::rig::{Redraw, listen};
 use crate::torch::{FAMILIES, folder};

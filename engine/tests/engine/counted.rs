@@ -1,4 +1,4 @@
-//! An engine that makes a pass when the test says so: what is counted are passes of the model, not time.
+//! An engine that makes a pass when the test says so: the tests count passes of the model, not time.
 
 use crate::rig::{PATIENCE, WIDTH, letters, vocabulary, wait_until, wordy_script};
 use lexiform_engine::{

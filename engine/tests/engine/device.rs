@@ -1,5 +1,5 @@
-//! A device that works by itself: passes and draws of a scripted model are made by another thread, one after
-//! another, some time after they were asked for. It watches what a loop does to it.
+//! An asynchronous device: another thread makes the passes and draws of a scripted model in order, some time
+//! after they were requested. It records the calls of the loop.
 
 use crate::rig::WIDTH;
 use lexiform_engine::{

@@ -1,4 +1,4 @@
-//! Where tests of models run: on the processor, and on a graphics card where there is one.
+//! The devices on which tests of models run: the processor, and a graphics card if there is one.
 
 use lexiform_engine::Device;
 

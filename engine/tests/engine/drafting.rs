@@ -1,5 +1,5 @@
-//! Drafts save passes and change nothing: not a token, not a probability; or, where a draft model's tokens
-//! are verified by the residual rule, not the law.
+//! Drafts save passes and change no token and no probability; if a draft model's tokens are verified by the
+//! residual rule, they do not change the law.
 
 use crate::rig::{
     EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, gated, generate, grammar, letters, listen,

@@ -1,4 +1,4 @@
-//! Weights in eight bits: the model that they make is the one whose checkpoint holds the rounded weights, and
+//! Weights in eight bits: the resulting model equals one whose checkpoint has the rounded weights, and is
 //! near the one that was rounded.
 
 use crate::bad_models::Folder;

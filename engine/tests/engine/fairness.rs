@@ -1,5 +1,5 @@
-//! Nobody's requests hold up those of others: neither slow grammars, nor many requests, nor long prompts.
-//! What is counted here is passes of the model, not time.
+//! Requests of one owner do not delay those of others: neither slow grammars, nor many requests, nor long
+//! prompts. The tests count passes of the model, not time.
 
 use crate::counted::{Counted, Gate};
 use crate::rig::{

@@ -1,4 +1,4 @@
-//! What families of models are called and mean, beyond what `torch` compares with `transformers`.
+//! The names and settings of families of models, beyond the comparisons of `torch` with `transformers`.
 
 use crate::bad_models::Folder;
 use crate::torch::FAMILIES;

@@ -1,5 +1,5 @@
-//! Filters of a request: what Mirostat admits depends on the text and not on its drafts, and what is told of
-//! a token is told of what was left.
+//! Filters of a request: the tokens that Mirostat admits depend on the text and not on its drafts, and the
+//! reported figures of a token refer to the tokens that were left.
 
 use crate::drafting::{nearly_wordy, sources, with_draft_model};
 use crate::rig::{drafting, engine, generate, global, grammar, letters, wordy_script};

@@ -1,4 +1,4 @@
-//! Passes that draw by themselves: the text is the one that is drawn from rows in memory.
+//! Passes that draw by themselves: the text equals the one that is drawn from rows in memory.
 
 use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{

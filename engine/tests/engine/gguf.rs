@@ -1,4 +1,4 @@
-//! Models in GGUF: the same as their folders, and broken files that are refused with a sentence.
+//! Models in GGUF: they equal their folders, and broken files are refused with a clear message.
 //!
 //! The files were written by llama.cpp's own package (`tests/fixtures/make_gguf.py`), from the checkpoints
 //! whose logits `transformers` computed.

@@ -1,4 +1,4 @@
-//! Healed prompts: what is removed comes back in the tokens that the model likes, and is not told.
+//! Healed prompts: the removed bytes come back in the tokens that the model prefers, and are not reported.
 //!
 //! The model has learned `://` as one token. After `http`, `:` it hardly writes `//`, which is what the bias
 //! of a prompt that ends inside of a token looks like. All of its texts are counted out by hand.

@@ -1,5 +1,5 @@
-//! Searches that are led by more than what is likely: what other groups write, phrases, and the distance to
-//! the end.
+//! Searches that are guided by more than likelihood: by the texts of other groups, phrases, and the distance
+//! to the end.
 
 use crate::rig::wait_until;
 use crate::searches::{

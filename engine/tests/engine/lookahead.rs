@@ -1,4 +1,4 @@
-//! Lookahead decoding: guesses ride in the passes, and change how many there are and nothing else.
+//! Lookahead decoding: guesses are part of the passes, and change only the number of passes.
 
 use crate::drafting::{PATTERNS, compare};
 use crate::rig::{

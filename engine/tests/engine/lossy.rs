@@ -1,5 +1,5 @@
-//! Drafts that are accepted because they are typical: by the formula of the paper, only where a request asks
-//! for it, and said so.
+//! Drafts that are accepted because they are typical: by the formula of the paper, only if a request asks for
+//! it, and reported in the answer.
 
 use crate::laws::{END, agrees, text, vocabulary};
 use crate::rig::{Redraw, drafting, generate, grammar_over, listen};

@@ -1,4 +1,4 @@
-//! What is measured is what happened. Nothing here depends on how long it took.
+//! The engine's measurements match the events. Nothing here depends on durations.
 
 use crate::rig::{cycle_script, engine, generate, grammar, letters, wait_until};
 use lexiform_engine::{Request, Sampling, Speculation};

@@ -1,4 +1,4 @@
-//! Monitors: programs of the caller that are asked about tokens, beside a grammar or alone.
+//! Monitors: programs of the caller that are queried about tokens, with or without a grammar.
 
 use crate::counted::Gate;
 use crate::laws::{agrees, engine, request, shares, text, vocabulary};

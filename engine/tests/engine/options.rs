@@ -1,5 +1,5 @@
-//! Options that are weighed as one tree: each has the probability that it has alone, however the tree is cut
-//! into passes, and those of all tokenisations together have the sum.
+//! Options that are weighed as one tree: each has the probability that it has alone, however the tree is
+//! split into passes, and all tokenizations of one together have the sum of theirs.
 
 use crate::rig::{
     EOS, WIDTH, drafting, engine, generate, grammar, letters, start, vocabulary, wait_until, wordy_script,

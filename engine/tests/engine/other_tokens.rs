@@ -1,5 +1,5 @@
-//! Draft models with tokens of their own: what they write is drafted in the model's tokens, and changes
-//! nothing but the passes.
+//! Draft models with a different vocabulary: their texts are drafted in the model's tokens, and change only
+//! the passes.
 
 use crate::rig::{
     EOS, Heard, PHRASE, WIDTH, drafting, generate, grammar, letters, phrase_script, start, vocabulary,

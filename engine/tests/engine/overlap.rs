@@ -1,5 +1,5 @@
-//! Passes that are begun before the host has read what the last one drew, by a device that works by itself:
-//! texts, laws and told probabilities are those of the loop that waits.
+//! Passes that begin before the host has read the draws of the previous one, on an asynchronous device:
+//! texts, laws and reported probabilities equal those of the loop that waits.
 
 use crate::branches;
 use crate::device::{Device, Fault, Log, Manner};

@@ -1,8 +1,8 @@
-//! Passes whose products are made by the kernels, against the decoder of torch with the same weights, and
-//! passes that there is no memory for.
+//! Passes whose matrix products are computed by the kernels, compared with the torch decoder with the same
+//! weights, and passes for which there is no memory.
 //!
-//! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up
-//! to 16 tokens, and some of which a product is the library's.
+//! The models are wide enough for `gemv.cu` and `skinny.cu`: in one of them the kernels compute all products
+//! up to 16 tokens, and in others the library computes one of the products.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN};
 use crate::launcher::{Asked, OnProcessor};

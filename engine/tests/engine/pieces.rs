@@ -1,5 +1,5 @@
-//! Prompts by plan: passes of any number of tokens, cut into pieces that attend one after another, against
-//! the decoder of torch.
+//! Prompts by plan: passes of any number of tokens, split into pieces that attend one after another, compared
+//! with the torch decoder.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, POSITIONS, QWEN, QWEN_MIXTURE};
 use crate::memory::Chance;

@@ -1,8 +1,8 @@
-//! Models whose passes are run by plan, by the kernels on this processor and on a card where there is one,
-//! against the decoder of torch with the same weights.
+//! Models whose passes are run by plan, by the kernels on this processor and on a card if there is one,
+//! compared with the torch decoder with the same weights.
 //!
-//! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ
-//! by some hundredths.
+//! Weights are random, in bf16. The torch decoder computes in f32: the rows of the two differ by some
+//! hundredths.
 
 use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN, QWEN_MIXTURE};
 use crate::devices::cuda;

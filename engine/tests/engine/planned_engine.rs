@@ -1,5 +1,5 @@
 //! The decode loop over a model whose passes are run by plan, by the kernels on this processor or a card:
-//! every token that it tells is held against the rows of the decoder of torch in f32, fed with the answer.
+//! every reported token is compared with the rows of the torch decoder in f32, fed with the answer.
 
 use crate::checkpoint::Checkpoint;
 use crate::launcher::Asked;

@@ -1,5 +1,5 @@
-//! Passes by the kernels that are begun behind the draws of another one, whose tokens only the device knows:
-//! the bits are those of passes that waited.
+//! Kernel passes that begin after the draws of another pass, whose tokens only the device knows: the bits are
+//! those of passes that waited.
 
 use crate::launcher::Asked;
 use crate::memory::Chance;

@@ -1,4 +1,4 @@
-//! Policies other than the default: which drafts they feed, and that no text depends on it.
+//! Policies other than the default: the drafts that they feed, and texts that do not depend on them.
 
 use crate::drafting::{nearly_wordy, with_draft_model};
 use crate::rig::{

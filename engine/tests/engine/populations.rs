@@ -1,4 +1,4 @@
-//! Laws that draw several texts for an answer: particles, chains, and texts that teach the next.
+//! Laws that draw several texts for an answer: particles, chains, and texts from which later ones learn.
 
 use crate::laws::{agrees, engine, request, shares, text};
 use crate::rig::{Redraw, generate, listen, wait_until};

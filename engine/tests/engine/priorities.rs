@@ -1,5 +1,5 @@
-//! Priorities and deadlines order the requests of one owner, and cost nobody else anything. What is counted
-//! are passes.
+//! Priorities and deadlines order the requests of one owner, and cost other owners nothing. The tests count
+//! passes.
 
 use crate::counted::Counted;
 use crate::rig::{Redraw, engine, generate, letters, wait_until, wordy_script};

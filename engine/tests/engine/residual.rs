@@ -1,5 +1,5 @@
 //! Drafts of a model that are verified by the residual rule or by k-seq: the law is the one without drafts,
-//! also where a draft ends the text, and as many are accepted as can be.
+//! even if a draft ends the text, and as many are accepted as possible.
 
 use crate::laws::{END, agrees, vocabulary};
 use crate::rig::{

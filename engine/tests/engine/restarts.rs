@@ -1,5 +1,5 @@
-//! What drafts were learned from, over a restart: found again by another process would be by the same
-//! numbers, so here another compiler compiles other grammars first, and other threads read them.
+//! Learned drafts after a restart. Another process would have the same state numbers, so here another
+//! compiler compiles other grammars first, and other threads read them.
 
 use crate::rig::{EOS, WIDTH, letters, start, vocabulary, wait_until, wordy_script};
 use crate::rig::{drafting, generate};

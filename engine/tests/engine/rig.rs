@@ -1,4 +1,4 @@
-//! A small vocabulary, scripts to follow, and a listener that collects what a request hears.
+//! A small vocabulary, scripts to follow, and a listener that collects the events of a request.
 
 use lexiform::Grammar;
 use lexiform::limits::Limits;

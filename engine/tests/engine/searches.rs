@@ -1,8 +1,8 @@
-//! Searches against all texts of small models, counted out.
+//! Searches, compared with a list of all texts of small models.
 //!
 //! The model writes letters `a` to `d` and ends; its rows depend on the whole prefix, and no two texts are
 //! equally likely. The slow, obvious way is to list all texts of the grammar with their probabilities, or to
-//! do what the paper of a search says with lists.
+//! follow the paper of a search literally with lists.
 
 use crate::cautious::cautious;
 use crate::led_searches::{a_star, containing};

@@ -1,4 +1,4 @@
-//! Drawing on several threads, and from rows that the model measured: what is drawn is the same as without.
+//! Draws on several threads, and from rows that the model measured: the tokens are the same as without.
 
 use crate::rig::{Heard, WIDTH, drafting, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{

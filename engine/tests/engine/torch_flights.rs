@@ -1,4 +1,4 @@
-//! What a pass of a libtorch model says of its rows without bringing them.
+//! The facts that a pass of a libtorch model reports about its rows without transferring them.
 
 use crate::devices::on_every_device;
 use crate::torch::{Expected, Kind, WIDTH, folder, kinds, model};

@@ -1,9 +1,9 @@
-//! The laws, drawn from a libtorch model: on the processor, and on a graphics card where there is one.
+//! The laws, drawn from a libtorch model: on the processor, and on a graphics card if there is one.
 //!
-//! The model has random weights, so its law is known only by asking it: the probability of every text of a
-//! small grammar is multiplied out from the model's own rows, one forward pass for each prefix on the
-//! processor, and whole answers of the engine are counted beside that. What is asked of the card is therefore
-//! held against what the processor says.
+//! The model has random weights, so its law is known only by running it: the probability of every text of a
+//! small grammar is the product of the model's own rows, computed with one forward pass for each prefix on
+//! the processor, and compared with counts of whole answers of the engine. The card's answers are therefore
+//! compared with the processor's rows.
 
 use crate::devices::cuda;
 use crate::laws::agrees;

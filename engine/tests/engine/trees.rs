@@ -1,5 +1,5 @@
-//! Trees of drafts in one pass: every node's row is the one that its path has as a text of its own, what is
-//! kept of a tree goes on like a text that was never drafted, and a text that forks does not disturb the
+//! Trees of drafts in one pass: every node has the row that its path has as a separate text, the accepted
+//! part of a tree continues like a text that was never drafted, and a text that forks does not disturb the
 //! other.
 //!
 //! The slow, obvious way is the same model, which is fed each path from its first token on, alone.

@@ -1,9 +1,9 @@
 //! Reads a request's body within its limits: on bytes, on time, and on the total of all bodies.
 //!
 //! ```text
-//!   head ─► a place among the bodies that arrive ─► chunk by chunk, room for each ─► whole ─► read, and the room is free
-//!           the oldest loses its own               too slow: 408      no room: 503
-//!           when there are too many: 503
+//!   head ─► a place among the arriving bodies ─► chunk by chunk, room for each ─► whole ─► read, room freed
+//!           if there are too many,               too slow: 408     no room: 503
+//!           the oldest loses its place: 503
 //! ```
 //!
 //! Honest bodies arrive within a round trip or two. So when there are too many, the oldest of the arriving
@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use crate::operate::metrics::gauges::BodyCounts;
 use crate::wire::error::ApiError;
 
-/// The number of bytes of a body that is too large that are read and discarded. If a connection is closed
-/// while its client still sends, the answer is lost; so honest clients see why they were refused, and floods
-/// are cut off.
+/// The number of bytes by which a body may exceed its limit and still be read and discarded. If a connection
+/// is closed while its client still sends, the answer is lost; so honest clients see why they were refused,
+/// and floods are cut off.
 const DRAINED: usize = 16 << 20;
 /// The maximum size of a small body, for which there is room even if there is none for larger ones.
 const SMALL_BODY: usize = 64 << 10;

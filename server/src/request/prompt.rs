@@ -269,8 +269,8 @@ pub fn engine_requests(
     for (number, prompt) in prompts.into_iter().enumerate() {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
         let stream = u32::try_from(number * streams).unwrap_or(u32::MAX);
-        // The owner and the deadline are known where it is submitted, and the monitors are compiled by
-        // whoever has the language.
+        // The owner and the deadline are set when the request is submitted, and the monitors are compiled
+        // where the language is known.
         requests.push(Request {
             constraints: Constraints {
                 grammar: grammar.cloned(),
@@ -284,7 +284,7 @@ pub fn engine_requests(
             reporting,
             batch_invariant: generation.batch_invariant,
             ..Request::new(prompt, max_tokens)
-                // vLLM's priority is the lower the more urgent a request is.
+                // In vLLM, a lower priority is more urgent.
                 .priority(generation.priority.saturating_neg())
                 .on_budget(match generation.on_budget {
                     wire::OnBudget::Complete => OnBudget::Complete,
@@ -296,7 +296,7 @@ pub fn engine_requests(
     Ok(requests)
 }
 
-/// The task of a request, with the phrases of a search as tokens.
+/// Returns the task of a request, with the phrases of a search as tokens.
 fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError> {
     let asked = match &generation.task {
         wire::Task::Draw(law) => {
@@ -363,8 +363,8 @@ fn speculation(generation: &Generation) -> Speculation {
     }
 }
 
-/// Returns how many tokens an answer may have. `max_tokens` is an upper bound, so a value larger than the
-/// room is reduced to it.
+/// Returns the maximum number of tokens of an answer. `max_tokens` is an upper bound, so a value larger than
+/// the room is reduced to it.
 pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
     let context = served.engine().max_context();
     let room = context.saturating_sub(prompt);

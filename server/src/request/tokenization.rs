@@ -26,11 +26,11 @@ const PIECE_BYTES: usize = 256 << 10;
 /// How a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
-    /// As the text that a model would have to write to say it.
+    /// As text that the model itself would have to write.
     Exact,
     /// As a prompt from a stranger, in which nothing becomes a special token.
     Plain,
-    /// As the output of a chat template, in which the names of special tokens become the tokens.
+    /// As the output of a chat template, in which the names of special tokens become these tokens.
     Template,
 }
 
@@ -56,7 +56,7 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Creates a tokenizer of a text that the answer is likely to repeat: one that does not fit into the
+    /// Creates a tokenizer of a text that the answer is likely to repeat. A text that does not fit into the
     /// context cannot be repeated.
     pub fn of_prediction(served: &'a ServedModel, interest: &'a Interest) -> Self {
         Self {
@@ -82,10 +82,10 @@ impl<'a> PromptTokenizer<'a> {
         self.tokens.extend_from_slice(tokens);
     }
 
-    /// Refuses a prompt by its length alone.
+    /// Refuses a prompt that is too long, by its length alone.
     ///
     /// # Errors
-    /// Fails if it has more bytes than any prompt of this context.
+    /// Fails if the prompt has more bytes than any prompt of this context.
     pub fn check_bytes(&self, bytes: usize) -> Result<(), ApiError> {
         let Some(context) = self.context else {
             return Ok(());

@@ -4,7 +4,7 @@
 //! | | the template has a place | it has none |
 //! |---|---|---|
 //! | tools, `tool_choice` other than `none` | there | in the system message, in words |
-//! | a tool that must be called, whose arguments are the answer | its schema in the place of schemas, else the tool | in the system message, with what to answer |
+//! | a tool whose arguments are the answer | its schema, else the tool | in the system message, with a task |
 //! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says: its keys and types |
 //! | a schema, `always` | there, in short | whole, in the system message |
 //! | another constraint, `always` | in the system message | in the system message |
@@ -52,7 +52,7 @@ enum Telling {
     Nowhere,
 }
 
-/// Whether the template has a place for the schema of the whole answer.
+/// The presence of a place for the schema of the whole answer in the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SchemaPlace {
     Present,
@@ -112,8 +112,8 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
     let calls = language.calls.as_ref();
     let schema = obeyed(language).and_then(|constraint| in_place(template, constraint, generation));
     let tools = match calls {
-        // The model must call this tool, and its answer obeys the schema that is described in the other
-        // place.
+        // The model must call this tool, and its answer obeys the schema that the template describes
+        // elsewhere.
         Some(calls) if calls.mode == Mode::Bare && schema.is_some() => &[],
         Some(_) if template.takes_tools() => &request.tools[..],
         _ => &[],
@@ -193,18 +193,18 @@ fn behind_question(constraint: &Constraint, generation: &Generation, place: Sche
     }
 }
 
-/// Returns a sketch of a schema, if it is not too long for one.
+/// Returns a sketch of a schema, or `None` if the schema is too long.
 fn sketch(schema: &str) -> Option<String> {
     Some(sketch::sketch(&short(schema)?))
 }
 
-/// Returns a schema that is not too long for a sketch.
+/// Parses a schema, or returns `None` if it is too long for a sketch.
 fn short(schema: &str) -> Option<Value> {
     let is_short = schema.len() <= SKETCHED;
     is_short.then(|| serde_json::from_str(schema).ok()).flatten()
 }
 
-/// Returns a schema in short as a sentence after a question.
+/// Returns a sentence that describes a schema in short, to follow a question.
 fn in_question(schema: &str) -> Option<String> {
     let schema = short(schema)?;
     Some(match sketch::keys(&schema) {

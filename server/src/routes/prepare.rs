@@ -1,6 +1,7 @@
-//! From a body to what the engine takes and the frame of the answer, one function for each generating route.
+//! Preparation of requests: from a body to the requests of the engine and the builder of the answer, with one
+//! function for each generating route.
 //!
-//! The command line goes the same way, so it can do what the service can do.
+//! The command line uses these functions too, so it can do everything that the service can.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,56 +37,56 @@ use crate::wire::grammars::repair::{INSIDE, RepairRequest, Rewrite};
 use crate::wire::response::Enforcement;
 use crate::wire::responses::ResponsesRequest;
 
-/// A request that was checked completely; nothing has been generated yet.
+/// A request that has been checked completely, before anything is generated.
 pub struct Prepared {
-    /// The samples.
+    /// The engine's requests, one for each prompt.
     pub requests: Vec<Request>,
-    /// The shape of the answer.
+    /// The builder of the answer.
     pub frame: AnswerBuilder,
-    /// Whether it is streamed.
+    /// `true` if the answer is streamed.
     pub stream: bool,
-    /// Whether the stream can be read on over another connection.
+    /// `true` if the stream can be resumed over another connection.
     pub resumable: bool,
-    /// The identity of the grammar, for the audit.
+    /// The identity of the grammar, for the audit log.
     pub grammar: Option<String>,
-    /// The bytes of the constraint's sources.
+    /// The size of the constraint's sources in bytes.
     pub source_bytes: usize,
-    /// How the constraint is enforced, if there is one.
+    /// The way in which the constraint is enforced, if there is one.
     pub enforced: Option<&'static str>,
-    /// Whether the constraint came in a field that only older clients send.
+    /// `true` if the constraint came in a field that only older clients send.
     pub deprecated: bool,
-    /// The fields of the request that mean nothing here.
+    /// The fields of the request that have no meaning here.
     pub ignored: Ignored,
-    /// How long the client wants to wait.
+    /// The time for which the client is willing to wait.
     pub timeout: Option<Duration>,
-    /// When the request was read and its constraint came to be compiled.
+    /// The time at which the request had been read and compilation of its constraint began.
     pub compile_begun: Instant,
-    /// How long it took to compile the constraint, or to wait for another request that compiled it, and to
-    /// find how short an answer may be.
+    /// The time taken to compile the constraint, or to wait for another request that compiled it, and to find
+    /// the length of the shortest answer.
     pub compiling: Duration,
 }
 
-/// Prepares a request of some route: from its body, as long as somebody waits.
+/// A function that prepares a request of some route from its body, as long as the client is interested.
 pub type Prepare = fn(&Arc<ServedModel>, &[u8], &Interest) -> Result<Prepared, ApiError>;
 
-/// What a request comes to.
+/// The outcome of a request.
 pub enum Reply {
-    /// An answer without the model, and the fields of the request that mean nothing here.
+    /// An answer without the model, and the fields of the request that have no meaning here.
     Told(Value, Ignored),
-    /// What the model is to write.
+    /// A request that the model is to answer.
     Generated(Box<Prepared>),
 }
 
-/// Where the answers of a request begin.
+/// The place where the answers of a request begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Boundary {
-    /// Behind the prompts.
+    /// After the prompts.
     Prompt,
-    /// Where no token could span the ends of the prompts, which are healed.
+    /// At a place before the ends of the prompts that no token could span; the prompts are healed.
     Healed,
 }
 
-/// The samples of a request, and the constraint that they obey.
+/// The engine's requests, and the constraint that they obey.
 struct SampleRequest {
     requests: Vec<Request>,
     language: Language,
@@ -96,7 +97,7 @@ struct SampleRequest {
 }
 
 impl SampleRequest {
-    /// For these prompts, in this language.
+    /// Creates the requests for these prompts, whose answers are in this language.
     fn new(
         served: &ServedModel,
         generation: &Generation,
@@ -116,7 +117,8 @@ impl SampleRequest {
         for request in &mut requests {
             request.constraints.monitors.clone_from(&monitors);
         }
-        // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
+        // The engine checks again, on a thread that serves connections; by then the grammar has cached the
+        // result.
         for request in &requests {
             served
                 .engine()
@@ -136,7 +138,7 @@ impl SampleRequest {
         })
     }
 
-    /// The request, to be answered by this writer.
+    /// Returns the prepared request, whose answer this writer writes.
     fn prepared(
         self,
         served: &Arc<ServedModel>,
@@ -192,7 +194,7 @@ impl SampleRequest {
 /// Prepares a chat.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
     prompt::check_sources(request.constraints())?;
@@ -211,7 +213,7 @@ pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Resu
 /// Prepares a response.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::check_sources(chat.constraints())?;
@@ -223,7 +225,7 @@ pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> 
     })
 }
 
-/// Prepares a conversation, to be answered in the shapes of this writer.
+/// Prepares a conversation, whose answer is written by this writer.
 fn conversation(
     served: &Arc<ServedModel>,
     request: &ChatRequest,
@@ -271,7 +273,7 @@ fn conversation(
 /// Prepares a completion.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::completion::read(body)?;
     prompt::check_sources(request.generation.constraints())?;
@@ -308,10 +310,10 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     Ok(samples.prepared(served, generation, (extras, reading), (writer, ignored)))
 }
 
-/// Prepares a text that the model writes in place of another one, which it is shown and may repeat.
+/// Prepares a text that the model writes to replace another one, which it is shown and may repeat.
 ///
 /// # Errors
-/// The request is wrong.
+/// Fails if the request is invalid.
 pub fn rewrite(
     served: &Arc<ServedModel>,
     asked: RepairRequest,
@@ -338,8 +340,8 @@ pub fn rewrite(
     let prompts = (vec![chat.tokens], Boundary::Prompt);
     let mut samples = SampleRequest::new(served, &generation, prompts, chat.language, None, interest)
         .map_err(|error| error.inside("rewrite", INSIDE))?;
-    // Of the text alone, where the model may think before it: what is repaired, and what the answer calls the
-    // grammar.
+    // The language of the text alone, without a thought before it: the draft is repaired by its grammar, and
+    // the answer reports the identity of that grammar.
     let begun = Instant::now();
     let bare = Language {
         content: generation.constraint.clone(),

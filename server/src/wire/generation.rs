@@ -1,4 +1,4 @@
-//! The fields that every generating route shares: length, sampling, law, streaming, constraint.
+//! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
 mod filters;
 mod lossy;
@@ -18,42 +18,42 @@ use super::law::search::Search;
 
 pub use filters::Filters;
 
-/// The most samples one request may ask for.
+/// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
-/// The most stop strings, and the longest in bytes.
+/// The maximum number of stop strings, and the maximum length of one in bytes.
 const STOPS: (usize, usize) = (4, 256);
-/// The most likely tokens that may be listed beside each token.
+/// The maximum number of most likely tokens that are listed for each position.
 pub(super) const TOP_LOGPROBS: i64 = 20;
 
-/// The least and the greatest penalty for tokens that were there before; 1 is none.
+/// The minimum and maximum of `repetition_penalty`; 1 is no penalty.
 const REPETITION: (f64, f64) = (0.01, 100.0);
 
-/// The most tokens that may be biased.
+/// The maximum number of biased tokens.
 const BIASED_TOKENS: usize = 1_024;
 
-/// What becomes of an answer for which `max_tokens` are few.
+/// The treatment of an answer that may not fit into `max_tokens`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBudget {
     /// A constrained answer is steered so that it is complete in time; free text is cut.
     Complete,
-    /// It is cut.
+    /// The answer is cut.
     Truncate,
-    /// It is an error.
+    /// The request fails.
     Error,
 }
 
-/// Whose law log-probabilities are of.
+/// The distribution that reported log-probabilities belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogprobsMode {
-    /// The model's own, before sampling settings and constraint.
+    /// The model's own distribution, before sampling settings and constraint.
     #[default]
     Raw,
-    /// That of the tokens that may be drawn, after both.
+    /// The distribution of the tokens that may be drawn, after both.
     Processed,
 }
 
 impl LogprobsMode {
-    /// The one of a token's log-probabilities that is to be told: its own, or that among the allowed tokens.
+    /// Returns the log-probability to report: the token's own, or its share among the allowed tokens.
     pub fn of(self, own: f32, share: f32) -> f32 {
         match self {
             LogprobsMode::Raw => own,
@@ -62,33 +62,34 @@ impl LogprobsMode {
     }
 }
 
-/// Whether the model is shown the constraint.
+/// The policy for describing the constraint to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaInPrompt {
-    /// Of a schema: in the place of the model's chat template, or else as the server sees fit.
+    /// A schema is described in the place that the model's chat template has for it, or else as the server
+    /// sees fit.
     Auto,
-    /// Not at all.
+    /// The constraint is not described.
     Never,
-    /// In any case: in the template's place, or else in the system message.
+    /// The constraint is always described: in the template's place for it, or else in the system message.
     Always,
 }
 
-/// How much an answer tells of how its constraint is enforced.
+/// The part of its constraint's enforcement that an answer reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// What is not exact.
+    /// The keywords that are not enforced exactly.
     #[default]
     Inexact,
-    /// Every keyword.
+    /// All keywords.
     Whole,
 }
 
-/// How the output comes about.
+/// The way in which the output is generated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// It is drawn from a law.
+    /// The output is drawn from a law.
     Draw(Law),
-    /// It is searched for.
+    /// The output is searched for.
     Search(Search),
 }
 
@@ -99,7 +100,7 @@ impl Default for Task {
 }
 
 impl Task {
-    /// The law, of an output that is drawn.
+    /// Returns the law if the output is drawn from one.
     pub fn law(&self) -> Option<Law> {
         match self {
             Task::Draw(law) => Some(*law),
@@ -107,7 +108,7 @@ impl Task {
         }
     }
 
-    /// The search, of an output that is searched for.
+    /// Returns the search if the output is searched for.
     pub fn search(&self) -> Option<&Search> {
         match self {
             Task::Draw(_) => None,
@@ -115,12 +116,12 @@ impl Task {
         }
     }
 
-    /// Returns `true` if texts are ranked, and nothing is drawn.
+    /// Returns `true` if texts are ranked and nothing is drawn.
     pub fn ranks(&self) -> bool {
         self.search().is_some_and(|search| !search.draws())
     }
 
-    /// The row of the engine's table, and what the request writes to choose it.
+    /// Returns the row of the engine's table, and the text of the request that chooses it.
     fn method(&self) -> (Method, String) {
         match self {
             Task::Draw(law) => ((*law).into(), format!("law: {}", law.name())),
@@ -129,98 +130,98 @@ impl Task {
     }
 }
 
-/// How a stream is to be sent.
+/// The options of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// A last chunk tells the usage.
+    /// `true` if the last chunk reports the usage.
     pub include_usage: bool,
-    /// Every chunk tells the usage so far.
+    /// `true` if every chunk reports the usage so far.
     pub continuous_usage: bool,
-    /// Chunks tell how the JSON value of the content grows, as operations of JSON Patch.
+    /// `true` if chunks report the growth of the content's JSON value as operations of JSON Patch.
     pub json_patch: bool,
-    /// The stream can be read on over another connection.
+    /// `true` if the stream can be resumed over another connection.
     pub resumable: bool,
 }
 
-/// What a request says about generation. Absent sampling values are the model's own defaults.
+/// The settings of a request for generation. Absent sampling values are the model's own defaults.
 #[derive(Clone, Debug)]
 pub struct Generation {
-    /// The model that is asked for.
+    /// The requested model.
     pub model: String,
-    /// The most tokens to write.
+    /// The maximum number of tokens to write.
     pub max_tokens: Option<usize>,
-    /// How many samples.
+    /// The number of samples.
     pub n: usize,
-    /// How many candidates the samples are the best of, if there are more.
+    /// The number of candidates that the samples are the best of, if there are more candidates than samples.
     pub best_of: Option<usize>,
-    /// Whether the weight of each sample with respect to the global law is asked for.
+    /// `true` if the weight of each sample with respect to the global law is requested.
     pub weights: bool,
     /// The temperature.
     pub temperature: Option<f32>,
-    /// The nucleus.
+    /// The probability of the nucleus.
     pub top_p: Option<f32>,
-    /// How many tokens to choose among; zero is all.
+    /// The number of tokens to choose among; zero means all.
     pub top_k: Option<u32>,
-    /// The least probability, as a share of the most likely token's.
+    /// The minimum probability, as a share of the most likely token's.
     pub min_p: Option<f32>,
     /// The other filters.
     pub filters: Filters,
     /// The seed.
     pub seed: Option<u64>,
-    /// Divides the positive logits of all tokens of the prompt and the output, and multiplies the negative
-    /// ones.
+    /// The divisor of the positive logits of all tokens of the prompt and the output; negative logits are
+    /// multiplied by it.
     pub repetition_penalty: Option<f32>,
-    /// Subtracted from the logit of every token that the output already holds.
+    /// The number subtracted from the logit of every token that the output already contains.
     pub presence_penalty: f32,
-    /// Subtracted from a token's logit once for every time the output holds it.
+    /// The number subtracted from a token's logit for every time that the output contains it.
     pub frequency_penalty: f32,
-    /// What is added to the logits of some tokens.
+    /// The tokens whose logits are biased, each with the number that is added.
     pub logit_bias: Vec<(u32, f32)>,
-    /// Texts that end the output.
+    /// The texts that end the output.
     pub stop: Vec<String>,
-    /// Whether the stop text stays in the output.
+    /// `true` if the stop text stays in the output.
     pub include_stop: bool,
-    /// Tokens that end the output.
+    /// The tokens that end the output.
     pub stop_tokens: Vec<u32>,
-    /// How the answer is streamed, if it is.
+    /// The options of the stream if the answer is streamed.
     pub stream: Option<StreamOptions>,
-    /// What the output must obey.
+    /// The constraint that the output must obey.
     pub constraint: Option<Constraint>,
-    /// What the output must obey beside that, token by token.
+    /// The additional constraints that the output must obey, token by token.
     pub monitors: Vec<Monitor>,
-    /// How the output comes about.
+    /// The way in which the output is generated.
     pub task: Task,
     /// `true` if the answer reports all texts that it was drawn from.
     pub return_particles: bool,
-    /// What becomes of an answer for which the tokens are few.
+    /// The treatment of an answer that may not fit into `max_tokens`.
     pub on_budget: OnBudget,
-    /// Whose law log-probabilities are of, if they are asked for.
+    /// The distribution that log-probabilities belong to, if they are requested.
     pub logprobs_mode: LogprobsMode,
-    /// Whether the model is shown the constraint.
+    /// The policy for describing the constraint to the model.
     pub schema_in_prompt: SchemaInPrompt,
-    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed,
-    /// unless drafts are [lossy](Self::lossy).
+    /// `true` if tokens may be drafted. Drafts never change the law of the answer, nor the text of a seed,
+    /// unless they are [lossy](Self::lossy).
     pub draft: bool,
-    /// Whether the same seed must give the same text whatever else is computed; where that cannot be
-    /// promised, the request is refused.
+    /// `true` if the same seed must give the same text whatever else is computed. If that cannot be promised,
+    /// the request is refused.
     pub batch_invariant: bool,
-    /// How long the client wants to wait.
+    /// The time for which the client is willing to wait.
     pub timeout: Option<Duration>,
-    /// Which of the requests of one client goes first: the one with the lowest number, as vLLM has it.
+    /// The priority among the requests of one client: the lowest number goes first, as in vLLM.
     pub priority: i32,
-    /// The identity of a registered constraint, in place of a constraint.
+    /// The identity of a registered constraint, given instead of a constraint.
     pub grammar_id: Option<String>,
-    /// Whether the answer is to be checked again by an independent program.
+    /// `true` if an independent program is to check the answer again.
     pub certificate: bool,
-    /// Whether the answer tells how sure the model was of each value.
+    /// `true` if the answer reports how sure the model was of each value.
     pub confidence: bool,
-    /// Whether it also tells, where the constraint leaves few values, how likely each of them was.
+    /// `true` if the answer also reports the probability of each value where the constraint leaves few.
     pub enum_scores: bool,
-    /// How much the answer tells of how its constraint is enforced.
+    /// The part of its constraint's enforcement that the answer reports.
     pub extent: Extent,
 }
 
-/// Fields that promise nothing about the output, or that ask for what happens anyway.
+/// Fields that promise nothing about the output, or that request what happens anyway.
 const PASSED_OVER: &[&str] = &[
     "user",
     "metadata",
@@ -238,7 +239,7 @@ const PASSED_OVER: &[&str] = &[
     "spaces_between_special_tokens",
 ];
 
-/// Fields that this server knows and cannot honour, with the values that ask for nothing.
+/// Fields that this server knows but cannot honour, with the values that change nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("min_tokens", &["0"]),
     ("ignore_eos", &["false"]),
@@ -248,7 +249,7 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("truncate_prompt_tokens", &[]),
 ];
 
-/// Takes the shared fields.
+/// Reads the shared fields.
 pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let model = fields.string("model", problems);
     if model.is_none() && !fields.has("model") {
@@ -312,7 +313,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     generation
 }
 
-/// Takes the law or the search. The fields of both, and `lossy`, exclude each other.
+/// Reads the law or the search. The fields of both, and `lossy`, exclude each other.
 fn task(fields: &mut Fields, problems: &mut Problems) -> (Task, bool) {
     let LawFields {
         law,
@@ -346,7 +347,7 @@ fn task(fields: &mut Fields, problems: &mut Problems) -> (Task, bool) {
     (task, return_particles)
 }
 
-/// The settings of a request that the engine's table asks about.
+/// Returns the features of a request that the engine's table of conflicts lists.
 fn features(generation: &Generation) -> Vec<Feature> {
     let features = [
         (generation.best_of.is_some(), Feature::BestOf),
@@ -360,7 +361,7 @@ fn features(generation: &Generation) -> Vec<Feature> {
     there.map(|(_, feature)| feature).collect()
 }
 
-/// What cannot be honoured together.
+/// Reports the settings that cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
     let (method, name) = generation.task.method();
     for conflict in conflicts(method, &name, &features(generation)) {
@@ -420,13 +421,13 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
 }
 
 impl Generation {
-    /// The constraints that stand in it.
+    /// Returns the constraints that the request contains.
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
         let monitors = self.monitors.iter().filter_map(Monitor::constraint);
         self.constraint.iter().chain(monitors)
     }
 
-    /// What a request that says nothing but the model asks for.
+    /// Returns the settings of a request that gives nothing but the model.
     pub fn plain(model: &str) -> Self {
         Self {
             model: model.to_owned(),
@@ -467,14 +468,14 @@ impl Generation {
         }
     }
 
-    /// Refuses what only chats tell.
+    /// Refuses the options that only chats support.
     pub(crate) fn not_a_chat(&self, problems: &mut Problems) {
         if self.stream.is_some_and(|options| options.json_patch) {
             problems.unsupported("stream_options.json_patch", "requires a chat completion");
         }
     }
 
-    /// Refuses what would stop in the middle of a text that must be whole.
+    /// Refuses the settings that could stop in the middle of a text that must be whole.
     pub(crate) fn never_cut(&self, what: &str, problems: &mut Problems) {
         let reason = format!("stopping early would cut {what}");
         if !self.stop.is_empty() {
@@ -486,7 +487,7 @@ impl Generation {
     }
 }
 
-/// The logprobs that the chat route asks for: a flag and a count.
+/// Reads the log-probabilities that the chat route requests: a flag and a count.
 pub fn chat_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
     let wanted = fields.boolean("logprobs", problems).unwrap_or(false);
     let top = fields.integer("top_logprobs", 0, TOP_LOGPROBS, problems);
@@ -496,7 +497,7 @@ pub fn chat_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8>
     wanted.then_some(top.unwrap_or(0) as u8)
 }
 
-/// The logprobs that the completions route asks for: a count.
+/// Reads the log-probabilities that the completions route requests: a count.
 pub fn completion_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
     fields
         .integer("logprobs", 0, TOP_LOGPROBS, problems)
@@ -514,7 +515,8 @@ fn on_budget(fields: &mut Fields, problems: &mut Problems) -> OnBudget {
         .unwrap_or(OnBudget::Complete)
 }
 
-/// The names are vLLM's. Its modes of logits, which are not probabilities, are not served.
+/// Reads `logprobs_mode`, whose values are vLLM's. Its modes for logits, which are not probabilities, are not
+/// supported.
 fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
     let words = [
         ("raw_logprobs", LogprobsMode::Raw),
@@ -525,7 +527,7 @@ fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
         .unwrap_or(LogprobsMode::Raw)
 }
 
-/// Left to the server, unless the request says otherwise.
+/// Reads `schema_in_prompt`, which defaults to `auto`.
 pub(super) fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {
     let words = [
         ("auto", SchemaInPrompt::Auto),
@@ -585,7 +587,7 @@ fn stop_tokens(fields: &mut Fields, problems: &mut Problems) -> Vec<u32> {
     ids
 }
 
-/// A token number.
+/// Reads a token id.
 pub fn token_id(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|id| u32::try_from(id).ok())
 }

@@ -1,5 +1,4 @@
-//! The fields of the law that an answer is drawn from: one word, and fields that belong to some of
-//! the laws.
+//! The fields that choose the law of an answer: `law` itself, and the fields that belong to some laws only.
 
 pub mod search;
 
@@ -7,17 +6,17 @@ use lexiform_engine::{Cuts, Fallback, Law, Resampling, TokenProposal};
 
 use super::fields::{Fields, Problems};
 
-/// The most attempts of the global law, which are also those that it has unless the request says otherwise.
+/// The maximum and default of `max_attempts`.
 const ATTEMPTS: i64 = 1_000;
-/// The most particles, and those there are unless the request says otherwise.
+/// The maximum and default of `particles`.
 const PARTICLES: (i64, usize) = (64, 8);
-/// The share of the particles below which they are resampled, unless the request says otherwise.
+/// The default of `ess_threshold`: the share of the particles below which they are resampled.
 const ESS_THRESHOLD: f64 = 0.5;
-/// The most steps of a chain, and those that it makes unless the request says otherwise.
+/// The maximum and default of `mcmc_steps`, the steps of a chain.
 const STEPS: (i64, u32) = (256, 10);
 
-/// What may become of an answer none of whose attempts is accepted. The steps of a chain are a field of their
-/// own.
+/// The values of `on_exhaustion`, for answers none of whose attempts is accepted. The steps of a chain come
+/// from the field `mcmc_steps`.
 const EXHAUSTION: [(&str, Fallback); 3] = [
     ("error", Fallback::Fail),
     ("weighted", Fallback::Weighted),
@@ -40,7 +39,7 @@ const CUTS: [(&str, Cuts); 3] = [
     ("priority", Cuts::Priority),
 ];
 
-/// The exponent of `aprad` unless the request says otherwise.
+/// The default of `aprad_exponent`.
 const EXPONENT: u32 = 1;
 
 /// The laws by name.
@@ -65,7 +64,8 @@ const NAMES: [(&str, Name); 7] = [
     ("mcmc", Name::Mcmc),
 ];
 
-/// Fields that are about some laws alone, with the names of these.
+/// The fields that belong to some laws only, with these laws and the requirement to report if the field is
+/// given without one of them.
 const ABOUT: [(&str, &[Name], &str); 11] = [
     (
         "max_attempts",
@@ -96,7 +96,7 @@ const ABOUT: [(&str, &[Name], &str); 11] = [
     ("mcmc_cuts", &[Name::Mcmc], "law: mcmc"),
 ];
 
-/// What the fields about the law say.
+/// The values of the fields about the law.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LawFields {
     /// The law that the output is drawn from.
@@ -106,7 +106,7 @@ pub(super) struct LawFields {
 }
 
 impl LawFields {
-    /// Takes the law and its fields.
+    /// Reads the law and its fields.
     pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
         let given = ABOUT.map(|(name, ..)| fields.has(name));
         let name = fields.word("law", &NAMES, problems).unwrap_or(Name::Local);

@@ -1,41 +1,41 @@
-//! The fields of the filters that keep some of the allowed tokens, but for the three that every server has.
+//! The fields of the filters that keep some of the allowed tokens, except `top_p`, `top_k` and `min_p`.
 //!
-//! Their names are those of llama.cpp's server, vLLM's relatives and transformers.
+//! Their names are those of llama.cpp's server, of vLLM's relatives and of transformers.
 
 use lexiform_engine::{Mirostat, MirostatVersion};
 
 use super::super::fields::{Fields, Problems};
 
-/// The most standard deviations.
+/// The maximum of `top_n_sigma`, in standard deviations.
 const SIGMAS: f64 = 1_000.0;
-/// The least and the greatest surprise of a token that may be aimed at, in bits, and what is aimed at
-/// otherwise.
+/// The minimum, maximum and default of `mirostat_tau`, the surprise to aim at in bits.
 const TAU: (f64, f64, f32) = (0.01, 100.0, 5.0);
-/// The least and the greatest share of an error that is corrected at the next token, and what is corrected
-/// otherwise.
+/// The minimum, maximum and default of `mirostat_eta`, the share of an error that is corrected at the next
+/// token.
 const ETA: (f64, f64, f32) = (0.001, 10.0, 0.1);
 
-/// The filters that a request asks for. Absent values are the model's own defaults.
+/// The filters that a request sets. Absent values are the model's own defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Filters {
-    /// The probability that tokens of nearly the expected surprise reach together; 1 keeps all.
+    /// The total probability of the tokens that are kept, those of nearly the expected surprise first; 1
+    /// keeps all.
     pub typical_p: Option<f32>,
-    /// The most standard deviations of a logit below the largest.
+    /// The maximum distance of a logit below the largest, in standard deviations.
     pub top_n_sigma: Option<f32>,
-    /// The least probability; 0 keeps all.
+    /// The minimum probability; 0 keeps all.
     pub epsilon_cutoff: Option<f32>,
-    /// The least probability where the entropy is small; 0 keeps all.
+    /// The minimum probability where the entropy is small; 0 keeps all.
     pub eta_cutoff: Option<f32>,
-    /// What steers the surprise of the text.
+    /// The settings of Mirostat, which steers the surprise of the text.
     pub mirostat: Option<Mirostat>,
 }
 
 impl Filters {
-    /// Takes the fields.
+    /// Reads the fields.
     pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
         Filters {
             typical_p: fields.number("typical_p", 0.0, 1.0, problems),
-            // Below zero there is no filter, as llama.cpp has it.
+            // Zero or less means no filter, as in llama.cpp.
             top_n_sigma: fields
                 .number("top_n_sigma", -1.0, SIGMAS, problems)
                 .filter(|sigmas| *sigmas > 0.0),

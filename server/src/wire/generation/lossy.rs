@@ -1,15 +1,15 @@
-//! The field `lossy`: drafts that are accepted by how likely they are, for requests that prefer speed to
-//! their law.
+//! The field `lossy`: drafts that are accepted by how likely they are, for requests that prefer speed over
+//! drawing from the exact law.
 
 use lexiform_engine::TypicalAcceptance;
 
 use super::super::fields::{Fields, Problems};
 
-/// The largest `delta`. Where it is 1000 only `epsilon` counts, unless the entropy of a place is above 6.9
+/// The maximum of `delta`. At 1000 only `epsilon` matters, unless the entropy of a position is above 6.9
 /// nats.
 const DELTA: f64 = 1_000.0;
 
-/// Takes the field: an object whose bounds are those of Medusa unless the request says otherwise.
+/// Reads the field, an object whose bounds default to Medusa's.
 pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<TypicalAcceptance> {
     let mut bounds = fields.object("lossy", problems)?;
     let epsilon = bounds.number("epsilon", 0.0, 1.0, problems).map(f64::from);

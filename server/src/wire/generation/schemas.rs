@@ -1,4 +1,4 @@
-//! The schemas of a request that models write under, wherever they stand in it.
+//! The writing options of a request, applied to all of its schemas.
 
 use super::Generation;
 use crate::wire::constraint::monitors;
@@ -7,8 +7,8 @@ use crate::wire::fields::{Fields, Problems};
 use crate::wire::tools::Calls;
 
 impl Generation {
-    /// Takes what models write where schemas leave a choice, and puts it on the schemas of the answer, of
-    /// tools and of monitors.
+    /// Reads the options for how models write where schemas leave a choice, and applies them to the schemas
+    /// of the answer, of tools and of monitors.
     pub fn settle_writing(
         &mut self,
         fields: &mut Fields,

@@ -1,11 +1,11 @@
-//! Fields that mean the same wherever they stand: in a request that generates, and in the part of one that
-//! does so beside something else.
+//! Fields that mean the same in a request that generates and in the part of another request that generates in
+//! addition.
 
 use std::time::Duration;
 
 use crate::wire::fields::{Fields, Problems};
 
-/// `max_completion_tokens` wins over the older `max_tokens`.
+/// Reads `max_completion_tokens`, which takes precedence, or the older `max_tokens`.
 pub(in crate::wire) fn max_tokens(fields: &mut Fields, problems: &mut Problems) -> Option<usize> {
     let limit = i64::from(u32::MAX);
     let old = fields.integer("max_tokens", 1, limit, problems);
@@ -13,25 +13,25 @@ pub(in crate::wire) fn max_tokens(fields: &mut Fields, problems: &mut Problems) 
     new.or(old).map(|tokens| tokens as usize)
 }
 
-/// How many tokens to choose among; `-1` is all, as vLLM has it.
+/// Reads the number of tokens to choose among; `-1` means all, as in vLLM.
 pub(in crate::wire) fn top_k(fields: &mut Fields, problems: &mut Problems) -> Option<u32> {
     let k = fields.integer("top_k", -1, i64::from(u32::MAX), problems);
     k.map(|k| k.max(0) as u32)
 }
 
-/// Any number of 64 bits.
+/// Reads the seed, which may be any 64-bit number.
 pub(in crate::wire) fn seed(fields: &mut Fields, problems: &mut Problems) -> Option<u64> {
     let seed = fields.integer("seed", i64::MIN, i64::MAX, problems);
     seed.map(|seed| seed as u64)
 }
 
-/// At most a day.
+/// Reads the timeout, which is at most a day.
 pub(in crate::wire) fn timeout(fields: &mut Fields, problems: &mut Problems) -> Option<Duration> {
     let millis = fields.integer("timeout_ms", 1, 86_400_000, problems);
     millis.map(|millis| Duration::from_millis(millis.unsigned_abs()))
 }
 
-/// Zero unless it is given.
+/// Reads the priority, which defaults to zero.
 pub(in crate::wire) fn priority(fields: &mut Fields, problems: &mut Problems) -> i32 {
     let priority = fields.integer("priority", i64::from(i32::MIN), i64::from(i32::MAX), problems);
     priority.map_or(0, |priority| priority as i32)

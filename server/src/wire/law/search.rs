@@ -1,37 +1,37 @@
-//! The search that a request asks for instead of a law: the field `search`, a word or an object with
-//! parameters, or the fields of a beam search as vLLM has them.
+//! The search that a request may choose instead of a law: the field `search` (a word, or an object with
+//! parameters), or vLLM's fields for a beam search.
 
 use lexiform_engine::Search as Engine;
 use serde_json::{Map, Value};
 
 use crate::wire::fields::{Fields, Problems};
 
-/// The most prefixes followed at a time, and those there are unless the request says otherwise.
+/// The maximum and default number of prefixes that are followed at a time.
 const WIDTH: (i64, usize) = (32, 4);
-/// The groups of a diverse beam search unless the request says otherwise; there are no more than prefixes.
+/// The default number of groups of a diverse beam search; the maximum is that of the prefixes.
 const GROUPS: usize = 2;
-/// What a token costs in nats for each time that an earlier group took it, at most and by default.
+/// The maximum and default penalty of a token, in nats, for each time that an earlier group took it.
 const DIVERSITY: (f64, f64) = (100.0, 0.5);
-/// The most rows of an exact search, and those it has unless the request says otherwise; the same of open
-/// prefixes. Each takes about a kilobyte of the service.
+/// The maximum and default of `max_rows` and of `max_frontier` (open prefixes) of an exact search. Each row
+/// or prefix takes about a kilobyte of the service's memory.
 const ROWS: (i64, usize) = (10_000, 1_000);
-/// What a token of the shortest completion costs in nats, at most and by default.
+/// The maximum and default cost of each token of the shortest completion, in nats.
 const DISTANCE_WEIGHT: (f64, f64) = (100.0, 0.5);
-/// The most tokens that are looked ahead.
+/// The maximum number of tokens to look ahead.
 const LOOK_AHEAD: i64 = Engine::MOST_LOOK_AHEAD as i64;
-/// The most trials, and those there are unless the request says otherwise.
+/// The maximum and default number of trials.
 const TRIALS: (i64, usize) = (Engine::MOST_TRIALS as i64, 5);
-/// The entropies in nats up to which there is one trial and from which on there are all, unless the request
-/// says otherwise.
+/// The defaults of `low_entropy` and `high_entropy`, in nats: up to the first there is one trial, from the
+/// second on there are all.
 const ENTROPIES: (f64, f64) = (0.5, 1.5);
-/// The greatest entropy that can be named, that of more tokens than any vocabulary has.
+/// The maximum of the entropy parameters, in nats: the entropy of more tokens than any vocabulary has.
 const MOST_ENTROPY: f64 = 20.0;
-/// The most tokens of a trial, and those that it has unless the request says otherwise.
+/// The maximum and default number of tokens of a trial.
 const TRIAL_TOKENS: (i64, usize) = (256, 16);
-/// The most phrases, and the longest in bytes.
+/// The maximum number of phrases, and the maximum length of one in bytes.
 const PHRASES: (usize, usize) = (Engine::MOST_PHRASES, 64);
 
-/// The searches by name.
+/// The names of the searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchName {
     Beam,
@@ -53,7 +53,7 @@ const KINDS: [(&str, SearchName); 7] = [
     ("cntp", SearchName::Cntp),
 ];
 
-/// Searches that follow a number of prefixes.
+/// The searches that follow a number of prefixes.
 const BEAMS: &[SearchName] = &[
     SearchName::Beam,
     SearchName::BestFirstBeam,
@@ -62,7 +62,7 @@ const BEAMS: &[SearchName] = &[
     SearchName::AStarEsque,
 ];
 
-/// Parameters, with the kinds that have them.
+/// The parameters, with the searches that have them.
 const PARAMETERS: [(&str, &[SearchName]); 14] = [
     ("width", BEAMS),
     ("length_penalty", BEAMS),
@@ -80,22 +80,22 @@ const PARAMETERS: [(&str, &[SearchName]); 14] = [
     ("trial_tokens", &[SearchName::Cntp]),
 ];
 
-/// What asks for a beam search as vLLM has it.
+/// vLLM's field that requests a beam search.
 const FLAG: &str = "use_beam_search";
 
-/// A search.
+/// A search that a request chose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
-    /// Which one; of one with phrases these are not tokens yet.
+    /// The engine's search. Its phrases are not filled in yet, since they are not tokens.
     pub search: Engine,
-    /// Phrases that an answer must contain.
+    /// The phrases that an answer must contain.
     pub must_contain: Vec<String>,
-    /// Whether `use_beam_search` asked for it.
+    /// `true` if the search was requested by `use_beam_search`.
     by_flag: bool,
 }
 
 impl Search {
-    /// Takes the search and its fields.
+    /// Reads the search and its fields.
     pub(in crate::wire) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Self> {
         let flat = flat(fields, problems);
         let given = fields.take("search");
@@ -106,12 +106,12 @@ impl Search {
         given.or(flat)
     }
 
-    /// The field that asks for it.
+    /// Returns the field that requested the search.
     pub fn param(&self) -> &'static str {
         if self.by_flag { FLAG } else { "search" }
     }
 
-    /// The name of a parameter as its request has it.
+    /// Returns the name that a parameter has in the request.
     fn param_of(&self, name: &str) -> String {
         match (self.by_flag, name) {
             (true, "width") => "beam_width".to_owned(),
@@ -120,7 +120,7 @@ impl Search {
         }
     }
 
-    /// What names it in messages.
+    /// Returns the name of the search for messages.
     pub fn name(&self) -> String {
         match self.by_flag {
             true => format!("{FLAG}: true"),
@@ -128,7 +128,7 @@ impl Search {
         }
     }
 
-    /// Whether its answers are drawn.
+    /// Returns `true` if the answers of the search are drawn.
     pub fn draws(&self) -> bool {
         self.search.draws()
     }
@@ -145,7 +145,7 @@ impl Search {
         }
     }
 
-    /// Refuses what cannot be honoured with so many answers and this temperature.
+    /// Reports the parameters that contradict each other, the number of answers or the temperature.
     pub(in crate::wire) fn contradictions(
         &self,
         (answers, temperature): (usize, Option<f32>),
@@ -205,7 +205,7 @@ fn word(kind: SearchName) -> &'static str {
     found.map_or("beam", |(word, _)| word)
 }
 
-/// The beam search of the fields that vLLM has for it.
+/// Reads vLLM's fields for a beam search.
 fn flat(fields: &mut Fields, problems: &mut Problems) -> Option<Search> {
     let given = ["beam_width", "length_penalty", "patience"].map(|name| (name, fields.has(name)));
     let width = fields.integer("beam_width", 1, WIDTH.0, problems);
@@ -223,7 +223,7 @@ fn flat(fields: &mut Fields, problems: &mut Problems) -> Option<Search> {
         });
     }
     for (field, is_given) in given {
-        // One that changes nothing is sent by clients that know no beam search here.
+        // Some clients that know no beam search here send the default, which changes nothing.
         let is_neutral = field == "length_penalty" && length_penalty == Some(1.0);
         if is_given && !is_neutral {
             problems.invalid(field, format!("requires {FLAG}: true"));
@@ -232,7 +232,7 @@ fn flat(fields: &mut Fields, problems: &mut Problems) -> Option<Search> {
     None
 }
 
-/// The search of the field `search`: its name, or an object with its name and parameters.
+/// Reads the field `search`: a name, or an object with the name and parameters.
 fn of_field(value: Value, problems: &mut Problems) -> Option<Search> {
     let value = match value {
         Value::String(word) => Value::Object(Map::from_iter([("kind".to_owned(), Value::String(word))])),
@@ -267,7 +267,7 @@ fn of_field(value: Value, problems: &mut Problems) -> Option<Search> {
     Some(read.search(kind))
 }
 
-/// All parameters, those that the kind does not have among them.
+/// All parameters, including those that do not belong to the chosen search.
 struct Parameters {
     width: usize,
     length_penalty: f64,
