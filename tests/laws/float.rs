@@ -436,7 +436,8 @@ fn parameters_out_of_range_are_refused_by_name() {
         ..plain()
     };
     let global = Choice::Global {
-        attempts: 5,
+        share_attempts: false,
+        max_attempts: 5,
         fallback: Fallback::Fail,
     };
     assert_eq!(Warper::new(greedy, global).err(), Some(LawError::GreedyGlobal));
@@ -535,7 +536,8 @@ fn filters_come_before_the_mask_under_the_global_law_and_after_it_under_the_loca
     assert!(row.part(Allowed::Words(&[0b1110])).log_kept() < row.part(Allowed::Words(&[0b1110])).log_mass());
     assert_eq!(Walk::<f64>::local(&local, true, &[]).tag(), LawTag::LocalFiltered);
     let global = Choice::Global {
-        attempts: 1,
+        share_attempts: false,
+        max_attempts: 1,
         fallback: Fallback::Fail,
     };
     let global = Warper::new(warping(), global).expect("the parameters are in range");

@@ -226,7 +226,8 @@ fn the_global_law_has_no_bound_and_a_greedy_text_none_either() {
         ..Warping::default()
     };
     let global = Choice::Global {
-        attempts: 5,
+        share_attempts: false,
+        max_attempts: 5,
         fallback: Fallback::Weighted,
     };
     assert_eq!(
