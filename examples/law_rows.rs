@@ -71,7 +71,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let local = Warper::new(warping.clone(), Law::Local)?;
     let attempts = 1_000;
     let law = Law::Global {
-        attempts,
+        share_attempts: false,
+        max_attempts: attempts,
         fallback: Fallback::Fail,
     };
     let global = Warper::new(warping, law)?;
