@@ -291,18 +291,14 @@ impl tags::Contents for Contents<'_> {
                 regex::lower_as(text, self.options.regex, self.limits).map(without_findings)
             }
             ContentKind::Ebnf => ebnf::lower(text, self.limits).map(without_findings),
-            ContentKind::JsonSchema if content.any_order => {
-                let key_order = schema::KeyOrder::Any;
-                schema::lower(
-                    text,
-                    &schema::Options {
-                        key_order,
-                        ..self.options.schema.clone()
-                    },
-                    self.limits,
-                )
+            ContentKind::JsonSchema => {
+                let mut options = self.options.schema.clone();
+                options.arguments = content.style;
+                if content.any_order {
+                    options.key_order = schema::KeyOrder::Any;
+                }
+                schema::lower(text, &options, self.limits)
             }
-            ContentKind::JsonSchema => schema::lower(text, &self.options.schema, self.limits),
         };
         let (cfg, found) = lowered.map_err(|mut error| {
             error

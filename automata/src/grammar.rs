@@ -22,6 +22,7 @@ mod expression;
 mod hash;
 mod ids;
 mod judge;
+mod marks;
 mod regular;
 mod series;
 mod shift;

@@ -142,7 +142,13 @@ impl Grammar {
     #[doc(hidden)]
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let limits = &*limits.begin();
-        let machine = Machine::new(cfg, &**tables, limits)?;
+        let vocabulary = tables.vocabulary();
+        let is_mark = |name: &str| {
+            let token = vocabulary.special(name);
+            token.is_some_and(|token| !vocabulary.is_eos(token))
+        };
+        let marked = cfg.with_marks(&is_mark);
+        let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
         let specials = find_specials(&machine, tables.vocabulary())?;
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {

@@ -185,6 +185,46 @@ fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     }
 }
 
+/// Returns what is reported about each drawn token; the walk was at `position` before the first of them.
+fn about(
+    sequence: &Sequence,
+    verified: &Verified,
+    (rows, masks): (&[Read<'_>], Option<&[Bounds]>),
+    position: u32,
+) -> Result<Vec<Own>, EngineError> {
+    let drafted = |node: Option<NodeId>| -> Vec<u32> {
+        let path = path(&sequence.draft.drafts, node).into_iter();
+        path.map(|node| sequence.draft.drafts[node].token).collect()
+    };
+    let mut own = Vec::with_capacity(verified.drawn.len());
+    for (number, drawn) in verified.drawn.iter().enumerate() {
+        let node = number.checked_sub(1).map(|before| verified.path[before]);
+        let index = node.map_or(0, |node| node + 1);
+        let row = rows[index].logits;
+        let bounds = masks.map(|masks| &masks[index]);
+        own.push(self::own(sequence, drawn, row)?);
+        let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
+        let ceiling = || sequence.draw.walk.ceiling_at(position + number as u32);
+        if let (LogprobsOf::Allowed, Some(count @ 1..)) = (
+            sequence.request.reporting.logprobs_of,
+            sequence.request.reporting.logprobs,
+        ) {
+            let drawn_from = warped(sequence, row, &drafted(node))?;
+            own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
+        }
+        if let Some(count) = sequence.request.reporting.candidates {
+            let drawn_from = warped(sequence, row, &drafted(node))?;
+            let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
+            let mut found = found.map_err(not_a_law)?;
+            if number == 0 && sequence.phase == Phase::Drawing {
+                found.drafted = candidates::drafted(&sequence.draft.drafts, &verified.path);
+            }
+            own[number].candidates = Some(found);
+        }
+    }
+    Ok(own)
+}
+
 fn draw_from(
     sequence: &mut Sequence,
     rows: &[Read<'_>],
@@ -243,32 +283,7 @@ fn draw_from(
     };
     let verified = verified.map_err(not_a_law)?;
     sequence.draw.latest = latest(sequence, &verified, rows, masks)?;
-    let mut own = Vec::with_capacity(verified.drawn.len());
-    for (number, drawn) in verified.drawn.iter().enumerate() {
-        let node = number.checked_sub(1).map(|before| verified.path[before]);
-        let index = node.map_or(0, |node| node + 1);
-        let row = rows[index].logits;
-        let bounds = masks.map(|masks| &masks[index]);
-        own.push(self::own(sequence, drawn, row)?);
-        let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
-        let ceiling = || sequence.draw.walk.ceiling_at(position + number as u32);
-        if let (LogprobsOf::Allowed, Some(count @ 1..)) = (
-            sequence.request.reporting.logprobs_of,
-            sequence.request.reporting.logprobs,
-        ) {
-            let drawn_from = warped(sequence, row, &drafted(node))?;
-            own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
-        }
-        if let Some(count) = sequence.request.reporting.candidates {
-            let drawn_from = warped(sequence, row, &drafted(node))?;
-            let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
-            let mut found = found.map_err(not_a_law)?;
-            if number == 0 && sequence.phase == Phase::Drawing {
-                found.drafted = candidates::drafted(&sequence.draft.drafts, &verified.path);
-            }
-            own[number].candidates = Some(found);
-        }
-    }
+    let own = about(sequence, &verified, (rows, masks), position)?;
     Ok(Drawing {
         verified,
         own,

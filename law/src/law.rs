@@ -112,7 +112,6 @@
 //! which is how the tests prove equalities instead of estimating them.
 
 mod awrs;
-mod choice;
 mod chooser;
 mod cut;
 mod distribution;
@@ -129,7 +128,6 @@ mod warp;
 mod weight;
 
 pub use awrs::{Ask, Weighted, adaptive, asked, recursive};
-pub use choice::{Fallback, Law, TokenProposal};
 pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
@@ -140,7 +138,7 @@ pub use global::{
 pub use lossy::TypicalAcceptance;
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
-pub use tag::{LawError, LawTag};
+pub use tag::{Fallback, Law, LawError, LawTag, TokenProposal};
 pub use walk::Walk;
 pub use warp::{ByRank, Contrast, Contrastive, History, Warper, Warping};
 pub use weight::Weight;

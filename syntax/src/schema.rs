@@ -29,6 +29,7 @@
 //! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` must be a number, not \"zero\"");
 //! ```
 
+mod arguments;
 mod decimal;
 mod draft;
 mod findings;
@@ -45,6 +46,7 @@ mod shape;
 pub mod sketch;
 mod text;
 
+pub use arguments::ArgumentStyle;
 pub use draft::Draft;
 pub use options::{AdditionalProperties, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace};
 pub(crate) use parse::source::read as read_json;

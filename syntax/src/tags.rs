@@ -19,12 +19,14 @@ mod anything;
 mod lower;
 mod read;
 
+use crate::schema::ArgumentStyle;
+
 pub use anything::anything;
 pub use lower::{Contents, free_text, lower};
 pub use read::{read, read_value};
 
 /// The supported formats, for messages.
-pub(crate) const FORMATS: [&str; 15] = [
+pub(crate) const FORMATS: [&str; 16] = [
     "any_text",
     "const_string",
     "grammar",
@@ -32,6 +34,7 @@ pub(crate) const FORMATS: [&str; 15] = [
     "optional",
     "or",
     "plus",
+    "qwen_xml_parameter",
     "regex",
     "repeat",
     "sequence",
@@ -51,6 +54,8 @@ pub struct Content {
     pub text: String,
     /// `true` if the properties of objects may come in any order. Only schemas use it.
     pub any_order: bool,
+    /// How the properties of the outermost object are written. Only schemas use it.
+    pub style: ArgumentStyle,
     /// The JSON pointer to the constraint within the structural tag.
     pub pointer: String,
 }

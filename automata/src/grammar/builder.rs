@@ -302,6 +302,12 @@ impl CfgBuilder {
         self.intern(Expr::Special(name.into()))
     }
 
+    /// Returns the expression for a text in which the names of special tokens denote those tokens, if the
+    /// vocabulary has them.
+    pub fn marked(&mut self, text: &str) -> ExprId {
+        self.intern(Expr::Marked(text.into()))
+    }
+
     /// Declares a rule, whose body is set by [`define`](Self::define).
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
         let body = self.never();

@@ -30,7 +30,7 @@ impl Expr {
         let listed = match self {
             Expr::Bytes(bytes) => bytes.len(),
             Expr::Seq(parts) | Expr::Choice(parts) => size_of_val(&parts[..]),
-            Expr::Special(name) => name.len(),
+            Expr::Special(name) | Expr::Marked(name) => name.len(),
             _ => 0,
         };
         EXPR_BYTES + listed

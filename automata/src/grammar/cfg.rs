@@ -37,6 +37,9 @@ pub enum Expr {
     Series(SeriesId),
     /// The special token of this name (`<|eot|>`), which text never matches.
     Special(Box<str>),
+    /// A text in which the names of special tokens denote those tokens, if the vocabulary has them. A machine
+    /// reads it as text; [`Cfg::with_marks`] replaces it for a vocabulary.
+    Marked(Box<str>),
 }
 
 /// A language that is not regular; see [`CfgBuilder::judged`](super::CfgBuilder::judged).

@@ -46,7 +46,7 @@ impl Shift {
                 ..judged
             }),
             Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
-            leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_)) => leaf,
+            leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_) | Expr::Marked(_)) => leaf,
         }
     }
 

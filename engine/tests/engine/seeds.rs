@@ -1,6 +1,6 @@
-//! The texts of seeds: with each law, with filters and penalties, drafted or not, a seed gives the text that it gave
-//! before. `GOLDEN=write cargo test -p lexiform-engine --features kernels --test engine seeds` writes the list
-//! anew; a change of it is a change that users see.
+//! The texts of seeds: with each law, with filters and penalties, drafted or not, a seed gives the text that
+//! it gave before. `GOLDEN=write cargo test -p lexiform-engine --features kernels --test engine seeds` writes
+//! the list anew; a change of it is a change that users see.
 
 use crate::rig::{generate, global, grammar_over};
 use crate::searches::{LETTERS, engine, vocabulary};

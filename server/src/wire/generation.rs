@@ -3,20 +3,20 @@
 mod filters;
 mod lossy;
 mod schemas;
+mod task;
 pub(in crate::wire) mod values;
 
 use std::time::Duration;
 
-use lexiform_engine::{Feature, Law, Method, conflicts};
+use lexiform_engine::{Feature, Law, conflicts};
 use serde_json::Value;
 
 use super::constraint::monitors::Monitor;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
-use super::law::LawFields;
-use super::law::search::Search;
 
 pub use filters::Filters;
+pub use task::Task;
 
 /// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
@@ -82,52 +82,6 @@ pub enum Extent {
     Inexact,
     /// All keywords.
     Whole,
-}
-
-/// The way in which the output is generated.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Task {
-    /// The output is drawn from a law.
-    Draw(Law),
-    /// The output is searched for.
-    Search(Search),
-}
-
-impl Default for Task {
-    fn default() -> Self {
-        Task::Draw(Law::Local)
-    }
-}
-
-impl Task {
-    /// Returns the law if the output is drawn from one.
-    pub fn law(&self) -> Option<Law> {
-        match self {
-            Task::Draw(law) => Some(*law),
-            Task::Search(_) => None,
-        }
-    }
-
-    /// Returns the search if the output is searched for.
-    pub fn search(&self) -> Option<&Search> {
-        match self {
-            Task::Draw(_) => None,
-            Task::Search(search) => Some(search),
-        }
-    }
-
-    /// Returns `true` if texts are ranked and nothing is drawn.
-    pub fn ranks(&self) -> bool {
-        self.search().is_some_and(|search| !search.draws())
-    }
-
-    /// Returns the row of the engine's table, and the text of the request that chooses it.
-    fn method(&self) -> (Method, String) {
-        match self {
-            Task::Draw(law) => ((*law).into(), format!("law: {}", law.name())),
-            Task::Search(search) => ((&search.search).into(), search.name()),
-        }
-    }
 }
 
 /// The options of a stream.
@@ -256,7 +210,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         problems.invalid("model", "expected the name of a model");
     }
     let constraint = constraint::fields::read(fields, problems);
-    let (task, return_particles) = task(fields, problems);
+    let (task, return_particles) = task::read(fields, problems);
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: values::max_tokens(fields, problems),
@@ -311,40 +265,6 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     fields.only_neutral(NEUTRAL, problems);
     contradictions(&generation, problems);
     generation
-}
-
-/// Reads the law or the search. The fields of both, and `lossy`, exclude each other.
-fn task(fields: &mut Fields, problems: &mut Problems) -> (Task, bool) {
-    let LawFields {
-        law,
-        return_particles,
-    } = LawFields::read(fields, problems);
-    let search = Search::read(fields, problems);
-    let lossy = lossy::read(fields, problems);
-    if let Some(search) = &search
-        && law != Law::Local
-    {
-        let what = match search.param() {
-            "use_beam_search" => "a beam search",
-            _ => "a search",
-        };
-        problems.invalid(search.param(), format!("{what} has no law; leave law out"));
-    }
-    if lossy.is_some() && law != Law::Local {
-        let message = format!("requires law: local, and law: {} was asked for", law.name());
-        problems.invalid("lossy", message);
-    }
-    let task = match (search, lossy) {
-        (Some(search), lossy) => {
-            if lossy.is_some() {
-                problems.invalid("lossy", format!("cannot be combined with {}", search.name()));
-            }
-            Task::Search(search)
-        }
-        (None, Some(accepts)) => Task::Draw(Law::Lossy(accepts)),
-        (None, None) => Task::Draw(law),
-    };
-    (task, return_particles)
 }
 
 /// Returns the features of a request that the engine's table of conflicts lists.

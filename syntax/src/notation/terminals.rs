@@ -122,6 +122,7 @@ impl Laying<'_> {
             Expr::Empty => self.builder.empty(),
             Expr::Bytes(bytes) => self.builder.bytes(bytes),
             Expr::Special(name) => self.builder.special(name),
+            Expr::Marked(text) => self.builder.marked(text),
             Expr::Seq(parts) => self.sequence(parts),
             Expr::Choice(parts) => self.choice(id, parts),
             &Expr::Repeat { body, min, max } => self.repeat(id, (body, min, max)),
@@ -269,7 +270,7 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Judged(_) | Expr::Series(_) => {
+            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Judged(_) | Expr::Series(_) => {
                 unreachable!("these have no shape")
             }
         }

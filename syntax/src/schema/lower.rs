@@ -4,6 +4,7 @@
 //! written in place. Goals without a value have no rule: an optional property that would need one cannot be
 //! written, and a schema whose root needs one is refused.
 
+mod arguments;
 mod array;
 mod automaton;
 mod constants;
@@ -47,7 +48,10 @@ pub(super) fn grammar(
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
     }
-    let start = writer.declare(forms.root);
+    let start = match options.arguments.frame() {
+        Some(frame) => writer.arguments(frame),
+        None => writer.declare(forms.root),
+    };
     while let Some((rule, goal, piece)) = writer.open.pop() {
         writer.space = spaces.of(goal);
         let body = match piece {

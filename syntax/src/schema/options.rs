@@ -8,6 +8,7 @@
 
 use crate::regex::Escapes;
 
+use super::arguments::ArgumentStyle;
 use super::draft::Draft;
 
 /// The spelling of JSON, and the meaning of a schema where it is open.
@@ -31,6 +32,9 @@ pub struct Options {
     pub documents: Vec<(String, String)>,
     /// The schemas that are refused although they can be compiled.
     pub refuse: Refuse,
+    /// How the properties of the outermost object are written: as JSON, or as the arguments of a call in the
+    /// format of a model.
+    pub arguments: ArgumentStyle,
 }
 
 impl Default for Options {
@@ -45,6 +49,7 @@ impl Default for Options {
             formats: Formats::Assert,
             documents: Vec::new(),
             refuse: Refuse::Nothing,
+            arguments: ArgumentStyle::Json,
         }
     }
 }

@@ -17,11 +17,6 @@ use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform_automata::limits::Limits;
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
-/// The longest name of a special token, and the longest text in which such names are searched for: no tag of
-/// any model is longer.
-const NAME_BYTES: usize = 64;
-const MARKED_BYTES: usize = 4_096;
-
 /// Lowers the constraints inside a form.
 pub trait Contents {
     /// The type of a constraint.
@@ -123,7 +118,7 @@ impl<L: Contents> TagWriter<'_, L> {
 
     fn mark(&mut self, mark: &Mark) -> Result<ExprId, L::Error> {
         match mark {
-            Mark::Text(text) => Ok(self.marked(text)),
+            Mark::Text(text) => Ok(self.builder.marked(text)),
             Mark::Token(token) => self.token(token),
         }
     }
@@ -166,19 +161,6 @@ impl<L: Contents> TagWriter<'_, L> {
             }
             Some(id) => Ok(String::from_utf8_lossy(self.vocabulary.bytes(id)).into_owned()),
         }
-    }
-
-    /// Lowers a text, with the names of special tokens in it as those tokens.
-    fn marked(&mut self, text: &str) -> ExprId {
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((before, name, after)) = first_special(rest, self.vocabulary) {
-            parts.push(self.builder.bytes(before));
-            parts.push(self.builder.special(name));
-            rest = after;
-        }
-        parts.push(self.builder.bytes(rest));
-        self.builder.seq(parts)
     }
 
     fn one_of(&mut self, tags: &[Tag<L::Content>]) -> Result<ExprId, L::Error> {
@@ -272,24 +254,4 @@ pub fn free_text<'t>(
         }));
     }
     Ok(parts)
-}
-
-/// Finds the first name of a special token in a text, the longest one that begins there, and returns the text
-/// before it, the name, and the text after it. Tokens that end a sequence are skipped: nothing can come after
-/// them.
-fn first_special<'t>(text: &'t str, vocabulary: &Vocabulary) -> Option<(&'t str, &'t str, &'t str)> {
-    if text.len() > MARKED_BYTES {
-        return None;
-    }
-    text.char_indices().find_map(|(at, _)| {
-        let rest = &text[at..];
-        let longest = rest.len().min(NAME_BYTES);
-        let ends = (2..=longest).rev().filter(|end| rest.is_char_boundary(*end));
-        let mut names = ends.filter(|end| {
-            let token = vocabulary.special(&rest[..*end]);
-            token.is_some_and(|token| !vocabulary.is_eos(token))
-        });
-        let end = names.next()?;
-        Some((&text[..at], &rest[..end], &rest[end..]))
-    })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Content, ContentKind, Count, FORMATS, Form, Mark, Tag, Token, TokenName};
-use crate::schema;
+use crate::schema::{self, ArgumentStyle};
 use crate::suggest;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
@@ -16,11 +16,10 @@ const FORM_DEPTH: usize = 64;
 const TIMES: u32 = 10_000;
 
 /// Formats of xgrammar that no grammar over text can express, or that are not supported yet.
-const REFUSED: [&str; 6] = [
+const REFUSED: [&str; 5] = [
     "any_tokens",
     "dispatch",
     "exclude_token",
-    "qwen_xml_parameter",
     "token_dispatch",
     "token_triggered_tags",
 ];
@@ -191,6 +190,7 @@ impl TagReader {
             "token" => self.token(fields).map(Form::Token),
             "any_text" => self.any(fields),
             "json_schema" => self.json_schema(fields),
+            "qwen_xml_parameter" => self.schema_of_style(fields, ArgumentStyle::QwenXml),
             "regex" => self.source(fields, "pattern", ContentKind::Regex),
             "grammar" => self.source(fields, "grammar", ContentKind::Ebnf),
             "sequence" => self.forms(fields).map(Form::Sequence),
@@ -230,18 +230,34 @@ impl TagReader {
     }
 
     fn json_schema(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
-        if let Some(style) = fields.get("style")
-            && style != "json"
-        {
-            self.unsupported(fields.at("style"), format!("the style {style} is not supported"));
-        }
+        let style = self.style(fields);
+        self.schema_of_style(fields, style)
+    }
+
+    /// Reads how the properties of an object are written.
+    fn style(&mut self, fields: &mut Fields<'_>) -> ArgumentStyle {
+        let Some(value) = fields.get("style") else {
+            return ArgumentStyle::Json;
+        };
+        let known = value.as_str().and_then(ArgumentStyle::named);
+        known.unwrap_or_else(|| {
+            let styles = ArgumentStyle::ALL.map(ArgumentStyle::as_str).join(", ");
+            self.unsupported(
+                fields.at("style"),
+                format!("the style {value} is not supported (styles: {styles})"),
+            );
+            ArgumentStyle::Json
+        })
+    }
+
+    fn schema_of_style(&mut self, fields: &mut Fields<'_>, style: ArgumentStyle) -> Option<Form<Content>> {
         self.refuse(fields, "max_whitespace_cnt");
         if !self.excludes(fields)?.is_empty() {
             self.unsupported(fields.at("excludes"), "`excludes` of a schema is not supported");
         }
         let any_order = self.flag(fields, "any_order");
         let content = self.schema(fields, "json_schema", any_order)?;
-        Some(Form::Content(Box::new(content)))
+        Some(Form::Content(Box::new(Content { style, ..content })))
     }
 
     /// Reads a schema, given as a value or as a string that contains one.
@@ -263,6 +279,7 @@ impl TagReader {
             kind: ContentKind::JsonSchema,
             text,
             any_order,
+            style: ArgumentStyle::Json,
             pointer,
         })
     }
@@ -278,6 +295,7 @@ impl TagReader {
             kind,
             text,
             any_order: false,
+            style: ArgumentStyle::Json,
             pointer: fields.at(name),
         })))
     }

@@ -386,6 +386,7 @@ impl Builder<'_> {
                 let special = self.special(name);
                 self.edge(from, Label::Special(special), to);
             }
+            Expr::Marked(text) => self.chain(text.as_bytes(), from, to),
         }
     }
 

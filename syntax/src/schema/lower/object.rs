@@ -184,6 +184,6 @@ impl Writer<'_> {
     }
 }
 
-fn may_be_empty(object: &Object) -> bool {
+pub(super) fn may_be_empty(object: &Object) -> bool {
     object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required)
 }
