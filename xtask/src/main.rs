@@ -16,6 +16,7 @@ mod clients;
 mod container;
 mod fuzz;
 mod help;
+mod http;
 mod process;
 mod serve;
 mod setup;
