@@ -35,14 +35,8 @@ pub(crate) fn run() -> Result<Tally, Failure> {
         return Ok(skipped("clients", "server/tests/clients is not there"));
     }
     // The same build as for the tests.
-    must_succeed(&mut cargo([
-        "build",
-        "--package",
-        "lexiform-server",
-        "--bins",
-        "--features",
-        "kernels",
-    ]))?;
+    let build = "build --package lexiform-server --bins --features kernels";
+    must_succeed(&mut cargo(build.split(' ')))?;
     let mut service = Service::start()?;
     if let Err(why) = service.wait_until_ready() {
         println!("failed: client tests: {why}");
@@ -160,18 +154,8 @@ struct Service {
 impl Service {
     fn start() -> Result<Self, Failure> {
         let port = free_port()?;
-        let mut command = cargo([
-            "run",
-            "--quiet",
-            "--package",
-            "lexiform-server",
-            "--bin",
-            "lexiform-server",
-            "--",
-            "serve",
-            "--model",
-            "demo",
-        ]);
+        let run = "run --quiet --package lexiform-server --bin lexiform-server -- serve --model demo";
+        let mut command = cargo(run.split(' '));
         command.args(["--port", &port.to_string()]).stdin(Stdio::null());
         // Generous limits, so that a busy machine makes no request late.
         for limit in ["--queue-seconds", "--answer-seconds", "--compile-seconds"] {

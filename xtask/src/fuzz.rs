@@ -72,18 +72,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         plan.time
     };
     for report in all(chosen, time, plan.jobs)? {
-        tally += if report.findings.is_empty() && report.runs > 0 {
-            Tally::PASSED
-        } else {
-            Tally::FAILED
-        };
+        tally += Tally::from(report.findings.is_empty() && report.runs > 0);
     }
-    println!("{tally}");
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(tally.close())
 }
 
 /// Runs all targets, some at a time, and prints a line when each is done.

@@ -14,7 +14,7 @@ mod table;
 use super::Options;
 use super::driver::{Clients, Seen, said};
 use crate::http::{CHAT, post};
-use crate::process::{Failure, cargo, code, must_succeed, root};
+use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
 use sending::Outcome;
@@ -67,8 +67,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         // A service that was harmed is started again.
         running = running.filter(|_| problems.is_empty());
     }
-    println!("{tally}");
-    Ok(code(tally.failed == 0))
+    Ok(tally.close())
 }
 
 fn built() -> Result<PathBuf, Failure> {
