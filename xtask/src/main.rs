@@ -17,6 +17,7 @@ mod container;
 mod fuzz;
 mod help;
 mod http;
+mod options;
 mod process;
 mod serve;
 mod setup;

@@ -11,9 +11,9 @@ mod service;
 mod sources;
 mod table;
 
-use super::Options;
 use super::driver::{Clients, Seen, said};
-use crate::http::{CHAT, post};
+use crate::http::CHAT;
+use crate::options::Options;
 use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
@@ -48,10 +48,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let port = u16::try_from(options.number("--port", 0)).map_err(|_| options.wrong("--port"))?;
-    let program = match options.text("--program", "") {
-        "" => built()?,
-        program => program.into(),
-    };
+    let program = options
+        .get("--program")
+        .map_or_else(built, |program| Ok(program.into()))?;
     let memory = (options.number("--memory", 2_000) as u64) << 20;
     let mut running = None;
     let mut tally = Tally::default();
@@ -128,9 +127,7 @@ fn light<T>(service: &Service, meanwhile: impl FnOnce() -> T) -> (Seen, T) {
     let (count, first, step) = (1, 0, Some(1));
     Clients { count, first, step }.drive(
         |_, _, seen| {
-            let answer = post(&service.address, CHAT, &body, |answer| {
-                answer.time < sending::PATIENCE
-            });
+            let answer = sending::post(&service.address, CHAT, &body);
             if answer.status != 200 {
                 seen.wrong.push(format!("status {}", answer.status));
             }

@@ -2,8 +2,9 @@
 //! and half by beams. Every text is checked.
 
 use super::driver::{Clients, Seen, chat, extended};
-use super::{Options, PATIENCE, load, model};
+use super::{PATIENCE, address, load, memory, model};
 use crate::http::{CHAT, post};
+use crate::options::Options;
 use crate::process::{Failure, code};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let (address, count) = (options.address(), options.number("--clients", 64));
+    let (address, count) = (address(&options), options.number("--clients", 64));
     let model = model(address)?;
     let mut seen = Seen::default();
     for round in 0..options.number("--rounds", 5) {
@@ -58,9 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         };
         seen.add(clients.drive(turn, || ()).0);
         let took = begun.elapsed().as_secs_f64();
-        let memory = options
-            .memory()
-            .map_or_else(String::new, |kib| format!(", {kib} KiB of memory"));
+        let memory = memory(&options).map_or_else(String::new, |kib| format!(", {kib} KiB of memory"));
         println!("round {round}: {count} clients in {took:.2} s{memory}");
     }
     for method in METHODS {

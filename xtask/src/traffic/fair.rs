@@ -7,8 +7,9 @@
 //! connection for every request, so that it counts as a new client each time.
 
 use super::driver::{Clients, Seen, chat, said};
-use super::{Options, PATIENCE, crowd, model};
+use super::{PATIENCE, address, crowd, model};
 use crate::http::{CHAT, connect, head, post, talk};
+use crate::options::Options;
 use crate::process::{Failure, code};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let (address, time, count) = (
-        options.address(),
+        address(&options),
         options.seconds(10),
         options.number("--heavy", 8),
     );
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         first: 0,
         step: Some(count),
     };
-    let (mut is_fair, word) = (true, options.text("--kind", ""));
+    let (mut is_fair, word) = (true, options.get("--kind").unwrap_or_default());
     for (name, heavy) in KINDS.into_iter().filter(|(name, _)| name.contains(word)) {
         let turn = |number: usize, over: &AtomicBool, seen: &mut Seen| {
             let body = heavy(&model, number).to_string();

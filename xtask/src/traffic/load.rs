@@ -4,8 +4,9 @@
 //! It implements HTTP itself, so that nothing between it and the service can hide a mistake.
 
 use super::driver::{Clients, Seen, chat};
-use super::{Options, PATIENCE, model, page};
+use super::{PATIENCE, address, memory, model, page};
 use crate::http::{Answer, CHAT, post};
+use crate::options::Options;
 use crate::process::{Failure, code};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -21,29 +22,23 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let (address, time) = (options.address(), options.seconds(300));
+    let (address, time) = (address(&options), options.seconds(300));
     let model = model(address)?;
-    let clients = Clients {
-        count: options.number("--clients", 200),
-        first: 0,
-        step: Some(7),
-    };
+    let (count, first, step) = (options.number("--clients", 200), 0, Some(7));
     let begun = Instant::now();
     let turn = |number: usize, _: &_, seen: &mut Seen| ask(address, &model, number, seen);
-    let (seen, warm) = clients.drive(turn, || {
+    let (seen, warm) = Clients { count, first, step }.drive(turn, || {
         std::thread::sleep(time / 5);
-        let warm = options.memory();
+        let warm = memory(&options);
         std::thread::sleep(time - time / 5);
         warm
     });
     let took = begun.elapsed().as_secs_f64();
-    if let (Some(warm), Some(end)) = (warm, options.memory()) {
+    if let (Some(warm), Some(end)) = (warm, memory(&options)) {
         println!("memory: {warm} KiB after warm-up, {end} KiB at the end");
     }
-    println!(
-        "{} requests in {took:.0} s",
-        seen.outcomes.values().sum::<usize>()
-    );
+    let total: usize = seen.outcomes.values().sum();
+    println!("{total} requests in {took:.0} s");
     for (outcome, count) in &seen.outcomes {
         println!("  {count:>8}  {outcome}");
     }
@@ -112,12 +107,8 @@ impl Histogram {
 /// Returns a metric of the service.
 fn number(metrics: &str, name: &str) -> f64 {
     let of = |line: &str| {
-        line.strip_prefix(name)?
-            .strip_prefix('{')?
-            .rsplit_once(' ')?
-            .1
-            .parse()
-            .ok()
+        let (_, value) = line.strip_prefix(name)?.strip_prefix('{')?.rsplit_once(' ')?;
+        value.parse().ok()
     };
     metrics.lines().find_map(of).unwrap_or(0.0)
 }

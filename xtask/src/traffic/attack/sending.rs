@@ -1,7 +1,7 @@
 //! Sends an attack and waits for the answers.
 
 use super::table::Sent;
-use crate::http::{Answer, CHAT, ask, connect, head, post};
+use crate::http::{self, Answer, CHAT, ask, connect, head};
 use crate::traffic::driver::extended;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// The time after which an answer is given up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest time that a connection whose body never ends may stay open.
 const LONGEST_BODY: Duration = Duration::from_secs(90);
 
@@ -21,12 +21,11 @@ pub(crate) struct Outcome {
 
 /// Sends an attack. `model` replaces the model in bodies.
 pub(crate) fn send(address: &str, model: &str, sent: &Sent) -> Outcome {
-    let post = |path: &str, body: &str| post(address, path, body, |answer| answer.time < PATIENCE);
     let answers = match sent {
         Sent::Posts(path, bodies) => std::thread::scope(|scope| {
             let send = |body: &Value| {
                 let body = extended(body.clone(), json!({"model": model}));
-                scope.spawn(move || post(path, &body.to_string()))
+                scope.spawn(move || post(address, path, &body.to_string()))
             };
             let threads: Vec<_> = bodies.iter().map(send).collect();
             let answers = threads
@@ -34,13 +33,18 @@ pub(crate) fn send(address: &str, model: &str, sent: &Sent) -> Outcome {
                 .map(|thread| thread.join().unwrap_or_default());
             answers.collect()
         }),
-        Sent::Text(path, body) => vec![post(path, body)],
+        Sent::Text(path, body) => vec![post(address, path, body)],
         Sent::Ask(method, path) => vec![ask(address, method, path, PATIENCE)],
         Sent::Unfinished(count, bytes) => return unfinished(address, *count, *bytes),
         Sent::Dribble => vec![dribble(address)],
     };
     let live = is_live(address);
     Outcome { answers, live }
+}
+
+/// Posts a body, and waits for the answer with patience.
+pub(super) fn post(address: &str, path: &str, body: &str) -> Answer {
+    http::post(address, path, body, |answer| answer.time < PATIENCE)
 }
 
 /// Returns `true` if the service answers at all.
