@@ -1,11 +1,12 @@
-//! An HTTP/1.1 client directly on a TCP connection, so that no layer between it and the service hides a mistake.
+//! An HTTP/1.1 client directly on a TCP connection, so that no layer between it and the service hides a
+//! mistake.
 //!
 //! ```text
 //!   post, ask ─► exchange ─► connect ─► talk ─► Answer: status, body, times, and what broke it
 //! ```
 //!
-//! A request never fails: the [`Answer`] holds what was received, and the error that ended the connection. The
-//! bytes of a request are sent unchanged, so that a malformed one can be sent too.
+//! A request never fails: the [`Answer`] holds what was received, and the error that ended the connection.
+//! [`connect`] and [`head`] are also the parts of requests that are sent slowly or never finished.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

@@ -14,8 +14,8 @@ pub(crate) struct Options {
 
 impl Options {
     /// Reads the arguments that the first line of the usage names: `[--flag N]` is followed by a number,
-    /// `[--flag WORD]` by any text, `[--flag]` by nothing, and `[NAME...]` stands for names. Returns `None` if
-    /// the user asks for the usage, which is printed.
+    /// `[--flag WORD]` by any text, `[--flag]` by nothing, and `[NAME...]` stands for names. Returns `None`
+    /// if the user asks for the usage, which is printed.
     pub(crate) fn read(args: &[String], usage: &'static str) -> Result<Option<Self>, Failure> {
         let line = usage.lines().next().unwrap_or_default();
         let words: Vec<&str> = line.split([' ', '[', ']']).collect();

@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::process::Failure;
 use std::time::Duration;
 
-/// The time after which an answer is given up: no service of a test lets a request take as long.
+/// The time after which an answer is given up.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Returns the address of the service.
