@@ -2,50 +2,32 @@
 //! They need no libtorch, so neither does this command. With `llama`, compares the service with llama.cpp's,
 //! which needs libtorch.
 
-use crate::process::{Failure, cargo, must_succeed, root, succeeds};
+use crate::process::{Failure, cargo, code, must_succeed, root, succeeds};
 use crate::setup;
 use std::fs;
 use std::process::{Command, ExitCode};
 
 /// The script that runs the service beside llama.cpp's.
 const LLAMA: &str = "benches/llama/bench.py";
+/// The arguments of cargo that run the comparison with other engines.
+const PEERS: &str = "run --release --locked --manifest-path benches/peers/Cargo.toml --";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let (mut command, args) = match args.split_first() {
         Some((first, rest)) if first == "llama" => (beside_llama()?, rest),
         // A separate package outside of the workspace: cargo needs its path.
-        Some((first, rest)) if first == "peers" => (
-            cargo([
-                "run",
-                "--release",
-                "--locked",
-                "--manifest-path",
-                "benches/peers/Cargo.toml",
-                "--",
-            ]),
-            rest,
-        ),
+        Some((first, rest)) if first == "peers" => (cargo(PEERS.split(' ')), rest),
         _ => (cargo(["bench", "--package", "lexiform", "--benches", "--"]), args),
     };
     command.args(args);
-    Ok(if succeeds(&mut command)? {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    succeeds(&mut command).map(code)
 }
 
 /// Builds what the comparison needs, and returns the script that runs both servers.
 fn beside_llama() -> Result<Command, Failure> {
     setup::ensure()?;
-    must_succeed(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "lexiform-server",
-        "--features",
-        "kernels",
-    ]))?;
+    let build = "build --release --package lexiform-server --features kernels";
+    must_succeed(&mut cargo(build.split(' ')))?;
     let (script, folder) = (root().join(LLAMA), root().join(".venv/llama"));
     let python = folder.join("bin/python");
     let text = fs::read_to_string(&script).map_err(|error| Failure::io("could not read", &script, &error))?;

@@ -6,7 +6,7 @@ mod kernels;
 mod licences;
 pub(crate) mod loom;
 
-use crate::process::{Failure, cargo, line, quiet_output, succeeds};
+use crate::process::{Failure, cargo, code, line, quiet_output, succeeds};
 use crate::setup;
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
@@ -43,10 +43,7 @@ const CHECKS: [Check; 10] = [
 pub(crate) fn only(name: &str) -> Result<ExitCode, Failure> {
     match name {
         "kernels" => kernels::run(),
-        "publish" => Ok(match publish()? {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        }),
+        "publish" => publish().map(code),
         _ => Err(Failure::new(format!(
             "there is no check {name:?} that runs alone; there are: kernels, publish"
         ))),
@@ -66,12 +63,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         eprintln!("{told}: {name}");
         tally += found;
     }
-    println!("{tally}");
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(tally.close())
 }
 
 fn formatting() -> Result<bool, Failure> {

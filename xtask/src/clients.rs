@@ -5,11 +5,11 @@
 //! file. `LEXIFORM_URL` holds the address of the service. Clients that cannot be installed are reported as
 //! skipped.
 
+use crate::http;
 use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
 use crate::tally::{Tally, of_node, of_unittest};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,14 +35,8 @@ pub(crate) fn run() -> Result<Tally, Failure> {
         return Ok(skipped("clients", "server/tests/clients is not there"));
     }
     // The same build as for the tests.
-    must_succeed(&mut cargo([
-        "build",
-        "--package",
-        "lexiform-server",
-        "--bins",
-        "--features",
-        "kernels",
-    ]))?;
+    let build = "build --package lexiform-server --bins --features kernels";
+    must_succeed(&mut cargo(build.split(' ')))?;
     let mut service = Service::start()?;
     if let Err(why) = service.wait_until_ready() {
         println!("failed: client tests: {why}");
@@ -160,18 +154,8 @@ struct Service {
 impl Service {
     fn start() -> Result<Self, Failure> {
         let port = free_port()?;
-        let mut command = cargo([
-            "run",
-            "--quiet",
-            "--package",
-            "lexiform-server",
-            "--bin",
-            "lexiform-server",
-            "--",
-            "serve",
-            "--model",
-            "demo",
-        ]);
+        let run = "run --quiet --package lexiform-server --bin lexiform-server -- serve --model demo";
+        let mut command = cargo(run.split(' '));
         command.args(["--port", &port.to_string()]).stdin(Stdio::null());
         // Generous limits, so that a busy machine makes no request late.
         for limit in ["--queue-seconds", "--answer-seconds", "--compile-seconds"] {
@@ -220,18 +204,8 @@ pub(crate) fn free_port() -> Result<u16, Failure> {
         .port())
 }
 
+/// Returns `true` if the service on this port answers with success.
 pub(crate) fn answers_ok(port: u16, path: &str) -> bool {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let exchange = || -> std::io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        )?;
-        let mut answer = Vec::new();
-        stream.take(1 << 16).read_to_end(&mut answer)?;
-        Ok(answer)
-    };
-    exchange().is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
+    let patience = Duration::from_secs(5);
+    http::ask(&format!("127.0.0.1:{port}"), "GET", path, patience).status == 200
 }

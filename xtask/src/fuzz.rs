@@ -11,6 +11,7 @@
 mod program;
 mod seeds;
 
+use crate::options::Options;
 use crate::process::Failure;
 use crate::tally::Tally;
 use program::{Build, Group, Report};
@@ -26,24 +27,19 @@ Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N] [--quic
   the library is optimised as little as its dependencies: it is built sooner, and each run takes longer, so that times
   are findings only where FUZZ_SLACK says by how much.";
 
-struct Plan {
-    targets: Vec<String>,
-    time: Duration,
-    /// `true` if `time` is the total for all targets.
-    shared: bool,
-    jobs: usize,
-    build: Build,
-}
-
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    let Some(plan) = plan(args)? else {
-        println!("{USAGE}");
+    let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
+    };
+    let (targets, jobs) = (&options.names, options.number("--jobs", 1));
+    let build = match options.get("--quick-build") {
+        Some(_) => Build::Quick,
+        None => Build::Optimised,
     };
     let mut tally = Tally::default();
     let mut chosen = Vec::new();
     for group in [Group::Library, Group::Server] {
-        if !plan.targets.is_empty() && !group.may_have(&plan.targets) {
+        if !targets.is_empty() && !group.may_have(targets) {
             continue;
         }
         if let Some(why) = group.is_missing() {
@@ -51,11 +47,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
             tally += Tally::SKIPPED;
             continue;
         }
-        let program = group.build(plan.build)?;
+        let program = group.build(build)?;
         let names = program.targets()?;
-        let is_wanted = |name: &String| {
-            plan.targets.is_empty() || plan.targets.iter().any(|it| it == name || it == group.name())
-        };
+        let is_wanted =
+            |name: &String| targets.is_empty() || targets.iter().any(|it| it == name || it == group.name());
         chosen.extend(
             names
                 .into_iter()
@@ -66,24 +61,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     if chosen.is_empty() && tally == Tally::default() {
         return Err(Failure::new(format!("no such target\n\n{USAGE}")));
     }
-    let time = if plan.shared {
-        plan.time * plan.jobs as u32 / chosen.len().max(1) as u32
-    } else {
-        plan.time
+    let time = match options.number("--hours", 0) as u64 {
+        0 => options.seconds(30),
+        hours => Duration::from_secs(3600 * hours) * jobs as u32 / chosen.len().max(1) as u32,
     };
-    for report in all(chosen, time, plan.jobs)? {
-        tally += if report.findings.is_empty() && report.runs > 0 {
-            Tally::PASSED
-        } else {
-            Tally::FAILED
-        };
+    for report in all(chosen, time, jobs)? {
+        tally += Tally::from(report.findings.is_empty() && report.runs > 0);
     }
-    println!("{tally}");
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(tally.close())
 }
 
 /// Runs all targets, some at a time, and prints a line when each is done.
@@ -110,40 +95,4 @@ fn all(chosen: Vec<(program::Program, String)>, time: Duration, jobs: usize) -> 
         }
         Ok(all)
     })
-}
-
-fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
-    let mut plan = Plan {
-        targets: Vec::new(),
-        time: Duration::from_secs(30),
-        shared: false,
-        jobs: 1,
-        build: Build::Optimised,
-    };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if name == "--help" {
-            return Ok(None);
-        }
-        if name == "--quick-build" {
-            plan.build = Build::Quick;
-            continue;
-        }
-        if !name.starts_with("--") {
-            plan.targets.push(name.clone());
-            continue;
-        }
-        let wrong = || Failure::new(format!("{name} is not understood\n\n{USAGE}"));
-        let number: u32 = args
-            .next()
-            .and_then(|value| value.parse().ok())
-            .ok_or_else(wrong)?;
-        match name.as_str() {
-            "--seconds" => plan.time = Duration::from_secs(u64::from(number)),
-            "--hours" => (plan.time, plan.shared) = (Duration::from_secs(3600 * u64::from(number)), true),
-            "--jobs" => plan.jobs = number as usize,
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(Some(plan))
 }

@@ -16,6 +16,8 @@ mod clients;
 mod container;
 mod fuzz;
 mod help;
+mod http;
+mod options;
 mod process;
 mod serve;
 mod setup;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 /// The reason why a command of this program ended early, as a sentence for the user.
 #[derive(Debug)]
@@ -23,6 +23,14 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Returns the exit status of a command.
+pub(crate) fn code(is_success: bool) -> ExitCode {
+    match is_success {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }
 

@@ -23,16 +23,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         _ => ("serve", args),
     };
     // Both programs: the command line uses the same objects, and may be wanted later.
-    must_succeed(&mut cargo([
-        "build",
-        "--package",
-        PACKAGE,
-        "--bins",
-        "--features",
-        "kernels",
-        "--profile",
-        profile,
-    ]))?;
+    let build = format!("build --package {PACKAGE} --bins --features kernels --profile {profile}");
+    must_succeed(&mut cargo(build.split(' ')))?;
     let mut command = cargo(["run", "--quiet", "--package", PACKAGE, "--bin", PACKAGE]);
     command
         .args(["--features", "kernels", "--profile", profile, "--", "serve"])

@@ -4,7 +4,7 @@
 //! `cargo xtask soak drafts`: runs a million requests through the stores that the engine fills from answers,
 //! and prints a table of their counters and of the memory of the process.
 
-use crate::process::{Failure, cargo, succeeds};
+use crate::process::{Failure, cargo, code, succeeds};
 use std::process::ExitCode;
 
 /// The number of random cases of each property, unless the caller gives one.
@@ -27,11 +27,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     };
     let mut command = cargo(["test", "--release", "--package", "lexiform", "--no-fail-fast"]);
     command.env("PROPTEST_CASES", cases);
-    Ok(if succeeds(&mut command)? {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    succeeds(&mut command).map(code)
 }
 
 /// The number of requests through the stores of drafts, unless the caller gives one.
@@ -50,8 +46,5 @@ fn run_drafts(args: &[String]) -> Result<ExitCode, Failure> {
     let mut command = cargo(["test", "--release", "--package", "lexiform-engine", "--lib"]);
     command.args(["--", "--nocapture", "speculation::store::soak"]);
     command.env("LEXIFORM_DRAFT_REQUESTS", requests);
-    Ok(match succeeds(&mut command)? {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    succeeds(&mut command).map(code)
 }

@@ -1,7 +1,9 @@
 //! Counts tests over many programs, so that one line can report the result of the whole run.
 
+use crate::process::code;
 use std::fmt;
 use std::ops::AddAssign;
+use std::process::ExitCode;
 
 /// The number of tests that passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,12 @@ impl Tally {
         failed: 0,
         skipped: 1,
     };
+
+    /// Prints the counts as the closing line of a command, and returns success if nothing failed.
+    pub(crate) fn close(self) -> ExitCode {
+        println!("{self}");
+        code(self.failed == 0)
+    }
 }
 
 impl From<bool> for Tally {

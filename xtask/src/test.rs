@@ -21,33 +21,23 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     tally += programs::test()?;
     tally += clients::run()?;
     tally += python::test()?;
-    Ok(closed(tally))
+    Ok(tally.close())
 }
 
 /// Runs only the tests with real clients, browsers and the like.
 pub(crate) fn clients() -> Result<ExitCode, Failure> {
     setup::ensure()?;
-    Ok(closed(clients::run()?))
+    Ok(clients::run()?.close())
 }
 
 /// Runs only the tests of the Python package.
 pub(crate) fn of_python() -> Result<ExitCode, Failure> {
-    Ok(closed(python::test()?))
+    Ok(python::test()?.close())
 }
 
 /// Runs only the tests of the plugins for engines, which are no part of the others: they fetch whole engines.
 pub(crate) fn of_plugins() -> Result<ExitCode, Failure> {
-    Ok(closed(plugins::test()?))
-}
-
-/// Prints the counts, and returns success if nothing failed.
-fn closed(tally: Tally) -> ExitCode {
-    println!("{tally}");
-    if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    Ok(plugins::test()?.close())
 }
 
 /// Unpacks the large test data, which is not part of the repository, from a folder beside the checkout.

@@ -45,12 +45,7 @@ struct FoundUse {
 }
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
-    let tally = check()?;
-    println!("{tally}");
-    Ok(match tally.failed {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    check().map(Tally::close)
 }
 
 /// Checks the kernels; skipped if NVRTC is missing and cannot be fetched.

@@ -6,20 +6,21 @@
 //!                                                                                 └─ memory: before, peak, after
 //! ```
 
-mod http;
-mod light;
 mod sending;
 mod service;
 mod sources;
 mod table;
 
+use super::driver::{Clients, Seen, said};
+use crate::http::CHAT;
+use crate::options::Options;
 use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
-use light::{Light, Waits};
 use sending::Outcome;
+use serde_json::json;
 use service::Service;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use table::{Attack, Dice, Expected};
@@ -39,99 +40,54 @@ const WAIT: Duration = Duration::from_millis(60);
 /// The time that memory is given to return to normal.
 const SETTLING: Duration = Duration::from_secs(8);
 
-struct AttackPlan {
-    program: Option<PathBuf>,
-    port: Option<u16>,
-    memory: u64,
-    members: usize,
-    seed: u64,
-    names: Vec<String>,
-}
+/// The pause of the light client between two requests.
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    let Some(plan) = plan(args)? else {
-        println!("{USAGE}");
+    let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let program = match &plan.program {
-        Some(program) => program.clone(),
-        None => built()?,
-    };
-    let mut field = Field {
-        plan,
-        program,
-        running: None,
-    };
+    let port = u16::try_from(options.number("--port", 0)).map_err(|_| options.wrong("--port"))?;
+    let program = options
+        .get("--program")
+        .map_or_else(built, |program| Ok(program.into()))?;
+    let memory = (options.number("--memory", 2_000) as u64) << 20;
+    let mut running = None;
     let mut tally = Tally::default();
-    for attack in field.attacks() {
-        tally += if field.fight(&attack)? {
-            Tally::PASSED
-        } else {
-            Tally::FAILED
+    for attack in attacks(&options) {
+        let service = match &mut running {
+            Some(running) => running,
+            none => none.insert(start(&program, port, memory)?),
         };
+        let seen = attacked(service, &attack);
+        let problems = problems(attack.expected, &seen);
+        report(&attack, &seen, &problems);
+        tally += Tally::from(problems.is_empty());
+        // A service that was harmed is started again.
+        running = running.filter(|_| problems.is_empty());
     }
-    println!("{tally}");
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(tally.close())
 }
 
 fn built() -> Result<PathBuf, Failure> {
     setup::ensure()?;
-    must_succeed(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "lexiform-server",
-        "--bins",
-        "--features",
-        "kernels",
-    ]))?;
+    let build = "build --release --package lexiform-server --bins --features kernels";
+    must_succeed(&mut cargo(build.split(' ')))?;
     Ok(root().join("target/release/lexiform-server"))
 }
 
-fn plan(args: &[String]) -> Result<Option<AttackPlan>, Failure> {
-    let mut plan = AttackPlan {
-        program: None,
-        port: None,
-        memory: 2_000,
-        members: 4,
-        seed: 0x5eed,
-        names: Vec::new(),
-    };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if name == "--help" {
-            return Ok(None);
-        }
-        if !name.starts_with("--") {
-            plan.names.push(name.clone());
-            continue;
-        }
-        let wrong = || Failure::new(format!("{name} is not understood\n\n{USAGE}"));
-        let value = args.next().ok_or_else(wrong)?;
-        let number = value.parse::<u32>().map_err(|_| wrong());
-        match name.as_str() {
-            "--program" => plan.program = Some(value.into()),
-            "--port" => plan.port = Some(u16::try_from(number?).map_err(|_| wrong())?),
-            "--memory" => plan.memory = u64::from(number?),
-            "--members" => plan.members = number? as usize,
-            "--seed" => plan.seed = u64::from(number?),
-            _ => return Err(wrong()),
-        }
+fn attacks(options: &Options) -> Vec<Attack> {
+    let mut dice = Dice(options.number("--seed", 0x5eed) as u64 | 1);
+    let mut all = table::known();
+    for family in 0..table::FAMILIES {
+        all.extend((0..options.number("--members", 4)).map(|_| table::member(family, &mut dice)));
     }
-    Ok(Some(plan))
+    let names = &options.names;
+    all.retain(|attack| names.is_empty() || names.iter().any(|name| attack.name.contains(name)));
+    all
 }
 
-/// The service under attack, restarted after each attack that harmed it.
-struct Field {
-    plan: AttackPlan,
-    program: PathBuf,
-    running: Option<Running>,
-}
-
+/// The service under attack.
 struct Running {
     service: Service,
     /// The wait of the light client without other requests.
@@ -144,81 +100,73 @@ struct SeenOutcome {
     before: u64,
     peak: u64,
     after: u64,
-    beside: Waits,
+    beside: Duration,
+    /// The number of wrong answers to the light client.
+    wrong: usize,
     alone: Duration,
     end: Option<String>,
 }
 
-impl Field {
-    fn attacks(&self) -> Vec<Attack> {
-        let mut dice = Dice(self.plan.seed | 1);
-        let mut all = table::known();
-        for family in 0..table::FAMILIES {
-            all.extend((0..self.plan.members).map(|_| table::member(family, &mut dice)));
-        }
-        let names = &self.plan.names;
-        all.retain(|attack| names.is_empty() || names.iter().any(|name| attack.name.contains(name)));
-        all
-    }
-
-    /// Runs an attack, prints its outcome on a line, and returns `true` if the service is unharmed.
-    fn fight(&mut self, attack: &Attack) -> Result<bool, Failure> {
-        let running = match &mut self.running {
-            Some(running) => running,
-            none => none.insert(start(&self.plan, &self.program)?),
-        };
-        let seen = attacked(running, attack);
-        let problems = problems(attack.expected, &seen);
-        report(attack, &seen, &problems);
-        if !problems.is_empty() {
-            self.running = None;
-        }
-        Ok(problems.is_empty())
-    }
-}
-
-fn start(plan: &AttackPlan, program: &std::path::Path) -> Result<Running, Failure> {
-    let service = Service::start(program, plan.port, plan.memory << 20)?;
-    if !sending::answers(service.address) {
+fn start(program: &Path, port: u16, memory: u64) -> Result<Running, Failure> {
+    let service = Service::start(program, port, memory)?;
+    if !sending::is_live(&service.address) {
         return Err(Failure::new("the service does not say that it lives"));
     }
     // The first requests fill caches that later ones use.
-    for seconds in [1, 2] {
-        let light = Light::start(&service);
-        std::thread::sleep(Duration::from_secs(seconds));
-        let alone = light.stop().p99();
-        if seconds == 2 {
-            return Ok(Running { service, alone });
-        }
-    }
-    Err(Failure::new("the light client never asked"))
+    let light = |seconds| light(&service, || std::thread::sleep(Duration::from_secs(seconds))).0;
+    light(1);
+    let alone = wait(&light(2));
+    Ok(Running { service, alone })
+}
+
+/// Runs a client of small requests until `meanwhile` returns.
+fn light<T>(service: &Service, meanwhile: impl FnOnce() -> T) -> (Seen, T) {
+    let body = json!({"model": service.model, "max_tokens": 4, "temperature": 0, "guided_choice": ["yes", "no"],
+        "messages": said("Is water wet?")});
+    let body = body.to_string();
+    let (count, first, step) = (1, 0, Some(1));
+    Clients { count, first, step }.drive(
+        |_, _, seen| {
+            let answer = sending::post(&service.address, CHAT, &body);
+            if answer.status != 200 {
+                seen.wrong.push(format!("status {}", answer.status));
+            }
+            seen.time("light", answer.time);
+            std::thread::sleep(PAUSE);
+        },
+        meanwhile,
+    )
+}
+
+/// Returns the wait of the light client that one request in a hundred exceeds.
+fn wait(light: &Seen) -> Duration {
+    light.at("light", 0.99).unwrap_or_default()
 }
 
 fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
     let service = &mut running.service;
     let before = service.memory();
     service.take_peak();
-    let light = Light::start(service);
-    std::thread::sleep(Duration::from_millis(200));
-    let outcome = sending::send(service.address, &service.model, &attack.sent);
-    let beside = light.stop();
+    let (light, outcome) = light(service, || {
+        std::thread::sleep(Duration::from_millis(200));
+        sending::send(&service.address, &service.model, &attack.sent)
+    });
     let peak = service.take_peak();
-    let end = (!service.is_alive()).then(|| service.end());
+    let end = service.end();
     let begun = Instant::now();
     while end.is_none() && service.memory() > most_after(before) && begun.elapsed() < SETTLING {
         std::thread::sleep(Duration::from_millis(100));
     }
-    let after = service.memory();
-    // Work that is still under way for closed connections may end the service later.
-    let end = end.or_else(|| (!service.is_alive()).then(|| service.end()));
     SeenOutcome {
         outcome,
         before,
         peak,
-        after,
-        beside,
+        after: service.memory(),
+        beside: wait(&light),
+        wrong: light.wrong.len(),
         alone: running.alone,
-        end,
+        // Work that is still under way for closed connections may end the service later.
+        end: end.or_else(|| service.end()),
     }
 }
 
@@ -259,11 +207,11 @@ fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
     if seen.after > most_after(seen.before) {
         all.push(format!("+{} MB stay", (seen.after - seen.before) >> 20));
     }
-    if seen.beside.p99() > (seen.alone * 3).max(WAIT) {
+    if seen.beside > (seen.alone * 3).max(WAIT) {
         all.push("others wait".to_owned());
     }
-    if seen.beside.wrong > 0 {
-        all.push(format!("{} wrong answers to others", seen.beside.wrong));
+    if seen.wrong > 0 {
+        all.push(format!("{} wrong answers to others", seen.wrong));
     }
     all.dedup();
     all
@@ -272,12 +220,12 @@ fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
 fn report(attack: &Attack, seen: &SeenOutcome, problems: &[String]) {
     let answers = &seen.outcome.answers;
     let slowest = answers.iter().max_by_key(|answer| answer.time);
-    let (status, code) = slowest.map_or((0, String::new()), |answer| (answer.status, answer.code()));
-    let time = slowest.map_or(Duration::ZERO, |answer| answer.time);
-    let verdict = if problems.is_empty() {
-        "ok".to_owned()
-    } else {
-        format!("FAILED: {}", problems.join(", "))
+    let (status, code, time) = slowest.map_or((0, String::new(), Duration::ZERO), |answer| {
+        (answer.status, answer.code(), answer.time)
+    });
+    let verdict = match problems {
+        [] => "ok".to_owned(),
+        _ => format!("FAILED: {}", problems.join(", ")),
     };
     println!(
         "{:<34} {status:>3} {code:<22} {:>6.2} s  {:>4}/{:>4}/{:>4} MB  p99 {:>4}/{:>5} ms  {verdict}",
@@ -287,6 +235,6 @@ fn report(attack: &Attack, seen: &SeenOutcome, problems: &[String]) {
         seen.peak >> 20,
         seen.after >> 20,
         seen.alone.as_millis(),
-        seen.beside.p99().as_millis(),
+        seen.beside.as_millis(),
     );
 }

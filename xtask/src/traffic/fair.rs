@@ -6,13 +6,14 @@
 //! long as the context, sixteen streams a request, and eight texts by particles or beams. Each opens a new
 //! connection for every request, so that it counts as a new client each time.
 
-use super::crowd;
-use crate::process::Failure;
+use super::driver::{Clients, Seen, chat, said};
+use super::{PATIENCE, address, crowd, model};
+use crate::http::{CHAT, connect, head, post, talk};
+use crate::options::Options;
+use crate::process::{Failure, code};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "\
@@ -25,253 +26,124 @@ Usage: cargo xtask fair [--address HOST:PORT] [--heavy N] [--seconds N] [--kind 
 const BOUND: Duration = Duration::from_millis(60);
 
 /// Creates the body of a heavy client; a number makes each body new.
-type Heavy = fn(&str, u64) -> (&'static str, Value);
+type Heavy = fn(&str, usize) -> Value;
 
 const KINDS: [(&str, Heavy); 5] = [
     ("slow masks", slow_masks),
     ("slow compiles", slow_compiles),
     ("long prompts", long_prompts),
     ("streams of n = 16", many_streams),
-    ("particles and beams", particles_and_beams),
+    ("particles and beams", crowd::body),
 ];
 
-struct FairPlan {
-    address: String,
-    heavy: usize,
-    time: Duration,
-    kind: String,
-}
-
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    let Some(plan) = plan(args)? else {
-        println!("{USAGE}");
+    let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let model = super::load::model(&plan.address)?;
-    light(&plan, &model, Duration::from_secs(1))?;
-    let alone = light(&plan, &model, plan.time)?;
-    println!("alone: {alone}");
-    let mut code = ExitCode::SUCCESS;
-    for (name, heavy) in KINDS.into_iter().filter(|(name, _)| name.contains(&plan.kind)) {
-        let (beside, sent) = beside(&plan, &model, heavy)?;
-        let times = beside.p99.as_secs_f64() / alone.p99.as_secs_f64();
-        println!(
-            "beside {} of {name}: {beside} ({times:.1} times; they had {sent} answers)",
-            plan.heavy
-        );
-        if times > 3.0 && beside.p99 > BOUND {
-            code = ExitCode::FAILURE;
-        }
-    }
-    Ok(code)
-}
-
-fn plan(args: &[String]) -> Result<Option<FairPlan>, Failure> {
-    let mut plan = FairPlan {
-        address: "127.0.0.1:8000".to_owned(),
-        heavy: 8,
-        time: Duration::from_secs(10),
-        kind: String::new(),
+    let (address, time, count) = (
+        address(&options),
+        options.seconds(10),
+        options.number("--heavy", 8),
+    );
+    let model = model(address)?;
+    light(address, &model, Duration::from_secs(1))?;
+    let (alone, told) = light(address, &model, time)?;
+    println!("alone: {told}");
+    let clients = Clients {
+        count,
+        first: 0,
+        step: Some(count),
     };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if name == "--help" {
-            return Ok(None);
-        }
-        let wrong = || Failure::new(format!("{name} is not understood\n\n{USAGE}"));
-        let value = args.next().ok_or_else(wrong)?;
-        let number = value.parse::<u32>().map_err(|_| wrong());
-        match name.as_str() {
-            "--address" => plan.address.clone_from(value),
-            "--heavy" => plan.heavy = number? as usize,
-            "--kind" => plan.kind.clone_from(value),
-            "--seconds" => plan.time = Duration::from_secs(u64::from(number?)),
-            _ => return Err(wrong()),
-        }
+    let (mut is_fair, word) = (true, options.get("--kind").unwrap_or_default());
+    for (name, heavy) in KINDS.into_iter().filter(|(name, _)| name.contains(word)) {
+        let turn = |number: usize, over: &AtomicBool, seen: &mut Seen| {
+            let body = heavy(&model, number).to_string();
+            let answer = post(address, CHAT, &body, |_| !over.load(Relaxed));
+            if answer.status == 200 && answer.broken.is_none() {
+                seen.count("answers");
+            }
+        };
+        let (heavy, beside) = clients.drive(turn, || {
+            std::thread::sleep(Duration::from_secs(1));
+            light(address, &model, time)
+        });
+        let ((beside, told), sent) = (beside?, heavy.outcomes.get("answers").unwrap_or(&0));
+        let times = beside.as_secs_f64() / alone.as_secs_f64();
+        println!("beside {count} of {name}: {told} ({times:.1} times; they had {sent} answers)");
+        is_fair &= times <= 3.0 || beside <= BOUND;
     }
-    Ok(Some(plan))
+    Ok(code(is_fair))
 }
 
-/// The waits of the light client.
-struct Light {
-    p50: Duration,
-    p99: Duration,
-    most: Duration,
-    answers: usize,
-    refused: usize,
-}
-
-impl std::fmt::Display for Light {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ms = |time: Duration| 1e3 * time.as_secs_f64();
-        let (p50, p99, most) = (ms(self.p50), ms(self.p99), ms(self.most));
-        write!(
-            f,
-            "p50 {p50:.1} ms, p99 {p99:.1} ms, most {most:.1} ms, {} answers, {} others",
-            self.answers, self.refused
-        )
-    }
-}
-
-fn beside(plan: &FairPlan, model: &str, heavy: Heavy) -> Result<(Light, u64), Failure> {
-    let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        for client in 0..plan.heavy {
-            let (over, sent) = (&over, &sent);
-            scope.spawn(move || {
-                let mut turn = client as u64;
-                while !over.load(Ordering::Relaxed) {
-                    let (path, body) = heavy(model, turn);
-                    if until(&plan.address, path, &body, over).is_some_and(|answer| answer.contains(" 200 "))
-                    {
-                        sent.fetch_add(1, Ordering::Relaxed);
-                    }
-                    turn += plan.heavy as u64;
-                }
-            });
-        }
-        std::thread::sleep(Duration::from_secs(1));
-        let light = light(plan, model, plan.time);
-        over.store(true, Ordering::Relaxed);
-        Ok((light?, sent.load(Ordering::Relaxed)))
-    })
-}
-
-/// Sends requests over one connection, one after another.
-fn light(plan: &FairPlan, model: &str, time: Duration) -> Result<Light, Failure> {
+/// Sends requests over one connection, one after another. Returns the 99th percentile of their times, and a
+/// description of all.
+fn light(address: &str, model: &str, time: Duration) -> Result<(Duration, String), Failure> {
     let failed = |error: std::io::Error| Failure::new(format!("the light client: {error}"));
     let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
         "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"],
         "additionalProperties": false});
-    let stream = TcpStream::connect(&plan.address).map_err(failed)?;
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    let mut reader = BufReader::new(stream);
-    let (begun, mut times, mut refused) = (Instant::now(), Vec::new(), 0);
+    let mut stream = connect(address).map_err(failed)?;
+    let (begun, mut seen, mut others) = (Instant::now(), Seen::default(), 0);
     while begun.elapsed() < time {
-        let turn = times.len();
-        let body = json!({"model": model, "max_tokens": 32, "temperature": 1, "seed": turn, "guided_json": schema,
-            "messages": [{"role": "user", "content": format!("Person {turn} is {} years old.", turn % 90)}]});
-        let asked = Instant::now();
-        let request = request("/v1/chat/completions", &body, "keep-alive");
-        reader.get_mut().write_all(request.as_bytes()).map_err(failed)?;
-        match answer(&mut reader).map_err(failed)? {
-            200 => times.push(asked.elapsed()),
-            _ => refused += 1,
+        let more = json!({"max_tokens": 32, "guided_json": schema});
+        let body = chat(model, seen.number_of("light"), more).to_string();
+        let request = head(CHAT, body.len(), "keep-alive") + &body;
+        let answer = talk(&mut stream, Instant::now(), &request, |answer| {
+            answer.time < PATIENCE
+        });
+        match (answer.broken, answer.status) {
+            (Some(error), _) => return Err(failed(error)),
+            (None, 0) => return Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
+            (None, 200) => seen.time("light", answer.time),
+            (None, _) => others += 1,
         }
     }
-    times.sort_unstable();
-    let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
-    Ok(Light {
-        p50: at(0.5).unwrap_or(time),
-        p99: at(0.99).unwrap_or(time),
-        most: times.last().copied().unwrap_or(time),
-        answers: times.len(),
-        refused,
-    })
-}
-
-fn request(path: &str, body: &Value, connection: &str) -> String {
-    let body = body.to_string();
-    format!(
-        "POST {path} HTTP/1.1\r\nhost: fair\r\nconnection: {connection}\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-/// Reads one answer with a content length; returns its status.
-fn answer(reader: &mut BufReader<TcpStream>) -> std::io::Result<u16> {
-    let (mut status, mut length) = (0, 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let line = line.trim_end().to_ascii_lowercase();
-        if line.is_empty() {
-            break;
-        }
-        if let Some(rest) = line.strip_prefix("http/1.1 ") {
-            status = rest.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0);
-        } else if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or(0);
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(status)
-}
-
-/// Returns the whole answer to a request on a separate connection, unless the time is over first.
-fn until(address: &str, path: &str, body: &Value, over: &AtomicBool) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(Duration::from_millis(100))).ok()?;
-    stream.write_all(request(path, body, "close").as_bytes()).ok()?;
-    let (mut text, mut piece) = (Vec::new(), [0; 1 << 14]);
-    while !over.load(Ordering::Relaxed) {
-        match stream.read(&mut piece) {
-            Ok(0) => return Some(String::from_utf8_lossy(&text).into_owned()),
-            Ok(read) => text.extend_from_slice(&piece[..read]),
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => (),
-            Err(_) => return None,
-        }
-    }
-    None
-}
-
-fn chat(model: &str, turn: u64, content: &str, more: Value) -> (&'static str, Value) {
-    let mut body = json!({"model": model, "max_tokens": 64, "temperature": 1, "seed": turn,
-        "messages": [{"role": "user", "content": content}]});
-    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
-        body.extend(more);
-    }
-    ("/v1/chat/completions", body)
+    let at = |share: f64| seen.at("light", share).unwrap_or(time);
+    let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| 1e3 * at(share).as_secs_f64());
+    let answers = seen.number_of("light");
+    let told =
+        format!("p50 {p50:.1} ms, p99 {p99:.1} ms, most {most:.1} ms, {answers} answers, {others} others");
+    Ok((at(0.99), told))
 }
 
 /// Rules that may all begin with each other: the set of positions of a text is as deep as there are rules.
-fn slow_masks(model: &str, turn: u64) -> (&'static str, Value) {
-    let rules = 300;
-    let mut grammar = format!("root ::= r0 \"{turn}\"\n");
-    for rule in 0..rules {
-        grammar.push_str(&format!("r{rule} ::= (r{} \"x\")*\n", rule + 1));
-    }
-    grammar.push_str(&format!("r{rules} ::= \"z\"\n"));
-    chat(model, turn, "Write.", json!({"guided_grammar": grammar}))
-}
-
-/// Patterns for keys that must be distinguished pairwise, with much work for each pair.
-fn slow_compiles(model: &str, turn: u64) -> (&'static str, Value) {
-    let pattern = |number: u64| {
-        (
-            format!("^{number}x{turn}(a|b)*a(a|b){{8}}$"),
-            json!({"type": "integer"}),
-        )
-    };
-    let patterns: serde_json::Map<String, Value> = (0..100).map(pattern).collect();
+fn slow_masks(model: &str, turn: usize) -> Value {
+    let rule = |at: usize| format!("r{at} ::= (r{} \"x\")*\n", at + 1);
+    let rules: String = (0..300).map(rule).collect();
+    let grammar = format!("root ::= r0 \"{turn}\"\n{rules}r300 ::= \"z\"\n");
     chat(
         model,
         turn,
-        "Write.",
-        json!({"guided_json": {"type": "object", "patternProperties": patterns}}),
+        json!({"messages": said("Write."), "guided_grammar": grammar}),
     )
 }
 
-fn long_prompts(model: &str, turn: u64) -> (&'static str, Value) {
+/// Patterns for keys that must be distinguished pairwise, with much work for each pair.
+fn slow_compiles(model: &str, turn: usize) -> Value {
+    let pattern = |number| format!("^{number}x{turn}(a|b)*a(a|b){{8}}$");
+    let patterns = (0..100).map(|number| (pattern(number), json!({"type": "integer"})));
+    let patterns: serde_json::Map<String, Value> = patterns.collect();
+    let schema = json!({"type": "object", "patternProperties": patterns});
+    chat(
+        model,
+        turn,
+        json!({"messages": said("Write."), "guided_json": schema}),
+    )
+}
+
+fn long_prompts(model: &str, turn: usize) -> Value {
     let words: Vec<String> = (0..200).map(|word| format!("word{}", word * 7 + turn)).collect();
-    chat(model, turn, &words.join(" "), json!({"max_tokens": 8}))
+    chat(
+        model,
+        turn,
+        json!({"messages": said(&words.join(" ")), "max_tokens": 8}),
+    )
 }
 
-fn many_streams(model: &str, turn: u64) -> (&'static str, Value) {
-    let more = json!({"n": 16, "stream": true, "max_tokens": 200, "on_budget": "truncate",
-        "guided_regex": "[a-z ]{400}"});
-    chat(model, turn, "Tell a long story.", more)
-}
-
-fn particles_and_beams(model: &str, turn: u64) -> (&'static str, Value) {
-    ("/v1/chat/completions", crowd::body(model, turn as usize))
+fn many_streams(model: &str, turn: usize) -> Value {
+    let more = json!({"messages": said("Tell a long story."), "n": 16, "stream": true, "max_tokens": 200,
+        "on_budget": "truncate", "guided_regex": "[a-z ]{400}"});
+    chat(model, turn, more)
 }
 
 #[cfg(test)]
@@ -281,9 +153,9 @@ mod tests {
     #[test]
     fn every_heavy_body_is_a_new_one() {
         for (name, heavy) in KINDS {
-            let (path, body) = heavy("m", 1);
-            assert!(path.starts_with('/') && body["model"] == "m", "{name}");
-            assert_ne!(body, heavy("m", 2).1, "{name}");
+            let body = heavy("m", 1);
+            assert_eq!(body["model"], "m", "{name}");
+            assert_ne!(body, heavy("m", 2), "{name}");
         }
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! It implements HTTP itself, so that nothing between it and the service can hide a mistake.
 
-use crate::process::Failure;
+use super::driver::{Clients, Seen, chat};
+use super::{PATIENCE, address, memory, model, page};
+use crate::http::{Answer, CHAT, post};
+use crate::options::Options;
+use crate::process::{Failure, code};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const USAGE: &str = "\
 Usage: cargo xtask load [--address HOST:PORT] [--clients N] [--seconds N] [--pid PID]
@@ -17,49 +18,36 @@ Usage: cargo xtask load [--address HOST:PORT] [--clients N] [--seconds N] [--pid
   Loads a running service (by default 127.0.0.1:8000, 200 clients, 300 s). With --pid, the memory of that process is
   read a fifth into the time and at the end.";
 
-struct LoadPlan {
-    address: String,
-    clients: usize,
-    time: Duration,
-    pid: Option<u32>,
-}
-
-/// The outcomes that the clients saw.
-#[derive(Default)]
-struct SeenAnswers {
-    outcomes: BTreeMap<String, u64>,
-    wrong: Vec<String>,
-    first: Vec<Duration>,
-    whole: Vec<Duration>,
-}
-
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    let Some(plan) = plan(args)? else {
-        println!("{USAGE}");
+    let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let model = model(&plan.address)?;
+    let (address, time) = (address(&options), options.seconds(300));
+    let model = model(address)?;
+    let (count, first, step) = (options.number("--clients", 200), 0, Some(7));
     let begun = Instant::now();
-    let seen = std::thread::scope(|scope| {
-        let (plan, model) = (&plan, model.as_str());
-        let clients: Vec<_> = (0..plan.clients)
-            .map(|number| scope.spawn(move || client(plan, model, number, begun)))
-            .collect();
-        std::thread::sleep(plan.time / 5);
-        let warm = plan.pid.and_then(memory);
-        let mut all = SeenAnswers::default();
-        for client in clients {
-            all.add(client.join().unwrap_or_default());
-        }
-        let end = plan.pid.and_then(memory);
-        if let (Some(warm), Some(end)) = (warm, end) {
-            println!("memory: {warm} KiB after warm-up, {end} KiB at the end");
-        }
-        all
+    let turn = |number: usize, _: &_, seen: &mut Seen| ask(address, &model, number, seen);
+    let (seen, warm) = Clients { count, first, step }.drive(turn, || {
+        std::thread::sleep(time / 5);
+        let warm = memory(&options);
+        std::thread::sleep(time - time / 5);
+        warm
     });
-    let code = seen.report(begun.elapsed());
-    told_by_the_service(&get(&plan.address, "/metrics")?);
-    Ok(code)
+    let took = begun.elapsed().as_secs_f64();
+    if let (Some(warm), Some(end)) = (warm, memory(&options)) {
+        println!("memory: {warm} KiB after warm-up, {end} KiB at the end");
+    }
+    let total: usize = seen.outcomes.values().sum();
+    println!("{total} requests in {took:.0} s");
+    for (outcome, count) in &seen.outcomes {
+        println!("  {count:>8}  {outcome}");
+    }
+    for times in ["first byte", "whole answer"] {
+        seen.print(times, &[("p50", 0.5), ("p99", 0.99)]);
+    }
+    seen.print_wrong();
+    told_by_the_service(&page(address, "/metrics")?);
+    Ok(code(seen.wrong.is_empty()))
 }
 
 /// Prints the service's own metrics: how long requests waited for their first token, and the service's time
@@ -119,83 +107,10 @@ impl Histogram {
 /// Returns a metric of the service.
 fn number(metrics: &str, name: &str) -> f64 {
     let of = |line: &str| {
-        line.strip_prefix(name)?
-            .strip_prefix('{')?
-            .rsplit_once(' ')?
-            .1
-            .parse()
-            .ok()
+        let (_, value) = line.strip_prefix(name)?.strip_prefix('{')?.rsplit_once(' ')?;
+        value.parse().ok()
     };
     metrics.lines().find_map(of).unwrap_or(0.0)
-}
-
-fn plan(args: &[String]) -> Result<Option<LoadPlan>, Failure> {
-    let mut plan = LoadPlan {
-        address: "127.0.0.1:8000".to_owned(),
-        clients: 200,
-        time: Duration::from_secs(300),
-        pid: None,
-    };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if name == "--help" {
-            return Ok(None);
-        }
-        let wrong = || Failure::new(format!("{name} is not understood\n\n{USAGE}"));
-        let value = args.next().ok_or_else(wrong)?;
-        let number = value.parse::<u32>().map_err(|_| wrong());
-        match name.as_str() {
-            "--address" => plan.address.clone_from(value),
-            "--clients" => plan.clients = number? as usize,
-            "--seconds" => plan.time = Duration::from_secs(u64::from(number?)),
-            "--pid" => plan.pid = Some(number?),
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(Some(plan))
-}
-
-/// Returns the resident memory of a process, in KiB.
-pub(super) fn memory(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// Returns the body of the service's answer for a path.
-fn get(address: &str, path: &str) -> Result<String, Failure> {
-    let failed = |why: String| Failure::new(format!("no service answers at {address}: {why}"));
-    let request = format!("GET {path} HTTP/1.1\r\nhost: load\r\nconnection: close\r\n\r\n");
-    let mut stream = TcpStream::connect(address).map_err(|error| failed(error.to_string()))?;
-    let mut answer = String::new();
-    let exchanged = stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.read_to_string(&mut answer));
-    exchanged.map_err(|error| failed(error.to_string()))?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(body.to_owned())
-}
-
-pub(crate) fn model(address: &str) -> Result<String, Failure> {
-    let list = get(address, "/v1/models")?;
-    let list: Value = serde_json::from_str(&list)
-        .map_err(|error| Failure::new(format!("what answers at {address} lists no models: {error}")))?;
-    Ok(list["data"][0]["id"].as_str().unwrap_or_default().to_owned())
-}
-
-fn client(plan: &LoadPlan, model: &str, number: usize, begun: Instant) -> SeenAnswers {
-    let mut seen = SeenAnswers::default();
-    let mut turn = number;
-    while begun.elapsed() < plan.time {
-        let kind = turn % 8;
-        let outcome = match ask(plan, model, turn, kind, &mut seen) {
-            Ok(outcome) => outcome,
-            Err(error) => format!("broken connection: {}", error.kind()),
-        };
-        *seen.outcomes.entry(outcome).or_default() += 1;
-        turn += 7;
-    }
-    seen
 }
 
 /// Returns schemas of different kinds, and the function that checks an answer.
@@ -226,95 +141,52 @@ pub(super) fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
     }
 }
 
-fn ask(
-    plan: &LoadPlan,
-    model: &str,
-    turn: usize,
-    kind: usize,
-    seen: &mut SeenAnswers,
-) -> std::io::Result<String> {
-    let (constraint, obeys) = constraint(turn);
-    let mut body = json!({"model": model, "max_tokens": 64, "temperature": 1, "seed": turn,
-        "messages": [{"role": "user", "content": format!("Person {turn} is {} years old.", turn % 90)}]});
-    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), constraint) {
-        body.extend(more);
-    }
+/// Sends the request of a turn, and records its outcome.
+fn ask(address: &str, model: &str, turn: usize, seen: &mut Seen) {
+    let (kind, (constraint, obeys)) = (turn % 8, constraint(turn));
+    let mut body = chat(model, turn, constraint);
     match kind {
         6 => body["guided_regex"] = json!("("),
         7 => body["temperature"] = json!("hot"),
         _ => body["stream"] = json!(kind < 5),
     }
-    let begun = Instant::now();
-    let mut reader = BufReader::new(send(&plan.address, &body)?);
-    let status = head(&mut reader)?;
-    if kind == 4 && status == 200 {
-        let mut some = [0; 64];
-        let _ = reader.read(&mut some)?;
-        return Ok("left in the middle".to_owned());
+    let leaves = |answer: &Answer| kind == 4 && answer.status == 200 && answer.first.is_some();
+    let answer = post(address, CHAT, &body.to_string(), |answer| {
+        answer.time < PATIENCE && !leaves(answer)
+    });
+    if leaves(&answer) {
+        return seen.count("left in the middle");
     }
-    let text = answer(&mut reader, &mut || seen.first.push(begun.elapsed()))?;
-    seen.whole.push(begun.elapsed());
-    let told = judge(status, kind, &text, obeys);
-    told.or_else(|wrong| {
-        seen.wrong.push(wrong);
-        Ok("WRONG".to_owned())
-    })
-}
-
-pub(super) fn send(address: &str, body: &Value) -> std::io::Result<TcpStream> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-    let body = body.to_string();
-    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: load\r\nconnection: close\r\ncontent-type: application/json";
-    stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
-    Ok(stream)
-}
-
-pub(super) fn head(reader: &mut impl BufRead) -> std::io::Result<u16> {
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let status = line
-        .split(' ')
-        .nth(1)
-        .and_then(|code| code.parse().ok())
-        .unwrap_or(0);
-    while line.trim_end() != "" {
-        line.clear();
-        if reader.read_line(&mut line)? == 0 {
-            break;
+    if let Some(error) = &answer.broken {
+        return seen.count(format!("broken connection: {}", error.kind()));
+    }
+    seen.time("first byte", answer.first.unwrap_or(answer.time));
+    seen.time("whole answer", answer.time);
+    match judge(answer.status, kind, &answer.body, obeys) {
+        Ok(outcome) => seen.count(outcome),
+        Err(wrong) => {
+            seen.count("WRONG");
+            seen.wrong.push(wrong);
         }
     }
-    Ok(status)
-}
-
-pub(super) fn answer(reader: &mut impl BufRead, first: &mut dyn FnMut()) -> std::io::Result<String> {
-    let mut text = Vec::new();
-    reader.fill_buf()?;
-    first();
-    reader.read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Returns the kind of an answer, or the reason why it is wrong.
 fn judge(status: u16, kind: usize, text: &str, obeys: fn(&str) -> bool) -> Result<String, String> {
-    let wrong = |why: &str| Err(format!("{why}: status {status}: {text:.300}"));
-    match (status, kind) {
-        (429 | 503, _) => Ok(format!("refused with {status}")),
-        (408, _) => Ok("refused with 408".to_owned()),
-        (400, 6 | 7) => Ok("a wrong request, refused with 400".to_owned()),
-        (200, 6 | 7) => wrong("a wrong request was answered"),
-        (200, _) => {
-            let (content, finish) = if kind < 5 { streamed(text) } else { plain(text) };
-            match finish.as_str() {
-                "stop" if obeys(&content) => Ok("a right answer".to_owned()),
-                "stop" => wrong("an answer does not obey"),
-                "length" => Ok("a cut answer".to_owned()),
-                "error" => Ok("an error event".to_owned()),
-                _ => wrong("an answer has no end"),
-            }
-        }
-        _ => wrong("an unexpected status"),
-    }
+    let (content, finish) = if kind < 5 { streamed(text) } else { plain(text) };
+    let told = match (status, kind, finish.as_str()) {
+        (408 | 429 | 503, ..) => return Ok(format!("refused with {status}")),
+        (400, 6 | 7, _) => Ok("a wrong request, refused with 400"),
+        (200, 6 | 7, _) => Err("a wrong request was answered"),
+        (200, _, "stop") if obeys(&content) => Ok("a right answer"),
+        (200, _, "stop") => Err("an answer does not obey"),
+        (200, _, "length") => Ok("a cut answer"),
+        (200, _, "error") => Ok("an error event"),
+        (200, ..) => Err("an answer has no end"),
+        _ => Err("an unexpected status"),
+    };
+    told.map(str::to_owned)
+        .map_err(|why| format!("{why}: status {status}: {text:.300}"))
 }
 
 fn streamed(text: &str) -> (String, String) {
@@ -342,44 +214,6 @@ fn plain(text: &str) -> (String, String) {
         text(&choice["message"]["content"]),
         text(&choice["finish_reason"]),
     )
-}
-
-impl SeenAnswers {
-    fn add(&mut self, other: SeenAnswers) {
-        for (outcome, count) in other.outcomes {
-            *self.outcomes.entry(outcome).or_default() += count;
-        }
-        self.wrong.extend(other.wrong);
-        self.first.extend(other.first);
-        self.whole.extend(other.whole);
-    }
-
-    fn report(mut self, time: Duration) -> ExitCode {
-        let total: u64 = self.outcomes.values().sum();
-        println!("{total} requests in {:.0} s", time.as_secs_f64());
-        for (outcome, count) in &self.outcomes {
-            println!("  {count:>8}  {outcome}");
-        }
-        for (name, times) in [("first byte", &mut self.first), ("whole answer", &mut self.whole)] {
-            times.sort_unstable();
-            let at = |share: f64| {
-                times
-                    .get((times.len() as f64 * share) as usize)
-                    .copied()
-                    .unwrap_or_default()
-            };
-            let (half, most) = (at(0.5).as_secs_f64(), at(0.99).as_secs_f64());
-            println!("{name}: p50 {half:.3} s, p99 {most:.3} s");
-        }
-        for wrong in self.wrong.iter().take(5) {
-            println!("wrong: {wrong}");
-        }
-        if self.wrong.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        }
-    }
 }
 
 #[cfg(test)]

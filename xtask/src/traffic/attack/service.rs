@@ -1,8 +1,8 @@
 //! The program under attack, with its memory watched: it is killed before it can take down the machine.
 
-use super::http;
+use crate::clients::free_port;
 use crate::process::Failure;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use crate::traffic::{model, resident};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ const START: Duration = Duration::from_secs(60);
 /// A running service.
 pub(crate) struct Service {
     child: Child,
-    pub(crate) address: SocketAddr,
+    pub(crate) address: String,
     pub(crate) model: String,
     peak: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
@@ -27,10 +27,10 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts the program on a free port of the loopback interface. It is killed if it exceeds `memory`
-    /// bytes.
-    pub(crate) fn start(program: &Path, port: Option<u16>, memory: u64) -> Result<Service, Failure> {
-        let port = port.map_or_else(free_port, Ok)?;
+    /// Starts the program on a port of the loopback interface; 0 takes a free one. It is killed if it exceeds
+    /// `memory` bytes.
+    pub(crate) fn start(program: &Path, port: u16, memory: u64) -> Result<Service, Failure> {
+        let port = if port == 0 { free_port()? } else { port };
         let mut command = Command::new(program);
         command.args(["serve", "--model", "demo", "--log", "error"]);
         command.args(["--port", &port.to_string()]);
@@ -45,7 +45,7 @@ impl Service {
         let watch = watch(child.id(), memory, peak.clone(), ended.clone());
         let mut service = Service {
             child,
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            address: format!("127.0.0.1:{port}"),
             model: String::new(),
             peak,
             ended,
@@ -57,38 +57,29 @@ impl Service {
 
     fn await_ready(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        while begun.elapsed() < START && self.is_alive() {
-            let answer = http::ask(self.address, "GET", "/v1/models", Duration::from_secs(2));
-            if answer.status == 200 {
-                let list: serde_json::Value = serde_json::from_str(&answer.body).unwrap_or_default();
-                list["data"][0]["id"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .clone_into(&mut self.model);
+        while begun.elapsed() < START && self.end().is_none() {
+            if let Ok(model) = model(&self.address) {
+                self.model = model;
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(Failure::new(format!(
-            "the service does not answer at {}",
-            self.address
-        )))
+        let why = format!("the service does not answer at {}", self.address);
+        Err(Failure::new(why))
     }
 
-    pub(crate) fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// Returns the reason why it is no longer alive.
-    pub(crate) fn end(&mut self) -> String {
-        match self.child.try_wait() {
-            Ok(Some(status)) => match status.signal() {
-                Some(9) => "killed for its memory".to_owned(),
-                Some(signal) => format!("died of signal {signal}"),
-                None => format!("ended with {:?}", status.code()),
-            },
-            _ => "alive".to_owned(),
-        }
+    /// Returns the reason why it is no longer alive, or `None` while it is.
+    pub(crate) fn end(&mut self) -> Option<String> {
+        let status = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status,
+            Err(error) => return Some(format!("was lost: {error}")),
+        };
+        Some(match status.signal() {
+            Some(9) => "killed for its memory".to_owned(),
+            Some(signal) => format!("died of signal {signal}"),
+            None => format!("ended with {:?}", status.code()),
+        })
     }
 
     /// Returns the present resident memory, in bytes.
@@ -125,17 +116,4 @@ fn watch(pid: u32, most: u64, peak: Arc<AtomicU64>, ended: Arc<AtomicBool>) -> J
             std::thread::sleep(LOOK);
         }
     })
-}
-
-fn resident(pid: u32) -> Option<u64> {
-    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * 4096)
-}
-
-fn free_port() -> Result<u16, Failure> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    bound
-        .map(|address| address.port())
-        .map_err(|error| Failure::new(format!("no free port: {error}")))
 }

@@ -2,6 +2,8 @@
 //! their families.
 
 use super::sources::{calls, deep, postfixes, product, prompt, properties, references, required};
+use crate::http::CHAT;
+use crate::traffic::driver::{extended, said};
 use serde_json::{Value, json};
 
 /// The requests of an attack.
@@ -46,45 +48,35 @@ pub(crate) struct Attack {
 }
 
 fn attack(name: impl Into<String>, sent: Sent, expected: Expected) -> Attack {
-    Attack {
-        name: name.into(),
-        sent,
-        expected,
-    }
+    let name = name.into();
+    Attack { name, sent, expected }
 }
 
-const CHAT: &str = "/v1/chat/completions";
 const GRAMMARS: &str = "/v1/grammars";
 const LINT: &str = "/v1/grammars/lint";
 
 /// Returns a short request with additional fields.
 fn chat(more: Value) -> Value {
-    let mut body = json!({"model": "demo", "max_tokens": 8, "temperature": 0, "messages": [{"role": "user", "content": "Go on."}]});
-    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
-        body.extend(more);
-    }
-    body
+    let body = json!({"model": "demo", "max_tokens": 8, "temperature": 0, "messages": said("Go on.")});
+    extended(body, more)
+}
+
+/// Sends a short request with additional fields.
+fn asked(name: impl Into<String>, more: Value, expected: Expected) -> Attack {
+    attack(name, Sent::Posts(CHAT, vec![chat(more)]), expected)
 }
 
 fn grammar(name: impl Into<String>, source: String, expected: Expected) -> Attack {
-    attack(
-        name,
-        Sent::Posts(CHAT, vec![chat(json!({"guided_grammar": source}))]),
-        expected,
-    )
+    asked(name, json!({"guided_grammar": source}), expected)
 }
 
 fn schema(name: impl Into<String>, source: Value, expected: Expected) -> Attack {
-    attack(
-        name,
-        Sent::Posts(CHAT, vec![chat(json!({"guided_json": source}))]),
-        expected,
-    )
+    asked(name, json!({"guided_json": source}), expected)
 }
 
-/// Sends the same body `count` times at once.
-fn at_once(name: &str, count: usize, body: Value) -> Attack {
-    attack(name, Sent::Posts(CHAT, vec![body; count]), Expected::InTurn)
+/// Sends the same short request `count` times at once.
+fn at_once(name: &str, count: usize, more: Value) -> Attack {
+    attack(name, Sent::Posts(CHAT, vec![chat(more); count]), Expected::InTurn)
 }
 
 /// Returns the attacks that once succeeded, in the order of the report that named them.
@@ -104,67 +96,45 @@ pub(crate) fn known() -> Vec<Attack> {
 }
 
 fn deep_syntax() -> Vec<Attack> {
-    use Expected::Refused;
-    let mut all: Vec<Attack> = ["*", "+", "{2}"]
-        .map(|operator| {
-            grammar(
-                format!("1 8,600 of {operator}"),
-                postfixes(operator, 8_600),
-                Refused,
-            )
-        })
-        .into();
+    use Expected::{Answered, Refused};
+    let of = |operator| {
+        let name = format!("1 8,600 of {operator}");
+        grammar(name, postfixes(operator, 8_600), Refused)
+    };
     let source = postfixes("*", 8_600);
-    let tool = json!({"type": "custom", "custom": {"name": "t", "format": {"type": "grammar", "grammar": {"syntax": "ebnf", "definition": source}}}});
-    let calling = chat(json!({"tools": [tool], "tool_choice": "required"}));
-    all.push(attack(
-        "1 the same in a tool",
-        Sent::Posts(CHAT, vec![calling]),
-        Refused,
-    ));
-    let body = json!({"model": "demo", "guided_grammar": source});
-    all.push(attack(
-        "1 the same registered",
-        Sent::Posts(GRAMMARS, vec![body.clone()]),
-        Refused,
-    ));
-    all.push(attack(
-        "1 the same for lint",
-        Sent::Posts(LINT, vec![body]),
-        Expected::Answered,
-    ));
-    all
+    let format = json!({"type": "grammar", "grammar": {"syntax": "ebnf", "definition": source}});
+    let tool = json!({"type": "custom", "custom": {"name": "t", "format": format}});
+    let calling = json!({"tools": [tool], "tool_choice": "required"});
+    let posted = |path| Sent::Posts(path, vec![json!({"model": "demo", "guided_grammar": source})]);
+    vec![
+        of("*"),
+        of("+"),
+        of("{2}"),
+        asked("1 the same in a tool", calling, Refused),
+        attack("1 the same registered", posted(GRAMMARS), Refused),
+        attack("1 the same for lint", posted(LINT), Answered),
+    ]
 }
 
 fn deep_schemas() -> Vec<Attack> {
-    let holder = json!({"allOf": ["N"]});
     let of = |count: usize| {
-        schema(
-            format!("2 {count} references"),
-            references(&holder, count),
-            Expected::Answered,
-        )
+        let source = references(&json!({"allOf": ["N"]}), count);
+        schema(format!("2 {count} references"), source, Expected::Answered)
     };
     vec![of(1_000), of(8_000)]
 }
 
 fn masks() -> Vec<Attack> {
-    use Expected::Answered;
-    let stars = |count: usize| {
-        grammar(
-            format!("3 {count} nested loops"),
-            calls("(N \"x\")*", count),
-            Answered,
-        )
+    let of = |number: usize, what: &str, rule: &str, count: usize| {
+        let name = format!("{number} {count} {what}");
+        grammar(name, calls(rule, count), Expected::Answered)
     };
-    let twos = |count: usize| {
-        grammar(
-            format!("4 {count} rules of two"),
-            calls("N N | \"\"", count),
-            Answered,
-        )
-    };
-    vec![stars(2_000), stars(20_000), twos(200), twos(20_000)]
+    vec![
+        of(3, "nested loops", "(N \"x\")*", 2_000),
+        of(3, "nested loops", "(N \"x\")*", 20_000),
+        of(4, "rules of two", "N N | \"\"", 200),
+        of(4, "rules of two", "N N | \"\"", 20_000),
+    ]
 }
 
 fn products() -> Vec<Attack> {
@@ -182,30 +152,20 @@ fn products() -> Vec<Attack> {
 
 fn sizes() -> Vec<Attack> {
     use Expected::Refused;
-    let prompted = |text: &str| json!({"model": "demo", "max_tokens": 8, "messages": [{"role": "user", "content": text}]});
-    let words = prompt("word ", 3_900_000);
+    let prompted = |piece| json!({"messages": said(&prompt(piece, 3_900_000))});
     vec![
         schema("6 100,000 required", required(100_000), Refused),
         schema("6 90,000 properties", properties(90_000), Refused),
-        attack(
-            "6 a prompt of words",
-            Sent::Posts(CHAT, vec![prompted(&words)]),
-            Refused,
-        ),
-        attack(
-            "6 a prompt of blanks",
-            Sent::Posts(CHAT, vec![prompted(&prompt(" ", 3_900_000))]),
-            Refused,
-        ),
-        at_once("6 16 such prompts", 16, prompted(&words)),
+        asked("6 a prompt of words", prompted("word "), Refused),
+        asked("6 a prompt of blanks", prompted(" "), Refused),
+        at_once("6 16 such prompts", 16, prompted("word ")),
     ]
 }
 
 fn neighbours() -> Vec<Attack> {
-    let heavy = chat(json!({"guided_grammar": calls("(N \"x\")*", 600), "max_tokens": 64}));
-    let long =
-        chat(json!({"messages": [{"role": "user", "content": prompt("word ", 1_500)}], "max_tokens": 64}));
-    let many = chat(json!({"n": 16, "stream": true, "max_tokens": 128, "temperature": 1}));
+    let heavy = json!({"guided_grammar": calls("(N \"x\")*", 600), "max_tokens": 64});
+    let long = json!({"messages": said(&prompt("word ", 1_500)), "max_tokens": 64});
+    let many = json!({"n": 16, "stream": true, "max_tokens": 128, "temperature": 1});
     vec![
         at_once("7 8 heavy grammars", 8, heavy),
         at_once("7 8 long prompts", 8, long),
@@ -215,58 +175,41 @@ fn neighbours() -> Vec<Attack> {
 }
 
 fn connections() -> Vec<Attack> {
+    use Expected::Closed;
     vec![
-        attack("8 a byte at a time", Sent::Dribble, Expected::Closed),
+        attack("8 a byte at a time", Sent::Dribble, Closed),
         attack(
             "8 250 unfinished of 4 MB",
             Sent::Unfinished(250, 4_000_000),
-            Expected::Closed,
+            Closed,
         ),
-        attack("8 900 unfinished", Sent::Unfinished(900, 100), Expected::Closed),
+        attack("8 900 unfinished", Sent::Unfinished(900, 100), Closed),
     ]
 }
 
 fn fields() -> Vec<Attack> {
-    let refused = |name: &str, more: Value| {
-        attack(
-            format!("9 {name}"),
-            Sent::Posts(CHAT, vec![chat(more)]),
-            Expected::Refused,
-        )
-    };
+    let refused =
+        |name: &str, value: Value| asked(format!("9 {name}"), json!({name: value}), Expected::Refused);
     let format = json!({"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "integer"}}});
     vec![
-        refused("response_fromat", json!({"response_fromat": format})),
-        refused("guided_regx", json!({"guided_regx": "a"})),
-        refused("max_tokns", json!({"max_tokns": 3})),
-        refused("tool_choise", json!({"tool_choise": "none"})),
+        refused("response_fromat", format),
+        refused("guided_regx", json!("a")),
+        refused("max_tokns", json!(3)),
+        refused("tool_choise", json!("none")),
     ]
 }
 
 fn small() -> Vec<Attack> {
+    use Expected::{Answered, Explained, Found, Refused};
+    let nested = Sent::Text(CHAT, deep("{\"a\":", "1", "}", 100_000));
+    let items = json!({"type": "array", "items": {"type": "integer"}, "minItems": 1_000_000_000_000_u64});
     vec![
-        attack(
-            "10 /docs/../x",
-            Sent::Ask("GET", "/docs/../x"),
-            Expected::Explained,
-        ),
-        attack("10 HEAD /live", Sent::Ask("HEAD", "/live"), Expected::Found),
-        attack("10 /docs", Sent::Ask("GET", "/docs"), Expected::Found),
-        attack(
-            "10 /favicon.ico",
-            Sent::Ask("GET", "/favicon.ico"),
-            Expected::Found,
-        ),
-        attack(
-            "10 deep JSON",
-            Sent::Text(CHAT, deep("{\"a\":", "1", "}", 100_000)),
-            Expected::Refused,
-        ),
-        schema(
-            "10 items of a trillion",
-            json!({"type": "array", "items": {"type": "integer"}, "minItems": 1_000_000_000_000_u64}),
-            Expected::Answered,
-        ),
+        attack("10 /docs/../x", Sent::Ask("GET", "/docs/../x"), Explained),
+        attack("10 HEAD /live", Sent::Ask("HEAD", "/live"), Found),
+        attack("10 /docs", Sent::Ask("GET", "/docs"), Found),
+        attack("10 /favicon.ico", Sent::Ask("GET", "/favicon.ico"), Found),
+        attack("10 deep JSON", nested, Refused),
+        schema("10 items of a trillion", items, Answered),
     ]
 }
 
@@ -297,65 +240,33 @@ pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
     use Expected::Answered;
     match family {
         0 => {
-            let (operator, count) = (
-                dice.pick(&["*", "+", "?", "{2}", "{0,3}", "*?+", "{1,}"]),
-                dice.size(40_000),
-            );
-            grammar(
-                format!("f1 {count} of {operator}"),
-                postfixes(operator, count),
-                Answered,
-            )
+            let operator = dice.pick(&["*", "+", "?", "{2}", "{0,3}", "*?+", "{1,}"]);
+            let count = dice.size(40_000);
+            let name = format!("f1 {count} of {operator}");
+            grammar(name, postfixes(operator, count), Answered)
         }
         1 => {
-            let holders = [
-                r#"{"allOf":["N"]}"#,
-                r#"{"anyOf":["N","N"]}"#,
-                r#"{"not":"N"}"#,
-                r#"{"if":"N","then":"N"}"#,
-                r#"{"properties":{"a":"N"}}"#,
-                r#"{"oneOf":["N",{"type":"null"}]}"#,
-                r#"{"items":"N"}"#,
-                r#"{"dependentSchemas":{"a":"N"}}"#,
-            ];
-            let (holder, count) = (dice.pick(&holders), dice.size(10_000));
-            let holder_value = serde_json::from_str(holder).unwrap_or_default();
-            schema(
-                format!("f2 {count} of {holder}"),
-                references(&holder_value, count),
-                Answered,
-            )
+            let (holder, count) = (dice.pick(&HOLDERS), dice.size(10_000));
+            let name = format!("f2 {count} of {holder}");
+            let holder = serde_json::from_str(holder).unwrap_or_default();
+            schema(name, references(&holder, count), Answered)
         }
         2 => {
-            let bodies = [
-                "(N \"x\")*",
-                "N N | \"\"",
-                "N? N?",
-                "N | N \"a\"",
-                "\"a\" N \"b\" | N",
-                "(N | \"y\"){0,9}",
-                "N+ N*",
-                "[a-c] N | [b-d] N",
-                "(N \"x\")? N",
-            ];
-            let (body, count) = (dice.pick(&bodies), dice.size(20_000));
+            let (body, count) = (dice.pick(&BODIES), dice.size(20_000));
             grammar(format!("f3 {count} of {body}"), calls(body, count), Answered)
         }
         3 => {
             let (keyword, typed, count) = (dice.pick(&["anyOf", "oneOf"]), dice.roll(2) == 1, dice.size(60));
-            schema(
-                format!("f5 {count} {keyword}, typed: {typed}"),
-                product(keyword, typed, count),
-                Answered,
-            )
+            let name = format!("f5 {count} {keyword}, typed: {typed}");
+            schema(name, product(keyword, typed, count), Answered)
         }
         _ => {
-            let (before, after) =
-                [("(", ")*"), ("((", ")|\"b\")"), ("{", "}"), ("(\"a\"? ", ")+")][dice.roll(4)];
-            let count = dice.size(5_000);
+            let pairs = [("(", ")*"), ("((", ")|\"b\")"), ("{", "}"), ("(\"a\"? ", ")+")];
+            let ((before, after), count) = (pairs[dice.roll(4)], dice.size(5_000));
+            let source = deep(before, "\"a\"", after, count);
             grammar(
                 format!("f10 {count} of {before}"),
-                format!("root ::= {}", deep(before, "\"a\"", after, count)),
+                format!("root ::= {source}"),
                 Answered,
             )
         }
@@ -364,3 +275,28 @@ pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
 
 /// The number of families.
 pub(crate) const FAMILIES: usize = 5;
+
+/// Schemas that hold another one.
+const HOLDERS: [&str; 8] = [
+    r#"{"allOf":["N"]}"#,
+    r#"{"anyOf":["N","N"]}"#,
+    r#"{"not":"N"}"#,
+    r#"{"if":"N","then":"N"}"#,
+    r#"{"properties":{"a":"N"}}"#,
+    r#"{"oneOf":["N",{"type":"null"}]}"#,
+    r#"{"items":"N"}"#,
+    r#"{"dependentSchemas":{"a":"N"}}"#,
+];
+
+/// Bodies of rules that call another one.
+const BODIES: [&str; 9] = [
+    "(N \"x\")*",
+    "N N | \"\"",
+    "N? N?",
+    "N | N \"a\"",
+    "\"a\" N \"b\" | N",
+    "(N | \"y\"){0,9}",
+    "N+ N*",
+    "[a-c] N | [b-d] N",
+    "(N \"x\")? N",
+];
