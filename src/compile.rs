@@ -294,6 +294,7 @@ impl tags::Contents for Contents<'_> {
             ContentKind::JsonSchema => {
                 let mut options = self.options.schema.clone();
                 options.arguments = content.style;
+                options.excludes.clone_from(&content.excludes);
                 if content.any_order {
                     options.key_order = schema::KeyOrder::Any;
                 }

@@ -53,8 +53,8 @@ pub mod regex {
 pub mod schema {
     #[doc(inline)]
     pub use lexiform_syntax::schema::{
-        AdditionalProperties, Assertion, Draft, Enforced, Formats, KeyOrder, Numbers, Options, Refuse,
-        Report, Whitespace, report,
+        AdditionalProperties, ArgumentStyle, Assertion, Draft, Enforced, Formats, KeyOrder, Numbers, Options,
+        Refuse, Report, Whitespace, report,
     };
 }
 

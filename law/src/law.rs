@@ -112,22 +112,22 @@
 //! which is how the tests prove equalities instead of estimating them.
 
 mod awrs;
+mod choice;
 mod chooser;
 mod cut;
 mod distribution;
 mod exact;
-mod exp;
 mod global;
 mod lossy;
 mod row;
 mod sampler;
-mod sums;
 mod tag;
 mod walk;
 mod warp;
 mod weight;
 
 pub use awrs::{Ask, Weighted, adaptive, asked, recursive};
+pub use choice::{Fallback, Law, TokenProposal};
 pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
@@ -138,7 +138,7 @@ pub use global::{
 pub use lossy::TypicalAcceptance;
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
-pub use tag::{Fallback, Law, LawError, LawTag, TokenProposal};
+pub use tag::{LawError, LawTag};
 pub use walk::Walk;
 pub use warp::{ByRank, Contrast, Contrastive, History, Warper, Warping};
 pub use weight::Weight;

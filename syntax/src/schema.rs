@@ -29,7 +29,6 @@
 //! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` must be a number, not \"zero\"");
 //! ```
 
-mod arguments;
 mod decimal;
 mod draft;
 mod findings;
@@ -46,9 +45,10 @@ mod shape;
 pub mod sketch;
 mod text;
 
-pub use arguments::ArgumentStyle;
 pub use draft::Draft;
-pub use options::{AdditionalProperties, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace};
+pub use options::{
+    AdditionalProperties, ArgumentStyle, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace,
+};
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};

@@ -56,6 +56,8 @@ pub struct Content {
     pub any_order: bool,
     /// How the properties of the outermost object are written. Only schemas use it.
     pub style: ArgumentStyle,
+    /// The texts that no string contains. Only schemas use it.
+    pub excludes: Vec<String>,
     /// The JSON pointer to the constraint within the structural tag.
     pub pointer: String,
 }

@@ -1,5 +1,6 @@
 //! Structural tags: the texts that belong to each form, and the errors of invalid forms.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use lexiform::error::{CompileError, ProblemKind};
@@ -118,5 +119,39 @@ fn exclusions_that_are_too_long_are_refused_in_words_of_the_tag() {
     assert!(
         error.problems[0].message.contains("`excludes` of free text"),
         "{error}"
+    );
+}
+
+/// Formats with argument styles that are not supported.
+const UNSUPPORTED: [&str; 2] = ["cohere", "minimax_m3"];
+
+/// The structural tags that xgrammar's own functions make for named model formats compile, and the texts that
+/// xgrammar accepts belong to them.
+#[test]
+fn tags_of_model_formats_are_those_of_xgrammar() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(".data/tool_formats/xgrammar_formats.jsonl");
+    let Ok(lines) = std::fs::read_to_string(path) else {
+        println!("skipped: tags_of_model_formats_are_those_of_xgrammar: .data/tool_formats is not there");
+        return;
+    };
+    let (mut compiled, mut accepted) = (0, 0);
+    for line in lines.lines() {
+        let case: Value = serde_json::from_str(line).expect("a line of JSON");
+        let format = case["format"].as_str().expect("a name");
+        let told = format!("{format}, {}, {}", case["tool_choice"], case["reasoning"]);
+        match compile(&case["structural_tag"]) {
+            Ok(grammar) => {
+                compiled += 1;
+                for text in texts(&case["accept"]) {
+                    assert!(belongs(&grammar, text), "{told}: {text:?}");
+                    accepted += 1;
+                }
+            }
+            Err(error) => assert!(UNSUPPORTED.contains(&format), "{told}: {error}"),
+        }
+    }
+    assert!(
+        compiled >= 190 && accepted > 50,
+        "{compiled} tags, {accepted} texts"
     );
 }

@@ -5,9 +5,9 @@
 //! file. `LEXIFORM_URL` holds the address of the service. Clients that cannot be installed are reported as
 //! skipped.
 
-use crate::http;
 use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
 use crate::tally::{Tally, of_node, of_unittest};
+use crate::traffic::http;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;

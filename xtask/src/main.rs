@@ -16,7 +16,6 @@ mod clients;
 mod container;
 mod fuzz;
 mod help;
-mod http;
 mod options;
 mod process;
 mod serve;

@@ -9,11 +9,12 @@ pub(crate) mod attack;
 pub(crate) mod crowd;
 mod driver;
 pub(crate) mod fair;
+pub(crate) mod http;
 pub(crate) mod load;
 
-use crate::http::ask;
 use crate::options::Options;
 use crate::process::Failure;
+use crate::traffic::http::ask;
 use std::time::Duration;
 
 /// The time after which an answer is given up.

@@ -1,8 +1,8 @@
 //! Texts in which the names of special tokens denote those tokens.
 //!
 //! Models are trained to write `<tool_call>` or `<arg_key>` as one token, and never letter by letter, where
-//! their vocabulary has such a token. A front end that writes frames of calls does not know the vocabulary, so
-//! it leaves them as [`Expr::Marked`], and they are replaced when a grammar meets its vocabulary.
+//! their vocabulary has such a token. A front end that writes frames of calls does not know the vocabulary,
+//! so it leaves them as [`Expr::Marked`], and they are replaced when a grammar meets its vocabulary.
 
 use super::cfg::{Cfg, Expr, Rule};
 use super::ids::{ExprId, RuleId};

@@ -11,13 +11,17 @@
 //! of the row, the row is measured again relative to the peak inside the mask, so a law is accurate however
 //! unlikely its tokens are.
 
+mod exp;
+mod sums;
+
 use std::borrow::Cow;
 
 use super::cut::{self, Blocks, Candidate, Candidates, Cuts, Peaks, Scale};
-use super::exp::exp;
 use super::row::Allowed;
-use super::sums::{BLOCK, Sums};
 use super::{Ceiling, Chooser, Part, Place, Row};
+pub(super) use exp::exp;
+pub(super) use sums::BLOCK;
+use sums::Sums;
 
 /// The bit of each token of a block. Testing against these constants, rather than shifting by a variable, is
 /// what the compiler can vectorise.

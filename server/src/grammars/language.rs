@@ -15,6 +15,7 @@
 //! text has two readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
+use lexiform::schema::ArgumentStyle;
 use sha2::{Digest as _, Sha256};
 
 use crate::grammars::frames::{FRAME_MARKS, FRAMES, Frame};
@@ -155,6 +156,12 @@ impl Language {
                 "{:?}\0{:?}\0",
                 constraint.additional_properties, constraint.numbers
             ));
+            if constraint.arguments != ArgumentStyle::Json {
+                hash.update(format!("{:?}\0", constraint.arguments));
+            }
+            if !constraint.excludes.is_empty() {
+                hash.update(format!("{:?}\0", constraint.excludes));
+            }
             hash.update(format!("{:?}\0", constraint.source));
         }
         let digest = hash.finalize();

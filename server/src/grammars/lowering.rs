@@ -127,6 +127,8 @@ pub fn schema_options(constraint: &Constraint) -> schema::Options {
         },
         additional_properties: constraint.additional_properties,
         numbers: constraint.numbers,
+        arguments: constraint.arguments,
+        excludes: constraint.excludes.clone(),
         ..schema::Options::for_generation()
     }
 }

@@ -7,7 +7,7 @@ mod tags;
 pub mod writing;
 
 use lexiform::regex::Dialect;
-use lexiform::schema::{AdditionalProperties, Numbers};
+use lexiform::schema::{AdditionalProperties, ArgumentStyle, Numbers};
 use lexiform_syntax::notation::extract::Boundary;
 use lexiform_syntax::schema;
 use serde_json::Value;
@@ -90,6 +90,10 @@ pub struct Constraint {
     pub additional_properties: AdditionalProperties,
     /// The spelling of numbers.
     pub numbers: Numbers,
+    /// How the properties of the outermost object are written.
+    pub arguments: ArgumentStyle,
+    /// The texts that no string contains.
+    pub excludes: Vec<String>,
     /// `true` if a keyword that was meant to assert something and has no effect is an error; this changes no
     /// text.
     pub strict: bool,
@@ -118,6 +122,8 @@ impl Constraint {
         KeyOrder,
         AdditionalProperties,
         Numbers,
+        ArgumentStyle,
+        &[String],
         Dialect,
     ) {
         let Self {
@@ -126,6 +132,8 @@ impl Constraint {
             key_order,
             additional_properties,
             numbers,
+            arguments,
+            excludes,
             dialect,
             ..
         } = self;
@@ -135,6 +143,8 @@ impl Constraint {
             *key_order,
             *additional_properties,
             *numbers,
+            *arguments,
+            excludes,
             *dialect,
         )
     }
@@ -155,6 +165,8 @@ impl Constraint {
             dialect: Dialect::default(),
             additional_properties,
             numbers,
+            arguments: ArgumentStyle::Json,
+            excludes: Vec::new(),
             strict: false,
         }
     }

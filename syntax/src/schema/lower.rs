@@ -30,6 +30,7 @@ use super::forms::{GoalId, NormalForms};
 use super::normal::{TOO_MANY_WAYS, nothing_left};
 use super::options::Options;
 
+use arguments::Frame;
 use space::Spaces;
 use writer::{Piece, Writer};
 
@@ -48,7 +49,7 @@ pub(super) fn grammar(
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
     }
-    let start = match options.arguments.frame() {
+    let start = match Frame::of(options.arguments) {
         Some(frame) => writer.arguments(frame),
         None => writer.declare(forms.root),
     };

@@ -8,7 +8,6 @@
 
 use crate::regex::Escapes;
 
-use super::arguments::ArgumentStyle;
 use super::draft::Draft;
 
 /// The spelling of JSON, and the meaning of a schema where it is open.
@@ -35,6 +34,8 @@ pub struct Options {
     /// How the properties of the outermost object are written: as JSON, or as the arguments of a call in the
     /// format of a model.
     pub arguments: ArgumentStyle,
+    /// The texts that no string and no unlisted key contains.
+    pub excludes: Vec<String>,
 }
 
 impl Default for Options {
@@ -50,6 +51,7 @@ impl Default for Options {
             documents: Vec::new(),
             refuse: Refuse::Nothing,
             arguments: ArgumentStyle::Json,
+            excludes: Vec::new(),
         }
     }
 }
@@ -117,6 +119,60 @@ pub enum Numbers {
     /// This excludes no 64-bit integer, and no number that a double can represent. Constants are written in
     /// all their digits. Bounds beyond the precision of a double allow as many digits as they need.
     Double,
+}
+
+/// How the properties of an object are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ArgumentStyle {
+    /// As a JSON object.
+    #[default]
+    Json,
+    /// Qwen3-Coder, Qwen3.5, MiMo: `<parameter=city>Paris</parameter>`.
+    QwenXml,
+    /// MiniMax M2: `<parameter name="city">Paris</parameter>`.
+    MinimaxXml,
+    /// DeepSeek V3.2 and V4: `<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>`.
+    DeepseekXml,
+    /// DeepSeek V4.1: the same with a space after each `｜DSML｜`.
+    DeepseekV41Xml,
+    /// GLM 4.5 to 4.7: `<arg_key>city</arg_key><arg_value>Paris</arg_value>`.
+    GlmXml,
+    /// Kimi K3: `<|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>`.
+    KimiK3Xml,
+}
+
+impl ArgumentStyle {
+    /// All styles.
+    pub const ALL: [ArgumentStyle; 7] = [
+        ArgumentStyle::Json,
+        ArgumentStyle::QwenXml,
+        ArgumentStyle::MinimaxXml,
+        ArgumentStyle::DeepseekXml,
+        ArgumentStyle::DeepseekV41Xml,
+        ArgumentStyle::GlmXml,
+        ArgumentStyle::KimiK3Xml,
+    ];
+
+    /// Returns the name of the style in structural tags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ArgumentStyle::Json => "json",
+            ArgumentStyle::QwenXml => "qwen_xml",
+            ArgumentStyle::MinimaxXml => "minimax_xml",
+            ArgumentStyle::DeepseekXml => "deepseek_xml",
+            ArgumentStyle::DeepseekV41Xml => "deepseek_v4_1_xml",
+            ArgumentStyle::GlmXml => "glm_xml",
+            ArgumentStyle::KimiK3Xml => "kimi_k3_xml",
+        }
+    }
+
+    /// Returns the style with this name.
+    pub fn named(name: &str) -> Option<ArgumentStyle> {
+        ArgumentStyle::ALL
+            .into_iter()
+            .find(|style| style.as_str() == name)
+    }
 }
 
 /// The order in which the keys of an object are written.

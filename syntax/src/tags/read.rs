@@ -252,12 +252,14 @@ impl TagReader {
 
     fn schema_of_style(&mut self, fields: &mut Fields<'_>, style: ArgumentStyle) -> Option<Form<Content>> {
         self.refuse(fields, "max_whitespace_cnt");
-        if !self.excludes(fields)?.is_empty() {
-            self.unsupported(fields.at("excludes"), "`excludes` of a schema is not supported");
-        }
+        let excludes = self.excludes(fields)?;
         let any_order = self.flag(fields, "any_order");
         let content = self.schema(fields, "json_schema", any_order)?;
-        Some(Form::Content(Box::new(Content { style, ..content })))
+        Some(Form::Content(Box::new(Content {
+            style,
+            excludes,
+            ..content
+        })))
     }
 
     /// Reads a schema, given as a value or as a string that contains one.
@@ -280,6 +282,7 @@ impl TagReader {
             text,
             any_order,
             style: ArgumentStyle::Json,
+            excludes: Vec::new(),
             pointer,
         })
     }
@@ -296,6 +299,7 @@ impl TagReader {
             text,
             any_order: false,
             style: ArgumentStyle::Json,
+            excludes: Vec::new(),
             pointer: fields.at(name),
         })))
     }

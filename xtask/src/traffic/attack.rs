@@ -12,11 +12,11 @@ mod sources;
 mod table;
 
 use super::driver::{Clients, Seen, said};
-use crate::http::CHAT;
 use crate::options::Options;
 use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
+use crate::traffic::http::CHAT;
 use sending::Outcome;
 use serde_json::json;
 use service::Service;

@@ -3,9 +3,9 @@
 
 use super::driver::{Clients, Seen, chat, extended};
 use super::{PATIENCE, address, load, memory, model};
-use crate::http::{CHAT, post};
 use crate::options::Options;
 use crate::process::{Failure, code};
+use crate::traffic::http::{CHAT, post};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Instant;

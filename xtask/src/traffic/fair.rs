@@ -8,9 +8,9 @@
 
 use super::driver::{Clients, Seen, chat, said};
 use super::{PATIENCE, address, crowd, model};
-use crate::http::{CHAT, connect, head, post, talk};
 use crate::options::Options;
 use crate::process::{Failure, code};
+use crate::traffic::http::{CHAT, connect, head, post, talk};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -5,9 +5,9 @@
 
 use super::driver::{Clients, Seen, chat};
 use super::{PATIENCE, address, memory, model, page};
-use crate::http::{Answer, CHAT, post};
 use crate::options::Options;
 use crate::process::{Failure, code};
+use crate::traffic::http::{Answer, CHAT, post};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Instant;

@@ -7,8 +7,7 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use super::super::exp::exp;
-use super::super::sums::BLOCK;
+use super::super::distribution::{BLOCK, exp};
 use super::masses::Masses;
 
 /// The number of candidates sorted at first; four times more whenever they are not enough.

@@ -4,7 +4,7 @@
 //! are kept in the order of their ids. Cost: a selection among the blocks and one among the tokens above the
 //! `k`-th largest of their peaks.
 
-use super::super::sums::BLOCK;
+use super::super::distribution::BLOCK;
 use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
 
 /// The number of tokens to keep.

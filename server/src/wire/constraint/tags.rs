@@ -43,6 +43,8 @@ fn constraint(content: Content, place: &impl Fn(&str) -> String) -> Constraint {
         ContentKind::Ebnf => Source::Ebnf(content.text),
     };
     let mut constraint = Constraint::new(source, place(&content.pointer));
+    constraint.arguments = content.style;
+    constraint.excludes = content.excludes;
     if content.any_order {
         constraint.key_order = KeyOrder::Any;
     }

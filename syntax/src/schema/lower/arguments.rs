@@ -1,12 +1,21 @@
-//! Lowers the outermost object as the arguments of a call.
+//! Lowers the outermost object as the arguments of a call, in the style of a model.
+//!
+//! ```text
+//!   json        {"city": "Paris", "days": 3}
+//!   qwen_xml    <parameter=city>Paris</parameter><parameter=days>3</parameter>
+//!   glm_xml     <arg_key>city</arg_key><arg_value>Paris</arg_value>
+//! ```
+//!
+//! Each property of the outermost object is written in a frame. Strings are written in it as they are,
+//! without quotes and escapes, and contain no text that ends the frame; all other values are JSON. The names
+//! of the styles are those of xgrammar.
 
 use std::rc::Rc;
 
 use regex_syntax::hir::Hir;
 
-use crate::schema::arguments::{AfterKey, Frame, ValueType};
 use crate::schema::forms::{Member, Object, StringShape, Way};
-use crate::schema::options::KeyOrder;
+use crate::schema::options::{ArgumentStyle, KeyOrder};
 use crate::schema::text::{Text, hir, unrolled};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{
@@ -25,6 +34,99 @@ const NAMES: &str = "[A-Za-z_][A-Za-z0-9_.-]*";
 
 /// The characters that no name of an argument can contain, because they could end its frame.
 const NOT_IN_NAMES: [char; 6] = ['<', '>', '"', '&', '\n', '\r'];
+
+/// The texts around the name and the value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// The text before the name.
+    pub(super) open: &'static str,
+    /// The text between the name and the value.
+    pub(super) after_key: AfterKey,
+    /// The text after the value.
+    pub(super) close: &'static str,
+}
+
+impl Frame {
+    /// Returns the frame of an argument, or `None` for JSON.
+    pub(super) fn of(style: ArgumentStyle) -> Option<Frame> {
+        let frame = |open, after_key, close| Frame {
+            open,
+            after_key,
+            close,
+        };
+        Some(match style {
+            ArgumentStyle::Json => return None,
+            ArgumentStyle::QwenXml => frame("<parameter=", AfterKey::Text(">"), "</parameter>"),
+            ArgumentStyle::MinimaxXml => frame("<parameter name=\"", AfterKey::Text("\">"), "</parameter>"),
+            ArgumentStyle::DeepseekXml => frame(
+                "<｜DSML｜parameter name=\"",
+                AfterKey::IsString,
+                "</｜DSML｜parameter>",
+            ),
+            ArgumentStyle::DeepseekV41Xml => frame(
+                "<｜DSML｜ parameter name=\"",
+                AfterKey::IsString,
+                "</｜DSML｜ parameter>",
+            ),
+            ArgumentStyle::GlmXml => frame(
+                "<arg_key>",
+                AfterKey::Texts("</arg_key>", "<arg_value>"),
+                "</arg_value>",
+            ),
+            ArgumentStyle::KimiK3Xml => frame(
+                "<|open|>argument key=\"",
+                AfterKey::Type,
+                "<|close|>argument<|sep|>",
+            ),
+        })
+    }
+}
+
+/// The text between the name of an argument and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterKey {
+    /// This text.
+    Text(&'static str),
+    /// These texts, with white space between them.
+    Texts(&'static str, &'static str),
+    /// `" string="true">` before strings, which then have no white space around them, and `" string="false">`
+    /// before other values.
+    IsString,
+    /// `" type="` and the name of the type of the value, then `"<|sep|>`.
+    Type,
+}
+
+impl AfterKey {
+    /// Returns `true` if the text says whether the value is a string.
+    pub(super) fn tells_strings(self) -> bool {
+        matches!(self, AfterKey::IsString | AfterKey::Type)
+    }
+}
+
+/// The type of the value of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueType {
+    Null,
+    Boolean,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl ValueType {
+    /// Returns the name of the type in JSON Schema.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            ValueType::Null => "null",
+            ValueType::Boolean => "boolean",
+            ValueType::Number => "number",
+            ValueType::String => "string",
+            ValueType::Array => "array",
+            ValueType::Object => "object",
+        }
+    }
+}
 
 impl Writer<'_> {
     /// Declares the rule of a grammar whose texts are the properties of the root's objects, each in a frame.
@@ -223,8 +325,8 @@ impl Arguments<'_, '_> {
         self.writer.builder.choice(ways)
     }
 
-    /// Returns a value with the texts around it. White space around a string that may be anything would be part
-    /// of the string.
+    /// Returns a value with the texts around it. White space around a string that may be anything would be
+    /// part of the string.
     fn framed(&mut self, kind: ValueType, is_any: bool, value: ExprId) -> ExprId {
         let after_key = self.after_key(kind);
         let close = self.writer.builder.marked(self.frame.close);
@@ -256,6 +358,7 @@ impl Arguments<'_, '_> {
     fn string(&mut self, shape: &StringShape) -> ExprId {
         if let Some(only) = &shape.only {
             let close = self.frame.close;
+            let only = self.writer.not_excluded(only);
             let texts = only.iter().filter(|text| !text.contains(close));
             let texts: Vec<ExprId> = texts.map(|text| self.writer.builder.bytes(&**text)).collect();
             return self.writer.builder.choice(texts);
@@ -294,6 +397,9 @@ impl Arguments<'_, '_> {
         if !shape.except.is_empty() {
             let except = shape.except.iter().map(|text| hir::text(&**text));
             parts.push(Part::Not(hir::any(except).into()));
+        }
+        if let Some(excluded) = &self.writer.excluded {
+            parts.push(Part::Not(excluded.clone().into()));
         }
         if shape.min > 0 || shape.max.is_some() {
             parts.push(Part::Units {

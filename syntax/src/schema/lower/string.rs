@@ -16,6 +16,7 @@ impl Writer<'_> {
     /// Returns the expression for the texts of a set of strings.
     pub(super) fn string(&mut self, shape: &StringShape, goal: GoalId) -> ExprId {
         if let Some(only) = &shape.only {
+            let only = self.not_excluded(only);
             let literals: Vec<ExprId> = only.iter().map(|value| self.literal(value)).collect();
             return self.builder.choice(literals);
         }
@@ -52,7 +53,7 @@ impl Writer<'_> {
     pub(super) fn unique_string(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
         let escapes = std::mem::replace(&mut self.escapes, Escapes::Canonical);
         let parts = match &shape.only {
-            Some(only) => Some(vec![Part::Match(self.one_of(only).into())]),
+            Some(only) => Some(vec![Part::Match(self.one_of(&self.not_excluded(only)).into())]),
             None => self.parts(shape, goal),
         };
         self.escapes = escapes;
@@ -97,6 +98,9 @@ impl Writer<'_> {
         }
         if !shape.except.is_empty() {
             parts.push(Part::Not(self.one_of(&shape.except).into()));
+        }
+        if let Some(excluded) = &self.excluded {
+            parts.push(Part::Not(regex::encode_json(excluded, escapes).into()));
         }
         if min > 0 || max.is_some() {
             parts.push(Part::Units {
@@ -212,6 +216,9 @@ impl Writer<'_> {
         let except: Vec<Rc<str>> = shape.except.iter().chain(names).cloned().collect();
         if !except.is_empty() {
             parts.push(Part::Not(quoted(&self.one_of(&except))));
+        }
+        if let Some(excluded) = &self.excluded {
+            parts.push(Part::Not(quoted(&regex::encode_json(excluded, self.escapes))));
         }
         let id = self.builder.add_regular(Regular { parts });
         if plain {

@@ -6,13 +6,14 @@
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
+use regex_syntax::hir::Hir;
 use rustc_hash::FxHashMap;
 
 use crate::regex::Escapes;
 use crate::schema::findings::Findings;
 use crate::schema::forms::{GoalId, Normal, NormalForms, NumberShape};
 use crate::schema::options::Options;
-use crate::schema::text::TextId;
+use crate::schema::text::{TextId, hir};
 use lexiform_automata::error::{Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId};
 use lexiform_automata::limits::{Account, Limits};
@@ -36,6 +37,8 @@ pub(super) struct Writer<'a> {
     pub(super) limits: &'a Limits,
     /// The allowed spellings of the characters of strings.
     pub(super) escapes: Escapes,
+    /// The strings that contain an excluded text, if any text is excluded.
+    pub(super) excluded: Option<Hir>,
     pub(super) builder: CfgBuilder,
     /// The expression of each goal, once it has been requested.
     pub(super) exprs: Vec<Option<ExprId>>,
@@ -84,6 +87,7 @@ impl<'a> Writer<'a> {
             options,
             limits,
             escapes: options.escapes,
+            excluded: excluded(&options.excludes),
             builder,
             exprs: vec![None; forms.normals.len()],
             scalars: FxHashMap::default(),
@@ -106,7 +110,29 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Returns the strings that contain one of these texts, or `None` if there is no text.
+fn excluded(texts: &[String]) -> Option<Hir> {
+    let texts: Vec<Hir> = texts
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(hir::text)
+        .collect();
+    let any = || hir::own("(?s:.*)");
+    (!texts.is_empty()).then(|| hir::concat([any(), hir::any(texts), any()]))
+}
+
 impl Writer<'_> {
+    /// Returns the strings of a list that contain no excluded text.
+    pub(super) fn not_excluded(&self, only: &[Rc<str>]) -> Vec<Rc<str>> {
+        let excludes = &self.options.excludes;
+        let is_excluded = |value: &str| {
+            excludes
+                .iter()
+                .any(|text| !text.is_empty() && value.contains(&**text))
+        };
+        only.iter().filter(|value| !is_excluded(value)).cloned().collect()
+    }
+
     /// Declares a rule for all texts of a goal, whose body is still to be written.
     pub(super) fn declare(&mut self, goal: GoalId) -> RuleId {
         let rule = self.builder.declare(self.name(goal));

@@ -1,8 +1,8 @@
 //! Sends an attack and waits for the answers.
 
 use super::table::Sent;
-use crate::http::{self, Answer, CHAT, ask, connect, head};
 use crate::traffic::driver::extended;
+use crate::traffic::http::{self, Answer, CHAT, ask, connect, head};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

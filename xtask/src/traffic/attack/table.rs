@@ -2,8 +2,8 @@
 //! their families.
 
 use super::sources::{calls, deep, postfixes, product, prompt, properties, references, required};
-use crate::http::CHAT;
 use crate::traffic::driver::{extended, said};
+use crate::traffic::http::CHAT;
 use serde_json::{Value, json};
 
 /// The requests of an attack.

@@ -31,7 +31,7 @@ const TERMS: [f64; 12] = [
 ];
 
 /// Returns `e^x` for `x ≤ 0` with a relative error of 1e-14; zero below -708, one above zero, NaN for NaN.
-pub(super) fn exp(x: f64) -> f64 {
+pub(in crate::law) fn exp(x: f64) -> f64 {
     let clamped = x.clamp(LEAST_EXPONENT, 0.0);
     let shifted = clamped * std::f64::consts::LOG2_E + ROUND;
     let k = shifted - ROUND;

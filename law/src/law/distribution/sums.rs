@@ -10,10 +10,10 @@
 //! same bits. For a row of 128,000 tokens the longest chain of additions is a group, where a single sum over
 //! all blocks would be 4,000 additions in sequence.
 
-use super::{Chooser, Place};
+use crate::law::{Chooser, Place};
 
 /// The number of tokens of a block.
-pub(super) const BLOCK: usize = 32;
+pub(in crate::law) const BLOCK: usize = 32;
 /// The number of blocks of a group.
 const GROUP: usize = 64;
 
