@@ -7,11 +7,11 @@
 mod arguments;
 mod array;
 mod automaton;
-mod constants;
 mod digits;
 mod draft;
 mod flat;
 mod flatten;
+mod frame;
 mod number;
 mod numeral;
 mod object;
@@ -28,9 +28,8 @@ use lexiform_automata::limits::Limits;
 
 use super::forms::{GoalId, NormalForms};
 use super::normal::{TOO_MANY_WAYS, nothing_left};
-use super::options::Options;
+use super::options::{ArgumentStyle, Options};
 
-use arguments::Frame;
 use space::Spaces;
 use writer::{Piece, Writer};
 
@@ -49,15 +48,17 @@ pub(super) fn grammar(
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
     }
-    let start = match Frame::of(options.arguments) {
-        Some(frame) => writer.arguments(frame),
-        None => writer.declare(forms.root),
+    let start = match options.arguments {
+        ArgumentStyle::Json => writer.declare(forms.root),
+        _ => writer.arguments(),
     };
     while let Some((rule, goal, piece)) = writer.open.pop() {
         writer.space = spaces.of(goal);
         let body = match piece {
             Piece::Whole => writer.body(goal),
             Piece::ArrayTails => writer.array_tails(goal),
+            Piece::ArgumentObjects => writer.argument_objects(goal),
+            Piece::ArgumentArrays => writer.argument_arrays(goal),
         };
         writer.builder.define(rule, body);
         if limits.cancel.is_asked() {

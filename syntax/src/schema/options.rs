@@ -140,11 +140,17 @@ pub enum ArgumentStyle {
     GlmXml,
     /// Kimi K3: `<|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>`.
     KimiK3Xml,
+    /// Cohere: `<cofl:value name="city" type="raw">Paris</cofl:value>`, where inner objects and arrays consist of
+    /// such values, too. Items of arrays have no name.
+    CohereXml,
+    /// MiniMax M3: `]<]minimax[>[<city>Paris]<]minimax[>[</city>`, where inner objects and arrays consist of
+    /// such elements, too. The elements of arrays are called `item`.
+    MinimaxM3Xml,
 }
 
 impl ArgumentStyle {
     /// All styles.
-    pub const ALL: [ArgumentStyle; 7] = [
+    pub const ALL: [ArgumentStyle; 9] = [
         ArgumentStyle::Json,
         ArgumentStyle::QwenXml,
         ArgumentStyle::MinimaxXml,
@@ -152,6 +158,8 @@ impl ArgumentStyle {
         ArgumentStyle::DeepseekV41Xml,
         ArgumentStyle::GlmXml,
         ArgumentStyle::KimiK3Xml,
+        ArgumentStyle::CohereXml,
+        ArgumentStyle::MinimaxM3Xml,
     ];
 
     /// Returns the name of the style in structural tags.
@@ -164,6 +172,8 @@ impl ArgumentStyle {
             ArgumentStyle::DeepseekV41Xml => "deepseek_v4_1_xml",
             ArgumentStyle::GlmXml => "glm_xml",
             ArgumentStyle::KimiK3Xml => "kimi_k3_xml",
+            ArgumentStyle::CohereXml => "cohere_xml",
+            ArgumentStyle::MinimaxM3Xml => "minimax_m3_xml",
         }
     }
 

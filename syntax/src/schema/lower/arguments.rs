@@ -7,23 +7,25 @@
 //! ```
 //!
 //! Each property of the outermost object is written in a frame. Strings are written in it as they are,
-//! without quotes and escapes, and contain no text that ends the frame; all other values are JSON. The names
-//! of the styles are those of xgrammar.
+//! without quotes and escapes, and contain no text that ends the frame; all other values are JSON. Two styles
+//! also write the properties and items of inner objects and arrays in frames. The names of the styles are
+//! those of xgrammar.
 
 use std::rc::Rc;
 
 use regex_syntax::hir::Hir;
 
-use crate::schema::forms::{Member, Object, StringShape, Way};
-use crate::schema::options::{ArgumentStyle, KeyOrder};
+use crate::schema::forms::{Array, GoalId, Member, Object, StringShape, Way};
+use crate::schema::options::KeyOrder;
 use crate::schema::text::{Text, hir, unrolled};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{
     self, Demand, ExprId, Part, Regular, RegularId, Rest, RuleId, Series, SeriesOrder,
 };
 
+use super::frame::{AfterKey, Close, Frame, ValueType, escaped, is_writable};
 use super::object::may_be_empty;
-use super::writer::Writer;
+use super::writer::{Piece, Writer};
 
 /// The most characters of white space at each place between frames and values. It is bounded, because models
 /// get stuck in loops of white space.
@@ -32,127 +34,51 @@ const WHITE_SPACE: u32 = 32;
 /// The names of arguments that the schema does not list.
 const NAMES: &str = "[A-Za-z_][A-Za-z0-9_.-]*";
 
-/// The characters that no name of an argument can contain, because they could end its frame.
-const NOT_IN_NAMES: [char; 6] = ['<', '>', '"', '&', '\n', '\r'];
-
-/// The texts around the name and the value of an argument.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    /// The text before the name.
-    pub(super) open: &'static str,
-    /// The text between the name and the value.
-    pub(super) after_key: AfterKey,
-    /// The text after the value.
-    pub(super) close: &'static str,
-}
-
-impl Frame {
-    /// Returns the frame of an argument, or `None` for JSON.
-    pub(super) fn of(style: ArgumentStyle) -> Option<Frame> {
-        let frame = |open, after_key, close| Frame {
-            open,
-            after_key,
-            close,
-        };
-        Some(match style {
-            ArgumentStyle::Json => return None,
-            ArgumentStyle::QwenXml => frame("<parameter=", AfterKey::Text(">"), "</parameter>"),
-            ArgumentStyle::MinimaxXml => frame("<parameter name=\"", AfterKey::Text("\">"), "</parameter>"),
-            ArgumentStyle::DeepseekXml => frame(
-                "<｜DSML｜parameter name=\"",
-                AfterKey::IsString,
-                "</｜DSML｜parameter>",
-            ),
-            ArgumentStyle::DeepseekV41Xml => frame(
-                "<｜DSML｜ parameter name=\"",
-                AfterKey::IsString,
-                "</｜DSML｜ parameter>",
-            ),
-            ArgumentStyle::GlmXml => frame(
-                "<arg_key>",
-                AfterKey::Texts("</arg_key>", "<arg_value>"),
-                "</arg_value>",
-            ),
-            ArgumentStyle::KimiK3Xml => frame(
-                "<|open|>argument key=\"",
-                AfterKey::Type,
-                "<|close|>argument<|sep|>",
-            ),
-        })
-    }
-}
-
-/// The text between the name of an argument and its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AfterKey {
-    /// This text.
-    Text(&'static str),
-    /// These texts, with white space between them.
-    Texts(&'static str, &'static str),
-    /// `" string="true">` before strings, which then have no white space around them, and `" string="false">`
-    /// before other values.
-    IsString,
-    /// `" type="` and the name of the type of the value, then `"<|sep|>`.
-    Type,
-}
-
-impl AfterKey {
-    /// Returns `true` if the text says whether the value is a string.
-    pub(super) fn tells_strings(self) -> bool {
-        matches!(self, AfterKey::IsString | AfterKey::Type)
-    }
-}
-
-/// The type of the value of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueType {
-    Null,
-    Boolean,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
-impl ValueType {
-    /// Returns the name of the type in JSON Schema.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            ValueType::Null => "null",
-            ValueType::Boolean => "boolean",
-            ValueType::Number => "number",
-            ValueType::String => "string",
-            ValueType::Array => "array",
-            ValueType::Object => "object",
-        }
-    }
-}
-
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// Declares the rule of a grammar whose texts are the properties of the root's objects, each in a frame.
-    pub(super) fn arguments(&mut self, frame: Frame) -> RuleId {
+    pub(super) fn arguments(&mut self) -> RuleId {
         let root = self.forms.root;
-        let rule = self.builder.declare(self.name(root));
-        let normal = Rc::clone(&self.forms.normals[root.index()]);
-        if normal.objects.is_empty() {
+        if self.forms.normals[root.index()].objects.is_empty() {
             let message = "arguments are the properties of an object, and the schema allows no object";
             self.problem(ProblemKind::Unsupported, root, message);
         }
-        let mut writer = Arguments {
-            space: white_space(self),
-            frame,
-            writer: self,
+        let rule = self.builder.declare(self.name(root));
+        let body = self.argument_objects(root);
+        self.builder.define(rule, body);
+        rule
+    }
+
+    /// Returns the objects of a goal, with each property in a frame.
+    pub(super) fn argument_objects(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let Some(mut writer) = self.framing(goal) else {
+            return self.builder.never();
         };
-        let ways: Vec<ExprId> = normal
+        let ways = normal
             .objects
             .iter()
             .map(|object| writer.object(object))
             .collect();
-        let space = writer.space;
-        let body = self.builder.choice(ways);
-        let body = self.builder.seq([space, body, space]);
-        self.builder.define(rule, body);
-        rule
+        writer.spaced(ways)
+    }
+
+    /// Returns the arrays of a goal, with each item in a frame.
+    pub(super) fn argument_arrays(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let Some(mut writer) = self.framing(goal) else {
+            return self.builder.never();
+        };
+        let ways = normal.arrays.iter().map(|array| writer.array(array)).collect();
+        writer.spaced(ways)
+    }
+
+    fn framing(&mut self, goal: GoalId) -> Option<Arguments<'_, 'a>> {
+        Some(Arguments {
+            frame: Frame::of(self.options.arguments)?,
+            space: white_space(self),
+            goal,
+            writer: self,
+        })
     }
 }
 
@@ -167,9 +93,82 @@ struct Arguments<'w, 'a> {
     frame: Frame,
     /// White space, which may be empty.
     space: ExprId,
+    /// The goal whose objects or arrays are written, for messages.
+    goal: GoalId,
 }
 
 impl Arguments<'_, '_> {
+    /// Returns a choice with white space around it.
+    fn spaced(&mut self, ways: Vec<ExprId>) -> ExprId {
+        let ways = self.writer.builder.choice(ways);
+        self.writer.builder.seq([self.space, ways, self.space])
+    }
+
+    /// Returns the items of a set of arrays.
+    fn array(&mut self, array: &Array) -> ExprId {
+        if array.unique.is_some() || !array.distinct.is_empty() {
+            self.unsupported("`uniqueItems` of an array whose items are written in frames is not supported");
+        }
+        let mut ways = Vec::new();
+        if array.min == 0 && array.demands.iter().all(|demand| demand.min == 0) {
+            ways.push(self.writer.builder.empty());
+        }
+        let forms = self.writer.forms;
+        let items = |writer: &mut Self, ways: &[Way]| -> Vec<grammar::Way> {
+            let live = ways.iter().filter(|way| forms.is_live(way.goal));
+            live.map(|way| grammar::Way {
+                item: writer.item(*way),
+                meets: way.meets,
+            })
+            .collect()
+        };
+        let mut members = Vec::new();
+        for place in &array.prefix {
+            let ways = items(self, place);
+            if ways.is_empty() {
+                break;
+            }
+            let required = false;
+            members.push(grammar::Member { ways, required });
+        }
+        let mut rest = Vec::new();
+        if members.len() == array.prefix.len() {
+            rest = items(self, &array.rest);
+        }
+        let (min, max) = (array.min.max(1), array.max);
+        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        if enough && max.is_none_or(|max| max >= min) {
+            let rest = rest.into_iter().map(|way| Rest {
+                key: None,
+                item: way.item,
+                meets: way.meets,
+            });
+            ways.push(self.writer.builder.series(Series {
+                members,
+                rest: rest.collect(),
+                taken: Vec::new(),
+                separator: self.space,
+                order: SeriesOrder::Leading,
+                min,
+                max,
+                demands: array.demands.clone(),
+            }));
+        }
+        self.writer.builder.choice(ways)
+    }
+
+    /// Returns an item of an array in its frame.
+    fn item(&mut self, way: Way) -> ExprId {
+        let open = self.writer.builder.marked(self.frame.item.unwrap_or_default());
+        let value = self.value(way, None);
+        self.writer.builder.seq([open, value])
+    }
+
+    fn unsupported(&mut self, message: impl Into<String>) {
+        let goal = self.goal;
+        self.writer.problem(ProblemKind::Unsupported, goal, message);
+    }
+
     /// Returns the arguments of a set of objects, without the white space around them.
     fn object(&mut self, object: &Object) -> ExprId {
         let mut ways = Vec::new();
@@ -226,17 +225,20 @@ impl Arguments<'_, '_> {
             .filter(|way| forms.is_live(way.goal))
             .copied()
             .collect();
-        if !live.is_empty() && !is_writable(&member.name) {
-            let message = format!(
-                "the name {:?} cannot be written in the frame of an argument",
-                member.name
-            );
-            self.writer.problem(ProblemKind::Unsupported, forms.root, message);
+        let name = match self.frame.after_key {
+            AfterKey::Kind => escaped(&member.name),
+            _ => member.name.to_string(),
+        };
+        if !live.is_empty() && !is_writable(&name, self.frame.after_key) {
+            let name = &member.name;
+            self.unsupported(format!(
+                "the name {name:?} cannot be written in the frame of an argument"
+            ));
             return Vec::new();
         }
-        let key = self.writer.builder.bytes(&*member.name);
+        let key = self.writer.builder.bytes(&name);
         let item = |way: Way| {
-            let value = self.value(way);
+            let value = self.value(way, Some(&name));
             grammar::Way {
                 item: self.writer.builder.seq([key, value]),
                 meets: way.meets,
@@ -257,11 +259,17 @@ impl Arguments<'_, '_> {
             if live.is_empty() || self.writer.is_over() {
                 continue;
             }
+            if matches!(self.frame.close, Close::Named(..)) {
+                self.unsupported(
+                    "keys that the schema does not list are not supported in this style of arguments",
+                );
+                break;
+            }
             let key = Some(self.name(&class.key, object));
             for way in live {
                 rest.push(Rest {
                     key,
-                    item: self.value(way),
+                    item: self.value(way, Some("")),
                     meets: way.meets,
                 });
             }
@@ -281,8 +289,9 @@ impl Arguments<'_, '_> {
         self.writer.builder.add_regular(Regular { parts })
     }
 
-    /// Returns the text after the name of an argument: what follows the name, the value, and the end.
-    fn value(&mut self, way: Way) -> ExprId {
+    /// Returns the text after the name of an argument: what follows the name, the value, and the end. Items of
+    /// arrays have no name.
+    fn value(&mut self, way: Way, name: Option<&str>) -> ExprId {
         let normal = Rc::clone(&self.writer.forms.normals[way.goal.index()]);
         let is_free = normal.strings.iter().any(StringShape::is_any);
         let mut ways = Vec::new();
@@ -292,7 +301,7 @@ impl Arguments<'_, '_> {
             .map(|shape| (shape.is_any(), self.string(shape)))
             .collect();
         for (is_any, string) in strings {
-            ways.push(self.framed(ValueType::String, is_any, string));
+            ways.push(self.framed(ValueType::String, is_any, string, name));
         }
         // Every value is also a string where any string is allowed and nothing tells them apart.
         if is_free && !self.frame.after_key.tells_strings() {
@@ -304,33 +313,52 @@ impl Arguments<'_, '_> {
             .collect();
         for text in booleans {
             let text = self.writer.builder.bytes(text);
-            ways.push(self.framed(ValueType::Boolean, false, text));
+            ways.push(self.framed(ValueType::Boolean, false, text, name));
         }
         if normal.null {
             let null = self.writer.builder.bytes("null");
-            ways.push(self.framed(ValueType::Null, false, null));
+            ways.push(self.framed(ValueType::Null, false, null, name));
         }
         for shape in normal.numbers.iter() {
             let number = self.writer.number(shape, way.goal);
-            ways.push(self.framed(ValueType::Number, false, number));
+            ways.push(self.framed(ValueType::Number, false, number, name));
+        }
+        if self.frame.item.is_some() {
+            if !normal.arrays.is_empty() {
+                let arrays = self.writer.piece(way.goal, Piece::ArgumentArrays);
+                ways.push(self.framed(ValueType::Array, true, arrays, name));
+            }
+            if !normal.objects.is_empty() {
+                let objects = self.writer.piece(way.goal, Piece::ArgumentObjects);
+                ways.push(self.framed(ValueType::Object, true, objects, name));
+            }
+            return self.writer.builder.choice(ways);
         }
         for array in &normal.arrays {
             let array = self.writer.array(array);
-            ways.push(self.framed(ValueType::Array, false, array));
+            ways.push(self.framed(ValueType::Array, false, array, name));
         }
         for object in &normal.objects {
             let object = self.writer.object(object, way.goal);
-            ways.push(self.framed(ValueType::Object, false, object));
+            ways.push(self.framed(ValueType::Object, false, object, name));
         }
         self.writer.builder.choice(ways)
     }
 
     /// Returns a value with the texts around it. White space around a string that may be anything would be
     /// part of the string.
-    fn framed(&mut self, kind: ValueType, is_any: bool, value: ExprId) -> ExprId {
-        let after_key = self.after_key(kind);
-        let close = self.writer.builder.marked(self.frame.close);
-        let is_bare = is_any || kind == ValueType::String && self.frame.after_key == AfterKey::IsString;
+    fn framed(&mut self, kind: ValueType, is_bare: bool, value: ExprId, name: Option<&str>) -> ExprId {
+        let after_key = self.after_key(kind, name.is_some());
+        let close = match self.frame.close {
+            Close::Text(text) => self.writer.builder.marked(text),
+            Close::Named(before, after) => {
+                let name = name.unwrap_or("item");
+                self.writer.builder.marked(&format!("{before}</{name}{after}"))
+            }
+        };
+        let is_bare = is_bare
+            || matches!(self.frame.close, Close::Named(..))
+            || kind == ValueType::String && self.frame.after_key == AfterKey::IsString;
         let parts = match is_bare {
             true => vec![after_key, value, close],
             false => vec![after_key, self.space, value, self.space, close],
@@ -338,7 +366,7 @@ impl Arguments<'_, '_> {
         self.writer.builder.seq(parts)
     }
 
-    fn after_key(&mut self, kind: ValueType) -> ExprId {
+    fn after_key(&mut self, kind: ValueType, has_name: bool) -> ExprId {
         let builder = &mut self.writer.builder;
         match self.frame.after_key {
             AfterKey::Text(text) => builder.marked(text),
@@ -351,13 +379,17 @@ impl Arguments<'_, '_> {
                 builder.marked(&format!("\" string=\"{is_string}\">"))
             }
             AfterKey::Type => builder.marked(&format!("\" type=\"{}\"<|sep|>", kind.as_str())),
+            AfterKey::Kind => {
+                let quote = if has_name { "\"" } else { "" };
+                builder.marked(&format!("{quote} type=\"{}\">", kind.kind()))
+            }
         }
     }
 
     /// Returns the texts of a set of strings as they are, without the end of the frame in them.
     fn string(&mut self, shape: &StringShape) -> ExprId {
         if let Some(only) = &shape.only {
-            let close = self.frame.close;
+            let close = self.frame.close.mark();
             let only = self.writer.not_excluded(only);
             let texts = only.iter().filter(|text| !text.contains(close));
             let texts: Vec<ExprId> = texts.map(|text| self.writer.builder.bytes(&**text)).collect();
@@ -365,7 +397,7 @@ impl Arguments<'_, '_> {
         }
         let mut parts = self.parts(shape);
         let any = || hir::star(any_char());
-        let with_close = hir::concat([any(), hir::text(self.frame.close), any()]);
+        let with_close = hir::concat([any(), hir::text(self.frame.close.mark()), any()]);
         parts.push(Part::Not(with_close.into()));
         self.writer.regular(Regular { parts })
     }
@@ -415,9 +447,4 @@ impl Arguments<'_, '_> {
 /// Returns any one character.
 fn any_char() -> Hir {
     hir::own("(?s:.)")
-}
-
-/// Returns `true` if a name can be written before the value of an argument.
-fn is_writable(name: &str) -> bool {
-    !name.is_empty() && !name.contains(NOT_IN_NAMES)
 }

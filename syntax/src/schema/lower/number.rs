@@ -24,13 +24,13 @@ use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{ExprId, Part, Regular};
 
 use super::automaton;
-use super::constants::{all_spellings, constants};
 use super::digits::{
     fraction, fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
     signed_exponent_equal, whole_above, whole_below,
 };
 use super::numeral::{
-    Spelling, as_doubles, as_integers, e, exponent, integer, positive_integer, signed, zero,
+    Spelling, all_spellings, as_doubles, as_integers, constants, e, exponent, integer, positive_integer,
+    signed, zero,
 };
 use super::writer::Writer;
 

@@ -28,6 +28,10 @@ pub(super) enum Piece {
     Whole,
     /// The arrays of the goal, after the opening bracket.
     ArrayTails,
+    /// The objects of the goal, with each property in the frame of an argument.
+    ArgumentObjects,
+    /// The arrays of the goal, with each item in the frame of an argument.
+    ArgumentArrays,
 }
 
 /// A grammar that is being written.
