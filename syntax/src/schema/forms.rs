@@ -83,6 +83,13 @@ impl NormalForms {
 const NAME_LENGTH: usize = 1 << 10;
 
 impl Normal {
+    /// Returns `true` if a value that is not an object is allowed.
+    pub(crate) fn has_other_than_objects(&self) -> bool {
+        let is_constant = self.null || self.no || self.yes;
+        let is_scalar = is_constant || !self.numbers.is_empty() || !self.strings.is_empty();
+        is_scalar || !self.arrays.is_empty()
+    }
+
     /// Returns the goals of all parts of arrays and objects.
     pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
         let arrays = self.arrays.iter().flat_map(Array::parts);

@@ -41,6 +41,11 @@ impl<'a> Writer<'a> {
         if self.forms.normals[root.index()].objects.is_empty() {
             let message = "arguments are the properties of an object, and the schema allows no object";
             self.problem(ProblemKind::Unsupported, root, message);
+        } else if self.forms.normals[root.index()].has_other_than_objects() {
+            self.narrowed(
+                root,
+                "arguments are the properties of an object; no other value is written",
+            );
         }
         let rule = self.builder.declare(self.name(root));
         let body = self.argument_objects(root);
@@ -187,6 +192,9 @@ impl Arguments<'_, '_> {
     fn list(&mut self, object: &Object) -> Option<ExprId> {
         let mut members = Vec::new();
         for member in &object.members {
+            if self.writer.is_over() {
+                return None;
+            }
             let ways = self.member_ways(member);
             if !ways.is_empty() {
                 let required = member.required;
