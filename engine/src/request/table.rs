@@ -173,7 +173,7 @@ struct Rule {
 }
 
 /// The laws over whole texts.
-const WHOLE: [Method; 6] = [
+const WHOLE: &[Method] = &[
     Method::Global,
     Method::Asap,
     Method::Aprad,
@@ -182,19 +182,23 @@ const WHOLE: [Method; 6] = [
     Method::Mcmc,
 ];
 
+/// The laws over whole texts, and searches.
+const WHOLE_OR_SEARCHED: &[Method] = &[
+    Method::Global,
+    Method::Asap,
+    Method::Aprad,
+    Method::Weighted,
+    Method::Twisted,
+    Method::Mcmc,
+    Method::Search,
+    Method::Cntp,
+];
+
+/// All combinations that are not supported.
 const TABLE: &[Rule] = &[
     Rule {
         feature: Feature::Cut,
-        beside: Beside::Methods(&[
-            WHOLE[0],
-            WHOLE[1],
-            WHOLE[2],
-            WHOLE[3],
-            WHOLE[4],
-            WHOLE[5],
-            Method::Search,
-            Method::Cntp,
-        ]),
+        beside: Beside::Methods(WHOLE_OR_SEARCHED),
         field: "on_budget",
         reason: "{method} is about whole texts that fit into max_tokens; the only possible value is complete",
     },
@@ -212,7 +216,7 @@ const TABLE: &[Rule] = &[
     },
     Rule {
         feature: Feature::Mirostat,
-        beside: Beside::Methods(&WHOLE),
+        beside: Beside::Methods(WHOLE),
         field: "mirostat_mode",
         reason: "requires law: local",
     },
