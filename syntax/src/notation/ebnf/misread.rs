@@ -174,9 +174,12 @@ impl Rule<'_> {
         let is_class = shown.starts_with('^') || (escape < quote && !is_expression);
         let has_sign = inside.contains([' ', '\t', '\n', '\r', '"', '\'']);
         // An expression may be followed by its flags, a count, another part or nothing, but never by the rest
-        // of a range.
-        let ends_expression = |rest: &str| rest.starts_with('/') && !rest[1..].starts_with('-');
-        let mut ends = shown.char_indices().skip(1).map(|(at, _)| &shown[at..]);
+        // of a range, and it hardly ends with the sign of one.
+        let ends_expression = |at: usize| {
+            let (before, rest) = shown.split_at(at);
+            rest.starts_with('/') && !rest[1..].starts_with('-') && !before.ends_with('-')
+        };
+        let mut ends = shown.char_indices().skip(1).map(|(at, _)| at);
         let is_closed_expression = is_expression && ends.any(ends_expression);
         !is_class && (has_sign || is_closed_expression || self.names_a_rule(inside))
     }
