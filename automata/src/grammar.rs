@@ -4,7 +4,7 @@
 //! ([`Regular`]: intersections and complements of regular expressions, with counted units) and whose
 //! [`Series`] nodes describe lists of items with counts and order without unrolling them: the members of an
 //! object, the items of an array, a counted repetition. Languages that no automaton decides are left to a
-//! [`Judge`].
+//! [`Validator`].
 //!
 //! ```text
 //!   rule value  = choice( "null", string, array, … )
@@ -21,15 +21,15 @@ mod cfg;
 mod expression;
 mod hash;
 mod ids;
-mod judge;
 mod regular;
 mod series;
 mod shift;
+mod validator;
 
 pub use builder::CfgBuilder;
-pub use cfg::{Cfg, Expr, Judged, Rule};
+pub use cfg::{Cfg, Expr, Rule, Validated};
 pub use expression::Expression;
 pub use ids::{ExprId, RegularId, RuleId, SeriesId};
-pub use judge::Judge;
 pub use regular::{Part, Regular};
 pub use series::{Demand, Meets, Member, Rest, Series, SeriesOrder, Way};
+pub use validator::Validator;

@@ -196,7 +196,7 @@ fn place_of(cfg: &Cfg, regular: usize) -> Place {
             }
             match cfg.expr(id) {
                 Expr::Regular(id) if wanted(*id) => return true,
-                Expr::Judged(judged) if wanted(judged.beginnings()) => return true,
+                Expr::Validated(validated) if wanted(validated.beginnings()) => return true,
                 Expr::Seq(parts) | Expr::Choice(parts) => open.extend(parts),
                 Expr::Repeat { body, .. } => open.push(*body),
                 Expr::Series(series) => {

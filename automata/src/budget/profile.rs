@@ -68,9 +68,9 @@ pub(super) struct Part<'a> {
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
-    /// `true` if a judge decides which tokens leave and how far those that stay are from the end, or if that
-    /// depends on the text of a key.
-    pub(super) judged: bool,
+    /// `true` if a validator decides which tokens leave and how far those that stay are from the end, or if
+    /// that depends on the text of a key.
+    pub(super) validated: bool,
     /// `true` if the continuation may begin with a byte that the language also reads, so that a token may do
     /// both.
     pub(super) overlaps: bool,
@@ -90,7 +90,7 @@ impl<'a> Part<'a> {
         );
         let (terminal, cursor, behind) = match stacks.view(frame) {
             _ if inner == NEVER => return None,
-            View::Terminal(terminal, cursor) | View::Judged(terminal, cursor) => {
+            View::Terminal(terminal, cursor) | View::Validated(terminal, cursor) => {
                 (terminal, cursor, walk.lookahead.readers_of(callers, 0))
             }
             View::Key(terminal, cursor) if terminal.is_prefix_code() => {
@@ -114,7 +114,7 @@ impl<'a> Part<'a> {
             behind,
             next,
             inner,
-            judged: matches!(stacks.view(frame), View::Judged(..)),
+            validated: matches!(stacks.view(frame), View::Validated(..)),
             overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
         })
     }

@@ -8,12 +8,12 @@ use hashbrown::HashTable;
 use regex_syntax::hir::Hir;
 use rustc_hash::FxHashSet;
 
-use super::cfg::{Cfg, Expr, Judged, Rule};
+use super::cfg::{Cfg, Expr, Rule, Validated};
 use super::ids::{ExprId, RegularId, RuleId, SeriesId};
-use super::judge::Judge;
 use super::regular::{Part, Regular};
 use super::series::Series;
 use super::shift::Shift;
+use super::validator::Validator;
 use crate::limits::Account;
 
 /// The initial capacity for expressions.
@@ -218,10 +218,13 @@ impl CfgBuilder {
         self.regular(id)
     }
 
-    /// Returns the expression for the words of a language that a judge decides.
-    pub fn judged(&mut self, judge: Judge) -> ExprId {
-        let beginnings = self.add_regular(judge.beginnings());
-        self.intern(Expr::Judged(Judged { judge, beginnings }))
+    /// Returns the expression for the words of a language that a validator decides.
+    pub fn validated(&mut self, validator: Validator) -> ExprId {
+        let beginnings = self.add_regular(validator.beginnings());
+        self.intern(Expr::Validated(Validated {
+            validator,
+            beginnings,
+        }))
     }
 
     /// Adds a regular language, or returns the id of an equal one.

@@ -1,6 +1,6 @@
 //! Shifts the ids of a grammar that becomes part of a larger one.
 
-use super::cfg::{Expr, Judged};
+use super::cfg::{Expr, Validated};
 use super::ids::{ExprId, RegularId, RuleId, SeriesId};
 use super::series::{Member, Rest, Series, Way};
 
@@ -41,9 +41,9 @@ impl Shift {
             },
             Expr::Rule(rule) => Expr::Rule(self.rule(rule)),
             Expr::Regular(regular) => Expr::Regular(self.regular(regular)),
-            Expr::Judged(judged) => Expr::Judged(Judged {
-                beginnings: self.regular(judged.beginnings),
-                ..judged
+            Expr::Validated(validated) => Expr::Validated(Validated {
+                beginnings: self.regular(validated.beginnings),
+                ..validated
             }),
             Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
             leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_)) => leaf,

@@ -43,7 +43,7 @@ impl Fill<'_> {
         for &(frame, callers) in &closure.readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => self.part(PartKind::Terminal, terminal, cursor),
-                View::Judged(terminal, cursor) => self.part(PartKind::Judged, terminal, cursor),
+                View::Validated(terminal, cursor) => self.part(PartKind::Validated, terminal, cursor),
                 View::Key(terminal, cursor) => RegularFrame {
                     taken: self.taken(frame),
                     ..self.part(PartKind::Key, terminal, cursor)
@@ -128,7 +128,7 @@ impl Fill<'_> {
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &RegularFrame<'_>, mask: &mut Mask) {
         let behind = match part.kind {
             PartKind::Key => self.walk.lookahead.behind_key(frame, callers),
-            PartKind::Terminal | PartKind::Judged => self.walk.lookahead.readers_of(callers, 0),
+            PartKind::Terminal | PartKind::Validated => self.walk.lookahead.readers_of(callers, 0),
         };
         // The key is the whole item, as in a list of distinct strings: the continuation depends on the key.
         let whole = self.walk.lookahead.take_lost();
@@ -139,7 +139,7 @@ impl Fill<'_> {
                     first.inner.add_to(mask);
                 }
                 match part.kind {
-                    PartKind::Judged => self.add_judged(terminal_mask, frame, &behind, mask),
+                    PartKind::Validated => self.add_validated(terminal_mask, frame, &behind, mask),
                     _ => self.add_unbounded(terminal_mask, true, &behind, mask),
                 };
             }
@@ -193,9 +193,9 @@ impl Fill<'_> {
         bytes
     }
 
-    /// Adds the tokens that leave a prefix of a judged word. All such prefixes can be completed, but only the
-    /// judge can decide from the text where a word may end.
-    fn add_judged(
+    /// Adds the tokens that leave a prefix of a validated word. All such prefixes can be completed, but only
+    /// the validator can decide from the text where a word may end.
+    fn add_validated(
         &mut self,
         terminal_mask: &TerminalMask,
         frame: FrameId,
@@ -204,16 +204,16 @@ impl Fill<'_> {
     ) -> ByteSet {
         let bytes = self.walk.start(behind);
         if let Some(base) = &terminal_mask.base {
-            self.add_judged_rests(base, frame, &bytes, mask);
+            self.add_validated_rests(base, frame, &bytes, mask);
             mask.remove_all(&terminal_mask.except);
             terminal_mask.inner.add_to(mask);
         }
-        self.add_judged_rests(terminal_mask, frame, &bytes, mask);
+        self.add_validated_rests(terminal_mask, frame, &bytes, mask);
         bytes
     }
 
     /// Adds the tokens that leave the terminal at the end of a word.
-    fn add_judged_rests(
+    fn add_validated_rests(
         &mut self,
         terminal_mask: &TerminalMask,
         frame: FrameId,
@@ -340,7 +340,7 @@ impl Fill<'_> {
 enum PartKind {
     Terminal,
     Key,
-    Judged,
+    Validated,
 }
 
 /// A frame inside a regular language.

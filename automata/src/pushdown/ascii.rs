@@ -37,7 +37,7 @@ impl Machine {
         let frames = &self.stacks.frames;
         let is_ascii = |label| !matches!(label, Label::Bytes(_, 0x80..));
         let mut edges = frames.nfa.nodes.iter().flatten();
-        frames.nfa.judged.is_empty()
+        frames.nfa.validated.is_empty()
             && edges.all(|edge| is_ascii(edge.label))
             && frames.terminals.iter().flatten().all(|terminal| {
                 terminal.len() <= STATES

@@ -97,8 +97,12 @@ impl Frames {
                 cursor,
                 text: self.copy_text(from, text),
             },
-            FrameKey::Judged { judged, cursor, text } => FrameKey::Judged {
-                judged,
+            FrameKey::Validated {
+                validated,
+                cursor,
+                text,
+            } => FrameKey::Validated {
+                validated,
                 cursor,
                 text: self.copy_text(from, text),
             },

@@ -120,25 +120,29 @@ impl Frames {
                 let begun = text != crate::pushdown::intern::interner::NIL;
                 vec![(Expected::Key { shortest, begun }, terminal.ranges(cursor))]
             }
-            FrameKey::Judged { judged, cursor, text } => vec![self.expected_word(judged, cursor, text)],
+            FrameKey::Validated {
+                validated,
+                cursor,
+                text,
+            } => vec![self.expected_word(validated, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
             FrameKey::Choice(at) => self.expected_of_choice(at),
             FrameKey::Return | FrameKey::Series(..) => Vec::new(),
         }
     }
 
-    /// Returns a word of a judged language, with the shortest completion that its judge knows.
-    fn expected_word(&self, judged: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
+    /// Returns a word of a validated language, with the shortest completion that its validator knows.
+    fn expected_word(&self, validated: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
         let written = self.texts.to_vec(text);
-        let judge = self.judge(judged);
-        let known = judge.completions(&written);
+        let validator = self.validator(validated);
+        let known = validator.completions(&written);
         let shortest = known.min_by_key(|(padding, end)| padding + end.len());
         let shortest = match shortest {
-            Some((padding, end)) if !judge.accepts(&written) => [&vec![b'a'; padding], end].concat(),
+            Some((padding, end)) if !validator.accepts(&written) => [&vec![b'a'; padding], end].concat(),
             _ => Vec::new(),
         };
         let begun = text != crate::pushdown::intern::interner::NIL;
-        let ranges = self.beginnings(judged).ranges(cursor);
+        let ranges = self.beginnings(validated).ranges(cursor);
         (Expected::Word { shortest, begun }, ranges)
     }
 

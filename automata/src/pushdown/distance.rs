@@ -31,7 +31,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::frame::{FrameId, FrameKey, Frames};
 use super::lookahead::At;
 use super::stack::{ConfigId, Stacks};
-use crate::grammar::Judge;
+use crate::grammar::Validator;
 use crate::language::{ByteSet, Cursor, Lengths, NEVER, Terminal, length_of_many, plus};
 use crate::pushdown::object::progress::Progress;
 pub(crate) use key::KeyLengths;
@@ -119,23 +119,23 @@ impl Distances {
             FrameKey::Series(series, progress) => self.of_progress(frames, *series, *progress),
             FrameKey::Choice(at) => self.of_choice(frames, *at),
             FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
-            FrameKey::Judged { judged, text, .. } => {
-                self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
+            FrameKey::Validated { validated, text, .. } => {
+                self.of_word(frames.validator(*validated), &frames.texts.to_vec(*text))
             }
         }
     }
 
-    /// Returns the fewest steps that complete a word of a judged language, of which `text` is written.
-    /// *Achievable* distances cover only the completions that the judge lists, so another may be shorter.
-    pub(crate) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
-        if judge.accepts(text) {
+    /// Returns the fewest steps that complete a word of a validated language, of which `text` is written.
+    /// *Achievable* distances cover only the completions that the validator lists, so another may be shorter.
+    pub(crate) fn of_word(&self, validator: Validator, text: &[u8]) -> u64 {
+        if validator.accepts(text) {
             return 0;
         }
         if !self.achievable {
             return 1;
         }
         let usable = |bytes: &[u8]| bytes.iter().all(|&byte| self.usable.contains(byte));
-        let known = judge.completions(text);
+        let known = validator.completions(text);
         let known = known.filter(|&(padding, end)| usable(end) && (padding == 0 || usable(b"a")));
         known
             .map(|(padding, end)| (padding + end.len()) as u64)
@@ -152,10 +152,10 @@ impl Distances {
             At::Key { frame, cursor, start } => {
                 self.of_key(frames, frame, cursor, path.get(start as usize..))
             }
-            At::Judged { frame, start, .. } => {
-                let (judged, mut text) = frames.judged_parts(frame);
+            At::Validated { frame, start, .. } => {
+                let (validated, mut text) = frames.validated_parts(frame);
                 text.extend_from_slice(&path[start as usize..]);
-                self.of_word(frames.judge(judged), &text)
+                self.of_word(frames.validator(validated), &text)
             }
             At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
             At::Way { frame, way } => {
@@ -208,13 +208,13 @@ impl Distances {
                 };
                 plus(word, self.behind_key(frames, series, rest, progress))
             }
-            FrameKey::Judged { judged, .. } => {
-                let terminal = frames.beginnings(judged);
+            FrameKey::Validated { validated, .. } => {
+                let terminal = frames.beginnings(validated);
                 let mut bytes = ByteSet::default();
                 terminal.add_bytes(terminal.start(), &mut bytes);
                 // Without some of the bytes there is no bound.
                 match bytes.is_within(&self.usable) {
-                    true => frames.judge(judged).longest_completion() as u64,
+                    true => frames.validator(validated).longest_completion() as u64,
                     false => NEVER,
                 }
             }

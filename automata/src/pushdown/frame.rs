@@ -7,7 +7,7 @@
 //!   kind        state                                own bytes            calls
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
-//!   judged      cursor of its prefix, its text       the DFA's table      –
+//!   validated   cursor of its prefix, its text       the DFA's table      –
 //!   series      progress (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
 //!   choice      members with a common prefix         their next bytes     members read by their own rules
@@ -60,8 +60,8 @@ pub(crate) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
-    Judged {
-        judged: u32,
+    Validated {
+        validated: u32,
         cursor: Cursor,
         text: u32,
     },
@@ -99,8 +99,8 @@ pub(crate) enum View<'a> {
     Terminal(&'a Arc<Terminal>, Cursor),
     /// In the key of a rest item.
     Key(&'a Arc<Terminal>, Cursor),
-    /// In the prefix of a word of a judged language, where a judge decides where words end.
-    Judged(&'a Arc<Terminal>, Cursor),
+    /// In the prefix of a word of a validated language, where a validator decides where words end.
+    Validated(&'a Arc<Terminal>, Cursor),
     /// In a rule.
     Rule,
 }
@@ -167,7 +167,7 @@ pub(crate) struct Frames {
     /// The written keys, as lists of text numbers.
     pub(crate) keys: Chains<u32>,
     pub(crate) last_used: LastUsed,
-    /// The texts of keys and judged words.
+    /// The texts of keys and validated words.
     pub(crate) texts: Chains<u8>,
     /// `true` if keys that must differ are not remembered, so that they need not differ.
     pub(crate) forgets_keys: bool,
@@ -290,7 +290,7 @@ impl Frames {
         match callee {
             Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
             Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
-            Callee::Judged(judged) => self.judged_start(judged),
+            Callee::Validated(validated) => self.validated_start(validated),
             Callee::Series(series) => self.intern(FrameKey::Series(series, Progress::START)),
         }
     }
@@ -319,7 +319,7 @@ impl Frames {
                 let key = self.key_terminal(*series, *rest);
                 (false, (true, key.is_accepting(*cursor)))
             }
-            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), (true, false)),
+            FrameKey::Validated { validated, text, .. } => (self.is_word(*validated, *text), (true, false)),
         };
         Frame {
             key,
@@ -343,7 +343,9 @@ impl Frames {
             FrameKey::Key {
                 series, rest, cursor, ..
             } => View::Key(self.key_terminal(series, rest), cursor),
-            FrameKey::Judged { judged, cursor, .. } => View::Judged(self.beginnings(judged), cursor),
+            FrameKey::Validated {
+                validated, cursor, ..
+            } => View::Validated(self.beginnings(validated), cursor),
             _ => View::Rule,
         }
     }
@@ -407,9 +409,9 @@ impl Frames {
                 let cursor = self.read_key(id, cursor, &[byte])?;
                 Some(self.key_frame(id, cursor, &[byte]))
             }
-            FrameKey::Judged { cursor, .. } => {
+            FrameKey::Validated { cursor, .. } => {
                 let cursor = self.beginnings_of(id).next(cursor, byte)?;
-                Some(self.judged_frame(id, cursor, &[byte]))
+                Some(self.validated_frame(id, cursor, &[byte]))
             }
         }
     }

@@ -256,7 +256,7 @@ impl<'a> Lookahead<'a> {
             At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
             At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
             At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
-            At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
+            At::Validated { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> Lookahead<'a> {
                     readers.push(head);
                     self.expand_key((frame, cursor, start), head.callers, path, open);
                 }
-                At::Judged { frame, start, .. } => {
+                At::Validated { frame, start, .. } => {
                     readers.push(head);
                     if self.stacks.frames.word_ends(frame, &path[start as usize..]) {
                         self.give_back(head.callers, path.len(), open, readers);
@@ -321,7 +321,7 @@ impl<'a> Lookahead<'a> {
         below.extend(self.local.set(callers));
         let first = readers.len();
         self.follow(&mut below, path, readers);
-        let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Judged { .. });
+        let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Validated { .. });
         if !self.lost && !readers[first..].iter().any(in_place) {
             self.local.keep_behind(callers, &readers[first..]);
         }

@@ -103,8 +103,8 @@ impl Frames {
                 !self.key_terminal(series, rest).is_accepting(cursor)
             }
             At::Frame(frame) => self.get(frame).is_plain(),
-            // Whether a judged word ends depends on all of its bytes. At the other places nothing is read.
-            At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
+            // Whether a validated word ends depends on all of its bytes. At the other places nothing is read.
+            At::Validated { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
 
@@ -115,7 +115,7 @@ impl Frames {
             At::Terminal(index, cursor) => self.intern(FrameKey::Terminal(index, cursor)),
             At::Choice { frame, node } => self.intern(FrameKey::Choice(self.choosing(frame, node))),
             At::Key { frame, cursor, .. } => self.key_frame(frame, cursor, written),
-            At::Judged { frame, cursor, .. } => self.judged_frame(frame, cursor, written),
+            At::Validated { frame, cursor, .. } => self.validated_frame(frame, cursor, written),
             At::Frame(frame) => frame,
             At::Way { .. } | At::AfterKey(_) => unreachable!("nothing is read there"),
         }

@@ -174,8 +174,8 @@ impl Stacks {
     }
 
     /// Returns `true` if some languages are not regular, so that not all distances in them are known.
-    pub(crate) fn has_judges(&self) -> bool {
-        !self.frames.nfa.judged.is_empty()
+    pub(crate) fn has_validators(&self) -> bool {
+        !self.frames.nfa.validated.is_empty()
     }
 
     /// Returns `true` if keys must differ or items meet demands, so that some distances belong to completions
@@ -185,7 +185,7 @@ impl Stacks {
         series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
     }
 
-    /// Returns `true` if the word of a judged frame ends after these bytes.
+    /// Returns `true` if the word of a validated frame ends after these bytes.
     pub(crate) fn word_ends(&self, frame: FrameId, written: &[u8]) -> bool {
         self.frames.word_ends(frame, written)
     }

@@ -50,7 +50,10 @@ fn table() -> String {
 fn the_page_about_laws_shows_the_table() {
     let table = table();
     let page = read(&root().join("docs/src/laws.md"));
-    assert!(page.contains(&table), "docs/src/laws.md lacks the table:\n{table}");
+    assert!(
+        page.contains(&table),
+        "docs/src/laws.md lacks the table:\n{table}"
+    );
 }
 
 /// The sentence of a field that lists what it does not go with; empty if it goes with everything.
@@ -71,7 +74,9 @@ fn the_openapi_document_says_what_fields_do_not_go_with() {
             (*field, sentence(&excluded.collect::<Vec<_>>()))
         })
         .collect();
-    let excluded = FEATURES.iter().filter(|(feature, ..)| !support(Method::Lossy, *feature));
+    let excluded = FEATURES
+        .iter()
+        .filter(|(feature, ..)| !support(Method::Lossy, *feature));
     let excluded: Vec<String> = excluded.map(|(.., field)| (*field).to_owned()).collect();
     expected.push(("lossy", sentence(&excluded)));
     for schema in ["ChatRequest", "CompletionRequest", "ResponsesRequest"] {

@@ -134,7 +134,7 @@ impl Laying<'_> {
                 let regular = self.builder.add_regular(regular);
                 self.builder.regular(regular)
             }
-            Expr::Judged(judged) => self.builder.judged(judged.judge()),
+            Expr::Validated(validated) => self.builder.validated(validated.validator()),
             Expr::Series(_) => unreachable!("no text of a grammar makes a series"),
         }
     }
@@ -269,7 +269,7 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Judged(_) | Expr::Series(_) => {
+            Expr::Never | Expr::Special(_) | Expr::Validated(_) | Expr::Series(_) => {
                 unreachable!("these have no shape")
             }
         }

@@ -7,7 +7,7 @@ use lexiform::MaskRequest;
 use lexiform::schema::{KeyOrder, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, State};
-use lexiform_automata::grammar::{Cfg, Judge, SeriesOrder};
+use lexiform_automata::grammar::{Cfg, SeriesOrder, Validator};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -151,13 +151,13 @@ fn gappy(letters: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
     })
 }
 
-/// Words that a judge tells, of which it names one completion each: there may be shorter ones.
+/// Words that a validator tells, of which it names one completion each: there may be shorter ones.
 #[test]
-fn budgets_of_judged_words() {
+fn budgets_of_validated_words() {
     let cfg = lower::grammar_of(|builder| {
         let parts = [
             builder.bytes("<"),
-            builder.judged(Judge::LabelFromLeft),
+            builder.validated(Validator::LabelFromLeft),
             builder.bytes(">"),
         ];
         builder.seq(parts)

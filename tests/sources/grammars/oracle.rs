@@ -80,9 +80,9 @@ impl Oracle<'_> {
                     .filter(|&end| runner.accepts(&self.text[at..end]))
                     .collect()
             }
-            Expr::Judged(judged) => {
+            Expr::Validated(validated) => {
                 let text = self.text;
-                let accepts = |&end: &usize| judged.judge().accepts(&text[at..end]);
+                let accepts = |&end: &usize| validated.validator().accepts(&text[at..end]);
                 (at..=text.len()).filter(accepts).collect()
             }
             Expr::Repeat { body, min, max } => self.repeated(*body, *min, *max, at),

@@ -101,8 +101,8 @@ impl<'a> Calls<'a> {
                 let start = self.frames.terminal(terminal).start();
                 return self.add_own(caller, plus(behind, self.shortest.peak(terminal, start)));
             }
-            Callee::Judged(judged) => {
-                let longest = self.frames.judge(judged).longest_completion() as u64;
+            Callee::Validated(validated) => {
+                let longest = self.frames.validator(validated).longest_completion() as u64;
                 return self.add_own(caller, plus(behind, longest));
             }
         };

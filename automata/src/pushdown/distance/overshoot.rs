@@ -97,7 +97,7 @@ impl OvershootBound {
                 let left = shortest.of_progress(frames, *series, *progress);
                 self.of_progress(frames, (*series, *progress), left)
             }
-            FrameKey::Judged { judged, .. } => frames.judge(*judged).longest_completion() as u64,
+            FrameKey::Validated { validated, .. } => frames.validator(*validated).longest_completion() as u64,
         }
     }
 

@@ -177,7 +177,9 @@ impl Solve<'_> {
             },
             Label::Call(Callee::Rule(rule)) => self.shortest.rules[rule as usize],
             Label::Call(Callee::Series(series)) => self.shortest.series[series as usize],
-            Label::Call(Callee::Judged(judged)) => self.shortest.of_word(self.frames.judge(judged), b""),
+            Label::Call(Callee::Validated(validated)) => {
+                self.shortest.of_word(self.frames.validator(validated), b"")
+            }
             Label::Call(Callee::Terminal(terminal)) => self
                 .shortest
                 .of_cursor(terminal, self.frames.terminal(terminal).start()),

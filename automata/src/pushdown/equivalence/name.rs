@@ -29,7 +29,7 @@ use crate::pushdown::object::progress::Progress;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 use crate::work::spend;
 
-/// The number of last bytes of a key or a judged word that its name depends on.
+/// The number of last bytes of a key or a validated word that its name depends on.
 const TEXT: usize = 64;
 
 /// The number of values that are hashed in the time of one round of other loops.
@@ -168,8 +168,12 @@ impl Frames {
                     self.hash_progress(*series, *progress, name);
                     self.hash_text(*text, name);
                 }
-                FrameKey::Judged { judged, cursor, text } => {
-                    (judged, cursor).hash(name);
+                FrameKey::Validated {
+                    validated,
+                    cursor,
+                    text,
+                } => {
+                    (validated, cursor).hash(name);
                     self.hash_text(*text, name);
                 }
             }

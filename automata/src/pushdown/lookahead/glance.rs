@@ -39,7 +39,7 @@ impl<'a> Lookahead<'a> {
                     sure.unite(endless);
                 }
             }
-            At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
+            At::Validated { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
             At::Choice { frame, node } => {
                 let at = frames.choosing(frame, node);
                 bytes.unite(frames.choice(at.series).bytes(node));

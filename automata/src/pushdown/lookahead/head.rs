@@ -33,8 +33,8 @@ pub(crate) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// In a judged word that was at the frame when the path had `start` bytes.
-    Judged {
+    /// In a validated word that was at the frame when the path had `start` bytes.
+    Validated {
         frame: FrameId,
         cursor: Cursor,
         start: u32,

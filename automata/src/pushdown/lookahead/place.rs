@@ -18,7 +18,7 @@ impl Frames {
                 cursor,
                 start: written as u32,
             },
-            FrameKey::Judged { cursor, .. } => At::Judged {
+            FrameKey::Validated { cursor, .. } => At::Validated {
                 frame,
                 cursor,
                 start: written as u32,
@@ -80,9 +80,9 @@ impl Frames {
                 let cursor = self.read_key(frame, cursor, &path[start as usize..])?;
                 Some(At::Key { frame, cursor, start })
             }
-            At::Judged { frame, cursor, start } => {
+            At::Validated { frame, cursor, start } => {
                 let cursor = self.beginnings_of(frame).next(cursor, byte)?;
-                Some(At::Judged { frame, cursor, start })
+                Some(At::Validated { frame, cursor, start })
             }
             At::Choice { frame, node } => {
                 let node = self.choose(&self.choosing(frame, node), byte)?.node;

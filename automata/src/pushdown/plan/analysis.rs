@@ -39,8 +39,8 @@ impl Analysis {
         match callee {
             Callee::Rule(rule) => self.nullable_rules[rule as usize],
             Callee::Terminal(terminal) => self.nullable_terminals[terminal as usize],
-            // No judge accepts the empty text.
-            Callee::Judged(_) => false,
+            // No validator accepts the empty text.
+            Callee::Validated(_) => false,
             Callee::Series(series) => self.nullable_series[series as usize],
         }
     }
@@ -125,8 +125,8 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     let usable = |edge: &Edge| match edge.label {
         Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
         Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
-        Label::Call(Callee::Judged(judged)) => {
-            productive.terminals[nfa.judged[judged as usize].terminal as usize]
+        Label::Call(Callee::Validated(validated)) => {
+            productive.terminals[nfa.validated[validated as usize].terminal as usize]
         }
         Label::Call(Callee::Series(series)) => productive.series[series as usize],
         _ => true,

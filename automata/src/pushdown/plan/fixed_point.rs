@@ -172,8 +172,8 @@ impl Spread<'_> {
             Callee::Rule(rule) => self.answer.rules[rule as usize],
             Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
             // Every prefix of a word can be completed, so there are words.
-            Callee::Judged(judged) => {
-                let terminal = self.nfa.judged[judged as usize].terminal;
+            Callee::Validated(validated) => {
+                let terminal = self.nfa.validated[validated as usize].terminal;
                 self.answer.terminals[terminal as usize]
             }
             Callee::Series(series) => self.answer.series[series as usize],

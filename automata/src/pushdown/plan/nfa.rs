@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Meets, Series, SeriesOrder, Validated, Validator};
 use crate::limits::{Account, Limits};
 use crate::pushdown::object::key_set::KeySet;
 
@@ -30,7 +30,7 @@ pub(crate) enum Callee {
     /// A regular language.
     Terminal(u32),
     /// A language that is not regular.
-    Judged(u32),
+    Validated(u32),
     /// A series.
     Series(u32),
 }
@@ -74,18 +74,19 @@ pub(crate) struct Nfa {
     pub(crate) nodes: Vec<Edges>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) series: Vec<SeriesPlan>,
-    pub(crate) judged: Vec<JudgedPlan>,
+    pub(crate) validated: Vec<ValidatedPlan>,
     pub(crate) specials: Vec<Box<str>>,
     pub(crate) start: u32,
     /// `true` if some node may lead nowhere although everything that is called can be completed.
     pub(crate) has_dead_ends: bool,
 }
 
-/// A language that is not regular: the terminal of the prefixes of its words, and the judge that decides it.
+/// A language that is not regular: the terminal of the prefixes of its words, and the validator that decides
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct JudgedPlan {
+pub(crate) struct ValidatedPlan {
     pub(crate) terminal: u32,
-    pub(crate) judge: Judge,
+    pub(crate) validator: Validator,
 }
 
 /// A series whose items are rules of the automata.
@@ -207,7 +208,7 @@ pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nf
         nodes: Vec::with_capacity(nodes.sum::<usize>().min(limits.rule_states)),
         rules,
         series: Vec::new(),
-        judged: Vec::new(),
+        validated: Vec::new(),
         specials: Vec::new(),
         start: cfg.start.0,
         has_dead_ends: false,
@@ -377,9 +378,9 @@ impl Builder<'_> {
             &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
             Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
             Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
-            &Expr::Judged(judged) => {
-                let judged = self.judged(judged);
-                self.edge(from, Label::Call(Callee::Judged(judged)), to);
+            &Expr::Validated(validated) => {
+                let validated = self.validated(validated);
+                self.edge(from, Label::Call(Callee::Validated(validated)), to);
             }
             Expr::Series(series) => self.edge(from, Label::Call(Callee::Series(series.0)), to),
             Expr::Special(name) => {
@@ -389,15 +390,15 @@ impl Builder<'_> {
         }
     }
 
-    fn judged(&mut self, judged: Judged) -> u32 {
-        let plan = JudgedPlan {
-            terminal: judged.beginnings().0,
-            judge: judged.judge(),
+    fn validated(&mut self, validated: Validated) -> u32 {
+        let plan = ValidatedPlan {
+            terminal: validated.beginnings().0,
+            validator: validated.validator(),
         };
-        let known = self.nfa.judged.iter().position(|known| *known == plan);
+        let known = self.nfa.validated.iter().position(|known| *known == plan);
         known.unwrap_or_else(|| {
-            self.nfa.judged.push(plan);
-            self.nfa.judged.len() - 1
+            self.nfa.validated.push(plan);
+            self.nfa.validated.len() - 1
         }) as u32
     }
 

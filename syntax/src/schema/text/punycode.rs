@@ -5,15 +5,15 @@
 //!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   behind42
 //! ```
 //!
-//! A validator decides the labels (see `grammar::Judge`), so such names are not a regular language and cannot
-//! be intersected with one: they are allowed where the format is the only constraint on a string. A name has
-//! at most 253 characters. Nothing counts the characters of the labels that the validator reads, so these
-//! labels count with their greatest length, and the parts around them share the rest: 253 is 95 + 63 + 95,
-//! and 42 + 63 + 1 + 42 + 63 + 42.
+//! A validator decides the labels (see `grammar::Validator`), so such names are not a regular language and
+//! cannot be intersected with one: they are allowed where the format is the only constraint on a string. A
+//! name has at most 253 characters. Nothing counts the characters of the labels that the validator reads, so
+//! these labels count with their greatest length, and the parts around them share the rest: 253 is 95 + 63 +
+//! 95, and 42 + 63 + 1 + 42 + 63 + 42.
 
 use std::sync::OnceLock;
 
-use lexiform_automata::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
+use lexiform_automata::grammar::{CfgBuilder, ExprId, Part, Regular, Validator};
 
 use super::hir::own_expression;
 use super::hostname::{LABEL, reserved};
@@ -66,10 +66,10 @@ pub(crate) fn names(builder: &mut CfgBuilder) -> ExprId {
         [Beside::new(LABEL, BESIDE_ONE), Beside::new(ordered, BESIDE_TWO)]
     });
     let sign = builder.bytes("xn--");
-    let label = builder.judged(Judge::LabelFromLeft);
+    let label = builder.validated(Validator::LabelFromLeft);
     let (before, behind) = one.write(builder);
     let from_left = builder.seq([before, sign, label, behind]);
-    let label = builder.judged(Judge::OrderedLabel);
+    let label = builder.validated(Validator::OrderedLabel);
     let (before, behind) = two.write(builder);
     let dot = builder.bytes(".");
     let second = builder.seq([dot, before, sign, label]);
