@@ -6,7 +6,7 @@ use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use lexiform_automata::grammar::{
-    Cfg, CfgBuilder, ExprId, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
+    Cfg, CfgBuilder, ExprId, ItemOrder, Member, ObjectList, Part, Regular, Rest, RuleId, Way,
 };
 use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ fn what_cannot_be_completed_is_cut_away() {
 }
 
 /// `{"a":1,…}`: members a (required), b, c, and other keys that end with a quote.
-fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
+fn object(order: ItemOrder, min: u64, max: Option<u64>) -> Cfg {
     build(|b, _| {
         let separator = b.bytes(",");
         let value = regular(b, "[0-9]{1,3}");
@@ -196,7 +196,7 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
         let item = b.seq([colon, value]);
         let key = Some(key);
         let rest = vec![Rest { key, item, meets: 0 }];
-        let body = b.series(Series {
+        let body = b.object_list(ObjectList {
             members: members.into(),
             rest,
             taken: vec![],
@@ -228,7 +228,7 @@ const OBJECT_TOKENS: [&str; 12] = [
 
 #[test]
 fn members_in_listed_order() {
-    let grammar = grammar(&object(SeriesOrder::Listed, 0, None), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Listed, 0, None), &OBJECT_TOKENS);
     for text in [
         r#"{"a":1}"#,
         r#"{"a":1,"c":2}"#,
@@ -252,7 +252,7 @@ fn members_in_listed_order() {
 
 #[test]
 fn members_in_any_order_and_no_key_twice() {
-    let grammar = grammar(&object(SeriesOrder::Any, 0, None), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Any, 0, None), &OBJECT_TOKENS);
     for text in [
         r#"{"a":1}"#,
         r#"{"x":1,"c":2,"a":3,"y":4}"#,
@@ -288,7 +288,7 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
 
 /// Objects that have most members in common, told apart by what comes and by the number of an alternative in
 /// some values.
-fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
+fn object_of(alternatives: &[Alternative], order: ItemOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));
         let objects = alternatives.iter().enumerate().map(|(number, keys)| {
@@ -299,7 +299,7 @@ fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
                 Member::new(b.seq([key, value]), must)
             });
             let members = members.collect();
-            let body = b.series(Series {
+            let body = b.object_list(ObjectList {
                 members,
                 rest: vec![],
                 taken: vec![],
@@ -323,7 +323,7 @@ proptest! {
     #[test]
     fn many_objects_with_members_in_common(
         alternatives in alternatives(),
-        order in prop::sample::select(vec![SeriesOrder::Any, SeriesOrder::Listed]),
+        order in prop::sample::select(vec![ItemOrder::Any, ItemOrder::Listed]),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 12),
     ) {
         let tokens = ["{\"", "\":1", "\":1,\"", "\"a\":1,\"b", "a\":", "{\"ab\":1,\"a\":1", "1}", "{}", "abc\":1}", "ba", "2,\""];
@@ -345,7 +345,7 @@ proptest! {
 
 #[test]
 fn counts_of_items_leave_no_dead_end() {
-    let grammar = grammar(&object(SeriesOrder::Any, 2, Some(2)), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Any, 2, Some(2)), &OBJECT_TOKENS);
     assert!(accepts(&grammar, r#"{"a":1,"x":2}"#) && accepts(&grammar, r#"{"c":1,"a":2}"#));
     assert!(!accepts(&grammar, r#"{"a":1}"#));
     let after = grammar.step_bytes(grammar.start(), br#"{"x":1,"#).unwrap();
@@ -365,12 +365,12 @@ fn finite_keys_run_out() {
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
         let key = Some(key);
         let rest = vec![Rest { key, item, meets: 0 }];
-        b.series(Series {
+        b.object_list(ObjectList {
             members: vec![],
             rest,
             taken: vec![],
             separator,
-            order: SeriesOrder::Any,
+            order: ItemOrder::Any,
             min: 0,
             max: None,
             demands: vec![],
@@ -450,12 +450,12 @@ fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
     let cfg = build(|b, _| {
         let (item, separator) = (b.bytes("b"), b.bytes(","));
         let ways = vec![Way { item, meets: 0 }; 2];
-        b.series(Series {
+        b.object_list(ObjectList {
             members: vec![Member { ways, required: true }],
             rest: vec![],
             taken: vec![],
             separator,
-            order: SeriesOrder::Listed,
+            order: ItemOrder::Listed,
             min: 0,
             max: None,
             demands: vec![],

@@ -1,8 +1,8 @@
-//! The grammar arena: expressions, rules, regular languages and series that refer to each other by id.
+//! The grammar arena: expressions, rules, regular languages and object lists that refer to each other by id.
 
-use super::ids::{ExprId, RegularId, RuleId, SeriesId};
+use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
+use super::object_list::ObjectList;
 use super::regular::Regular;
-use super::series::Series;
 use super::validator::Validator;
 
 /// One node of a grammar. Children are always created before their parents, except through [`Expr::Rule`].
@@ -33,8 +33,8 @@ pub enum Expr {
     Regular(RegularId),
     /// A word of a language that is not regular.
     Validated(Validated),
-    /// A list of items; see [`Series`].
-    Series(SeriesId),
+    /// A list of items; see [`ObjectList`].
+    ObjectList(ObjectListId),
     /// The special token of this name (`<|eot|>`), which text never matches.
     Special(Box<str>),
 }
@@ -79,8 +79,8 @@ pub struct Cfg {
     pub rules: Vec<Rule>,
     /// All regular languages.
     pub regulars: Vec<Regular>,
-    /// All series.
-    pub series: Vec<Series>,
+    /// All object lists.
+    pub object_lists: Vec<ObjectList>,
     /// The rule that the whole text must match.
     pub start: RuleId,
 }

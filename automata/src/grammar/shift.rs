@@ -1,8 +1,8 @@
 //! Shifts the ids of a grammar that becomes part of a larger one.
 
 use super::cfg::{Expr, Validated};
-use super::ids::{ExprId, RegularId, RuleId, SeriesId};
-use super::series::{Member, Rest, Series, Way};
+use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
+use super::object_list::{Member, ObjectList, Rest, Way};
 
 /// The offsets by which the ids of a grammar are shifted.
 #[derive(Clone, Copy)]
@@ -10,7 +10,7 @@ pub(super) struct Shift {
     pub(super) exprs: u32,
     pub(super) rules: u32,
     pub(super) regulars: u32,
-    pub(super) series: u32,
+    pub(super) object_lists: u32,
 }
 
 impl Shift {
@@ -45,12 +45,14 @@ impl Shift {
                 beginnings: self.regular(validated.beginnings),
                 ..validated
             }),
-            Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
+            Expr::ObjectList(object_list) => {
+                Expr::ObjectList(ObjectListId(object_list.0 + self.object_lists))
+            }
             leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_)) => leaf,
         }
     }
 
-    pub(super) fn series(self, series: Series) -> Series {
+    pub(super) fn object_list(self, object_list: ObjectList) -> ObjectList {
         let way = |way: Way| Way {
             item: self.id(way.item),
             ..way
@@ -64,11 +66,11 @@ impl Shift {
             item: self.id(rest.item),
             ..rest
         };
-        Series {
-            members: series.members.into_iter().map(member).collect(),
-            rest: series.rest.into_iter().map(rest).collect(),
-            separator: self.id(series.separator),
-            ..series
+        ObjectList {
+            members: object_list.members.into_iter().map(member).collect(),
+            rest: object_list.rest.into_iter().map(rest).collect(),
+            separator: self.id(object_list.separator),
+            ..object_list
         }
     }
 }

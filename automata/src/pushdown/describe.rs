@@ -127,7 +127,7 @@ impl Frames {
             } => vec![self.expected_word(validated, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
             FrameKey::Choice(at) => self.expected_of_choice(at),
-            FrameKey::Return | FrameKey::Series(..) => Vec::new(),
+            FrameKey::Return | FrameKey::ObjectList(..) => Vec::new(),
         }
     }
 

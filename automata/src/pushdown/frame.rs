@@ -1,4 +1,4 @@
-//! Frames: the state of one rule, terminal or series in progress, and its possible continuations.
+//! Frames: the state of one rule, terminal or object list in progress, and its possible continuations.
 //!
 //! A frame is a determinised state *within* one callee, independent of its callers. Frames are interned, so a
 //! frame id is an identity: equal ids have equal futures up to their end.
@@ -8,7 +8,7 @@
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
 //!   validated   cursor of its prefix, its text       the DFA's table      –
-//!   series      progress (done, count, used)         –                    separator, next items
+//!   list        progress (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
 //!   choice      members with a common prefix         their next bytes     members read by their own rules
 //! ```
@@ -31,7 +31,7 @@ use crate::pushdown::object::next_key::{Choice, Choosing};
 use crate::pushdown::object::progress::{Bits, Progress};
 use crate::pushdown::object::used_keys::LastUsed;
 use crate::pushdown::plan::analysis::Analysis;
-use crate::pushdown::plan::nfa::{Callee, Label, Nfa, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, Label, Nfa, ObjectListPlan};
 
 /// The id of an interned frame.
 pub(crate) type FrameId = u32;
@@ -50,11 +50,11 @@ pub(crate) enum FrameKey {
     },
     TerminalStart(u32),
     Terminal(u32, Cursor),
-    Series(u32, Progress),
-    /// The members of a series that begin with the text read so far.
+    ObjectList(u32, Progress),
+    /// The members of an object list that begin with the text read so far.
     Choice(Choosing),
     Key {
-        series: u32,
+        object_list: u32,
         rest: u32,
         progress: Progress,
         cursor: Cursor,
@@ -151,18 +151,18 @@ pub(crate) struct Frames {
     pub(crate) nfa: Arc<Nfa>,
     pub(crate) analysis: Arc<Analysis>,
     pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
-    /// The number of items that the rest of each series can supply.
+    /// The number of items that the rest of each object list can supply.
     pub(crate) capacities: Arc<[Option<u64>]>,
-    /// The items that the rest of each series with demands can supply.
+    /// The items that the rest of each object list with demands can supply.
     pub(crate) stocks: Arc<[Stock]>,
-    /// The automaton of the members of each series.
+    /// The automaton of the members of each object list.
     pub(crate) choices: Arc<[OnceLock<Choice>]>,
     /// The hash that identifies the grammar, computed on first use.
     pub(crate) content: Arc<OnceLock<u64>>,
     frames: boxcar::Vec<Frame>,
     known: Index,
     pub(crate) written: Interner<Bits>,
-    /// The number of items that met each demand of a series.
+    /// The number of items that met each demand of an object list.
     pub(crate) met: Interner<Box<[u64]>>,
     /// The written keys, as lists of text numbers.
     pub(crate) keys: Chains<u32>,
@@ -176,16 +176,16 @@ pub(crate) struct Frames {
 impl Frames {
     pub(crate) fn new(nfa: Nfa, analysis: Analysis, terminals: Vec<Option<Arc<Terminal>>>) -> Frames {
         let capacities: Arc<[Option<u64>]> = nfa
-            .series
+            .object_lists
             .iter()
-            .map(|series| series.rest_capacity(&terminals, |_| true))
+            .map(|object_list| object_list.rest_capacity(&terminals, |_| true))
             .collect();
-        let stock = |series: &SeriesPlan| match series.has_demands() {
-            true => Stock::new(series, &terminals, |_| true),
+        let stock = |object_list: &ObjectListPlan| match object_list.has_demands() {
+            true => Stock::new(object_list, &terminals, |_| true),
             false => Stock::default(),
         };
-        let stocks = nfa.series.iter().map(stock).collect();
-        let choices = nfa.series.iter().map(|_| OnceLock::new()).collect();
+        let stocks = nfa.object_lists.iter().map(stock).collect();
+        let choices = nfa.object_lists.iter().map(|_| OnceLock::new()).collect();
         Frames {
             nfa: nfa.into(),
             analysis: analysis.into(),
@@ -291,7 +291,9 @@ impl Frames {
             Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
             Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
             Callee::Validated(validated) => self.validated_start(validated),
-            Callee::Series(series) => self.intern(FrameKey::Series(series, Progress::START)),
+            Callee::ObjectList(object_list) => {
+                self.intern(FrameKey::ObjectList(object_list, Progress::START))
+            }
         }
     }
 
@@ -311,12 +313,17 @@ impl Frames {
             }
             FrameKey::TerminalStart(_) => (false, (true, false)),
             FrameKey::Terminal(index, cursor) => (self.terminal(*index).is_accepting(*cursor), (true, false)),
-            FrameKey::Series(series, progress) => (self.series_may_end(*series, *progress), (false, true)),
+            FrameKey::ObjectList(object_list, progress) => {
+                (self.object_list_may_end(*object_list, *progress), (false, true))
+            }
             FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
             FrameKey::Key {
-                series, rest, cursor, ..
+                object_list,
+                rest,
+                cursor,
+                ..
             } => {
-                let key = self.key_terminal(*series, *rest);
+                let key = self.key_terminal(*object_list, *rest);
                 (false, (true, key.is_accepting(*cursor)))
             }
             FrameKey::Validated { validated, text, .. } => (self.is_word(*validated, *text), (true, false)),
@@ -341,8 +348,11 @@ impl Frames {
             }
             FrameKey::Terminal(index, cursor) => View::Terminal(self.terminal(index), cursor),
             FrameKey::Key {
-                series, rest, cursor, ..
-            } => View::Key(self.key_terminal(series, rest), cursor),
+                object_list,
+                rest,
+                cursor,
+                ..
+            } => View::Key(self.key_terminal(object_list, rest), cursor),
             FrameKey::Validated {
                 validated, cursor, ..
             } => View::Validated(self.beginnings(validated), cursor),
@@ -369,15 +379,15 @@ impl Frames {
         let find = || match &frame.key {
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
-            FrameKey::Series(series, progress) => self.series_calls(*series, *progress),
+            FrameKey::ObjectList(object_list, progress) => self.object_list_calls(*object_list, *progress),
             FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
             FrameKey::Key {
-                series,
+                object_list,
                 rest,
                 progress,
                 cursor,
                 text,
-            } => self.key_calls(*series, *rest, *progress, *cursor, *text),
+            } => self.key_calls(*object_list, *rest, *progress, *cursor, *text),
             _ => Calls::new(),
         };
         frame.calls.get_or_init(|| Box::new(find()))
@@ -393,7 +403,7 @@ impl Frames {
     /// Returns the frame after reading a byte, ignoring calls.
     pub(crate) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {
-            FrameKey::Return | FrameKey::Series(..) => None,
+            FrameKey::Return | FrameKey::ObjectList(..) => None,
             FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {

@@ -181,8 +181,8 @@ impl Stacks {
     /// Returns `true` if keys must differ or items meet demands, so that some distances belong to completions
     /// that may not be the shortest.
     pub fn counts_keys(&self) -> bool {
-        let mut series = self.frames.nfa.series.iter();
-        series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
+        let mut object_lists = self.frames.nfa.object_lists.iter();
+        object_lists.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
     }
 
     /// Returns `true` if the word of a validated frame ends after these bytes.

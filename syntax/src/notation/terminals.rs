@@ -135,7 +135,7 @@ impl Laying<'_> {
                 self.builder.regular(regular)
             }
             Expr::Validated(validated) => self.builder.validated(validated.validator()),
-            Expr::Series(_) => unreachable!("no text of a grammar makes a series"),
+            Expr::ObjectList(_) => unreachable!("no text of a grammar makes an object list"),
         }
     }
 
@@ -269,7 +269,7 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Validated(_) | Expr::Series(_) => {
+            Expr::Never | Expr::Special(_) | Expr::Validated(_) | Expr::ObjectList(_) => {
                 unreachable!("these have no shape")
             }
         }

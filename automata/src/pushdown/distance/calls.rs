@@ -1,22 +1,22 @@
-//! Computes which rules and series call which, and how far from the end tokens can lead in each.
+//! Computes which rules and object lists call which, and how far from the end tokens can lead in each.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Distances;
 use super::free::{FreeWords, KEYS};
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::ByteSet;
 use crate::language::components;
 use crate::language::{NEVER, plus};
 use crate::pushdown::equivalence::TokenFacts;
 use crate::pushdown::frame::Frames;
-use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, Label, ObjectListPlan};
 use crate::work::spend;
 
 /// The maximum number of calls that are followed in a grammar in which rules call themselves.
 const WORK: usize = 1 << 22;
 
-/// A call from a rule or series.
+/// A call from a rule or object list.
 #[derive(Clone, Copy)]
 struct Call {
     callee: u32,
@@ -35,7 +35,7 @@ enum CallPrefix {
     Key(u32),
 }
 
-/// The calls of all rules and, numbered after them, of all series.
+/// The calls of all rules and, numbered after them, of all object lists.
 pub(crate) struct Calls<'a> {
     frames: &'a Frames,
     shortest: &'a Distances,
@@ -47,7 +47,7 @@ pub(crate) struct Calls<'a> {
 impl<'a> Calls<'a> {
     pub(crate) fn new(frames: &'a Frames, shortest: &'a Distances) -> Calls<'a> {
         let nfa = &frames.nfa;
-        let all = nfa.rules.len() + nfa.series.len();
+        let all = nfa.rules.len() + nfa.object_lists.len();
         let mut calls = Calls {
             frames,
             shortest,
@@ -56,8 +56,8 @@ impl<'a> Calls<'a> {
         };
         calls.add_rules();
         let mut free = FxHashMap::default();
-        for series in 0..nfa.series.len() as u32 {
-            calls.add_series(series, &mut free);
+        for object_list in 0..nfa.object_lists.len() as u32 {
+            calls.add_object_list(object_list, &mut free);
         }
         calls
     }
@@ -92,10 +92,10 @@ impl<'a> Calls<'a> {
     fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, behind: u64) {
         let (callee, behind) = match callee {
             Callee::Rule(rule) => (rule, behind),
-            // The reach of a series is added to the distance of its progress, here the first.
-            Callee::Series(series) => {
-                let first = self.shortest.series[series as usize];
-                (self.number(series), plus(behind, first))
+            // The reach of an object list is added to the distance of its progress, here the first.
+            Callee::ObjectList(object_list) => {
+                let first = self.shortest.object_lists[object_list as usize];
+                (self.number(object_list), plus(behind, first))
             }
             Callee::Terminal(terminal) => {
                 let start = self.frames.terminal(terminal).start();
@@ -114,15 +114,15 @@ impl<'a> Calls<'a> {
         });
     }
 
-    fn number(&self, series: u32) -> u32 {
-        self.frames.nfa.rules.len() as u32 + series
+    fn number(&self, object_list: u32) -> u32 {
+        self.frames.nfa.rules.len() as u32 + object_list
     }
 
-    /// Adds the calls of a series. The distance after an item is never greater than before it, except for the
-    /// item that must follow a separator.
-    fn add_series(&mut self, series: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
-        let (frames, shortest, caller) = (self.frames, self.shortest, self.number(series));
-        let plan = &frames.nfa.series[series as usize];
+    /// Adds the calls of an object list. The distance after an item is never greater than before it, except
+    /// for the item that must follow a separator.
+    fn add_object_list(&mut self, object_list: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
+        let (frames, shortest, caller) = (self.frames, self.shortest, self.number(object_list));
+        let plan = &frames.nfa.object_lists[object_list as usize];
         if !is_plain(plan) {
             return self.add_own(caller, NEVER);
         }
@@ -159,7 +159,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns the greatest cost of the cheapest optional item that may follow a separator.
-    fn another(&self, plan: &SeriesPlan, rests: &[u64]) -> u64 {
+    fn another(&self, plan: &ObjectListPlan, rests: &[u64]) -> u64 {
         // There is always one more key, so a member is written only if it is cheaper.
         let keyed = plan.rest.iter().zip(rests).filter(|(rest, _)| rest.key.is_some());
         let always = keyed.map(|(_, &length)| length).min().unwrap_or(NEVER);
@@ -171,7 +171,7 @@ impl<'a> Calls<'a> {
         all.max().unwrap_or(0)
     }
 
-    /// Returns the greatest distance that tokens can lead to in each rule and series; `facts` knows the
+    /// Returns the greatest distance that tokens can lead to in each rule and object list; `facts` knows the
     /// contents of tokens.
     pub(crate) fn furthest(&self, facts: &impl TokenFacts) -> Vec<u64> {
         let edges = self
@@ -312,7 +312,7 @@ struct CallLevel {
     reads: bool,
 }
 
-/// Rules and series that call each other.
+/// Rules and object lists that call each other.
 struct Levels {
     calls: Vec<CallLevel>,
     /// The greatest distance in each without the calls within the group.
@@ -361,11 +361,11 @@ impl Levels {
     }
 }
 
-/// Returns `true` if the rest of a series is never longer than at its progress, except for an item after a
-/// separator.
-fn is_plain(plan: &SeriesPlan) -> bool {
+/// Returns `true` if the rest of an object list is never longer than at its progress, except for an item
+/// after a separator.
+fn is_plain(plan: &ObjectListPlan) -> bool {
     let required = plan.members.iter().filter(|member| member.required).count() as u64;
     // Skipped members no longer contribute to the count.
-    let loses = plan.order == SeriesOrder::Listed && plan.min > required && !plan.members.is_empty();
+    let loses = plan.order == ItemOrder::Listed && plan.min > required && !plan.members.is_empty();
     !plan.has_demands() && !loses
 }

@@ -1,4 +1,4 @@
-//! Computes the fewest steps that complete a series from its progress.
+//! Computes the fewest steps that complete an object list from its progress.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,16 +6,16 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Distances;
-use crate::grammar::{Meets, SeriesOrder};
+use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
 use crate::language::{NEVER, plus};
 use crate::pushdown::frame::{Call, FrameKey, Frames};
 use crate::pushdown::object::next_key::Choosing;
 use crate::pushdown::object::progress::Progress;
-use crate::pushdown::plan::nfa::{Callee, MemberPlan, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, MemberPlan, ObjectListPlan};
 use crate::work::spend;
 
-/// The maximum number of progresses that are examined for a series with demands.
+/// The maximum number of progresses that are examined for an object list with demands.
 const REGISTERS: usize = 512;
 
 /// The maximum number of rest items whose steps are computed separately; those after them take as many as the
@@ -33,7 +33,7 @@ pub(crate) struct Left {
 
 impl Left {
     /// Returns the fewest steps from a progress on.
-    pub(crate) fn shortest(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+    pub(crate) fn shortest(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
         let items = self.items(plan, progress);
         if items == 0 {
             return 0;
@@ -48,14 +48,14 @@ impl Left {
     }
 
     /// Returns how many items must still be written; after a separator at least one.
-    fn items(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+    fn items(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
         let missing = plan
             .min
             .saturating_sub(progress.count)
             .max(u64::from(progress.separated));
         let required = match plan.order {
             // No member can be skipped.
-            SeriesOrder::Leading => self
+            ItemOrder::Leading => self
                 .members
                 .iter()
                 .rposition(|member| member.1)
@@ -66,14 +66,14 @@ impl Left {
     }
 
     /// Returns how many of the items that must still be written are items of the rest.
-    pub(crate) fn rests(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+    pub(crate) fn rests(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
         let required = self.members.iter().filter(|member| member.1).count() as u64;
         self.items(plan, progress) - required.min(self.items(plan, progress))
     }
 
     /// Returns the steps of the cheapest choice of this number of items.
-    fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
-        if plan.order == SeriesOrder::Leading {
+    fn fill(&self, plan: &ObjectListPlan, items: usize) -> u64 {
+        if plan.order == ItemOrder::Leading {
             let members = self.members.iter().map(|member| member.0).take(items);
             let sum = members.fold(0, plus);
             return plus(sum, self.rest_sum(items.saturating_sub(self.members.len())));
@@ -120,8 +120,8 @@ impl Left {
 }
 
 impl Distances {
-    pub(crate) fn of_progress(&self, frames: &Frames, series: u32, progress: Progress) -> u64 {
-        self.of_progress_with(frames, series, progress, 0)
+    pub(crate) fn of_progress(&self, frames: &Frames, object_list: u32, progress: Progress) -> u64 {
+        self.of_progress_with(frames, object_list, progress, 0)
     }
 
     /// Returns the distance from a progress if `more` keys have been written that the progress does not
@@ -129,24 +129,24 @@ impl Distances {
     pub(crate) fn of_progress_with(
         &self,
         frames: &Frames,
-        series: u32,
+        object_list: u32,
         progress: Progress,
         more: usize,
     ) -> u64 {
-        if let Some(known) = self.lists.get(&(series, progress, more)) {
+        if let Some(known) = self.lists.get(&(object_list, progress, more)) {
             return known;
         }
-        let length = self.find_progress(frames, series, progress, more);
-        self.lists.insert((series, progress, more), length);
+        let length = self.find_progress(frames, object_list, progress, more);
+        self.lists.insert((object_list, progress, more), length);
         length
     }
 
-    fn find_progress(&self, frames: &Frames, series: u32, progress: Progress, more: usize) -> u64 {
-        let plan = &frames.nfa.series[series as usize];
+    fn find_progress(&self, frames: &Frames, object_list: u32, progress: Progress, more: usize) -> u64 {
+        let plan = &frames.nfa.object_lists[object_list as usize];
         if plan.has_demands() {
-            return self.of_demanding(frames, series, progress, more);
+            return self.of_demanding(frames, object_list, progress, more);
         }
-        let mut left = self.left(frames, series, progress);
+        let mut left = self.left(frames, object_list, progress);
         let rests = left.rests(plan, progress);
         if rests > 0 {
             let written = frames.keys.iter(progress.used).count() + more;
@@ -156,10 +156,10 @@ impl Distances {
     }
 
     /// Returns the members that can still be written, without any of the rest.
-    fn left(&self, frames: &Frames, series: u32, progress: Progress) -> Left {
-        let plan = &frames.nfa.series[series as usize];
+    fn left(&self, frames: &Frames, object_list: u32, progress: Progress) -> Left {
+        let plan = &frames.nfa.object_lists[object_list as usize];
         let members = plan.members.iter().enumerate();
-        let members = members.filter(|&(index, _)| !frames.is_written(series, progress, index));
+        let members = members.filter(|&(index, _)| !frames.is_written(object_list, progress, index));
         Left {
             members: members
                 .map(|(_, member)| (self.of_member(member), member.required))
@@ -170,7 +170,13 @@ impl Distances {
     }
 
     /// Returns the steps that each of `items` items of the rest adds, after `written` keys.
-    pub(crate) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
+    pub(crate) fn rest_of(
+        &self,
+        frames: &Frames,
+        plan: &ObjectListPlan,
+        written: usize,
+        items: u64,
+    ) -> Vec<u64> {
         let items = usize::try_from(items).unwrap_or(usize::MAX);
         let all = written.saturating_add(items);
         let one = |index: usize| match index + 1 < RESTS {
@@ -180,10 +186,10 @@ impl Distances {
         (0..items.min(RESTS)).map(one).collect()
     }
 
-    /// Returns the distance of a choice: one of the remaining members, and the rest of the series after it,
-    /// which is computed once for members that leave the same items.
+    /// Returns the distance of a choice: one of the remaining members, and the rest of the object list after
+    /// it, which is computed once for members that leave the same items.
     pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
-        let plan = &frames.nfa.series[at.series as usize];
+        let plan = &frames.nfa.object_lists[at.object_list as usize];
         let changes = self.changes_behind(frames, at);
         let mut behind: FxHashMap<_, u64> = FxHashMap::default();
         let lengths = frames.open_ways(at).map(|(way, node)| {
@@ -193,17 +199,17 @@ impl Distances {
             let meets = if plan.has_demands() { way.meets } else { 0 };
             let leaves = (costs, member.required, meets, changes.get(index).copied());
             let rest = behind.entry(leaves).or_insert_with(|| {
-                let after = frames.after_member(at.series, at.progress, index, way.meets);
-                self.of_progress(frames, at.series, after)
+                let after = frames.after_member(at.object_list, at.progress, index, way.meets);
+                self.of_progress(frames, at.object_list, after)
             });
             plus(self.nodes[node as usize], *rest)
         });
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// Returns the cost of each way to write a member with the demands that it meets; empty if the series has
-    /// no demands.
-    fn meets_of(&self, plan: &SeriesPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
+    /// Returns the cost of each way to write a member with the demands that it meets; empty if the object
+    /// list has no demands.
+    fn meets_of(&self, plan: &ObjectListPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
         let ways = member.ways.iter().filter(|_| plan.has_demands());
         ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
             .collect()
@@ -213,8 +219,8 @@ impl Distances {
     /// are chosen to make up a count: it changes where the set of the cheapest wanted members changes. Empty
     /// if the same is left after all members.
     fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
-        let plan = &frames.nfa.series[at.series as usize];
-        if plan.order == SeriesOrder::Any {
+        let plan = &frames.nfa.object_lists[at.object_list as usize];
+        if plan.order == ItemOrder::Any {
             return Vec::new();
         }
         if plan.has_demands() {
@@ -248,7 +254,7 @@ impl Distances {
     }
 
     /// Returns the steps of the cheapest item of the rest that is the `keys`-th distinct key.
-    pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
+    pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &ObjectListPlan, keys: usize) -> u64 {
         let items = plan.rest.iter().map(|rest| {
             let key = rest
                 .key
@@ -259,7 +265,12 @@ impl Distances {
     }
 
     /// Returns the steps of a key that is the `keys`-th distinct one and not taken.
-    pub(crate) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
+    pub(crate) fn key_among(
+        &self,
+        terminal: &Terminal,
+        key: u32,
+        (plan, keys): (&ObjectListPlan, usize),
+    ) -> u64 {
         let written = keys.saturating_sub(1);
         let mut passed = 0;
         loop {
@@ -280,20 +291,20 @@ impl Distances {
         }
     }
 
-    /// Returns the distance in a series whose items have demands to meet, if `more` keys have been written
-    /// that the progress does not include, by a search over the progresses that its items lead to.
-    pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
-        if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
+    /// Returns the distance in an object list whose items have demands to meet, if `more` keys have been
+    /// written that the progress does not include, by a search over the progresses that its items lead to.
+    pub(crate) fn of_demanding(&self, frames: &Frames, object_list: u32, from: Progress, more: usize) -> u64 {
+        if !from.started && frames.analysis.is_nullable(Callee::ObjectList(object_list)) {
             return 0;
         }
-        let plan = &frames.nfa.series[series as usize];
+        let plan = &frames.nfa.object_lists[object_list as usize];
         let separator = plan.separator.map_or(0, |rule| self.rules[rule as usize]);
         let mut open = BinaryHeap::from([Reverse((0, more, Some(from)))]);
         let mut seen = FxHashSet::default();
         while let Some(Reverse((length, keys, progress))) = open.pop() {
             spend(1);
             let Some(progress) = progress else { return length };
-            if frames.series_may_end(series, progress) {
+            if frames.object_list_may_end(object_list, progress) {
                 return length;
             }
             if !seen.insert(progress) {
@@ -310,8 +321,8 @@ impl Distances {
                 separated: true,
                 ..progress
             };
-            for call in frames.item_calls(series, separated) {
-                let (item, keyed, next) = self.of_item(frames, series, call, keys);
+            for call in frames.item_calls(object_list, separated) {
+                let (item, keyed, next) = self.of_item(frames, object_list, call, keys);
                 if plus(before, item) != NEVER {
                     open.push(Reverse((plus(before, item), keys + usize::from(keyed), next)));
                 }
@@ -321,28 +332,28 @@ impl Distances {
     }
 
     /// Returns the steps of an item after a number of new keys, whether it has a key, and the progress after
-    /// it, which is `None` if the series is complete.
+    /// it, which is `None` if the object list is complete.
     fn of_item(
         &self,
         frames: &Frames,
-        series: u32,
+        object_list: u32,
         call: Call,
         keys: usize,
     ) -> (u64, bool, Option<Progress>) {
         let next = |frame| match frames.get(frame).key {
-            FrameKey::Series(_, progress) => Some(progress),
+            FrameKey::ObjectList(_, progress) => Some(progress),
             _ => None,
         };
         match frames.get(call.callee).key {
             FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
             FrameKey::Key { rest, progress, .. } => {
-                let plan = &frames.nfa.series[series as usize].rest[rest as usize];
+                let plan = &frames.nfa.object_lists[object_list as usize].rest[rest as usize];
                 let used = frames.keys.iter(progress.used).count() + keys;
-                let all = &frames.nfa.series[series as usize];
+                let all = &frames.nfa.object_lists[object_list as usize];
                 let word = plan.key.map_or(NEVER, |key| {
                     self.key_among(frames.terminal(key), key, (all, used + 1))
                 });
-                let after = frames.after_rest(series, rest, progress);
+                let after = frames.after_rest(object_list, rest, progress);
                 (plus(word, self.rules[plan.item as usize]), true, Some(after))
             }
             _ => (NEVER, false, None),

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::classes::{Class, Equivalence, Hidden, MANY_PLACES};
 use super::suffix::Suffixes;
 use super::token_facts::TokenFacts;
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::{Cursor, Terminal};
 use crate::pushdown::frame::{FrameId, FrameKey, UNKNOWN_FRAME};
 use crate::pushdown::intern::interner::NIL;
@@ -25,32 +25,35 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             return known;
         }
         let like = match self.frames.get(id).key.clone() {
-            FrameKey::Series(series, progress)
-                if self.frames.forgets(series, progress) && progress.started =>
+            FrameKey::ObjectList(object_list, progress)
+                if self.frames.forgets(object_list, progress) && progress.started =>
             {
-                let hidden = self.hidden(series);
+                let hidden = self.hidden(object_list);
                 let members = match progress.separated {
                     true => &hidden.anywhere,
                     false => &hidden.behind_item,
                 };
-                let progress = self.without_members(series, progress, (members, &hidden.anywhere));
+                let progress = self.without_members(object_list, progress, (members, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
-                self.frames.intern(FrameKey::Series(series, progress))
+                self.frames.intern(FrameKey::ObjectList(object_list, progress))
             }
             FrameKey::Key {
-                series,
+                object_list,
                 rest,
                 progress,
                 cursor,
                 text,
-            } if self.frames.forgets(series, progress) => self.of_key((series, rest, progress), cursor, text),
-            FrameKey::Choice(at) if self.frames.forgets(at.series, at.progress) && at.node != 0 => {
-                let hidden = self.hidden(at.series);
+            } if self.frames.forgets(object_list, progress) => {
+                self.of_key((object_list, rest, progress), cursor, text)
+            }
+            FrameKey::Choice(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
+                let hidden = self.hidden(at.object_list);
                 let mut members = hidden.behind_item.clone();
                 for member in self.frames.members_at(&at) {
                     clear_bit(&mut members, member as usize);
                 }
-                let progress = self.without_members(at.series, at.progress, (&members, &hidden.anywhere));
+                let progress =
+                    self.without_members(at.object_list, at.progress, (&members, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
                 self.frames
                     .intern(FrameKey::Choice(self.frames.choosing_with(&at, progress)))
@@ -141,8 +144,11 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .iter()
             .filter_map(|&(frame, _)| match self.frames.get(frame).key {
                 FrameKey::Key {
-                    series, rest, cursor, ..
-                } => Some((self.frames.key_terminal(series, rest), cursor)),
+                    object_list,
+                    rest,
+                    cursor,
+                    ..
+                } => Some((self.frames.key_terminal(object_list, rest), cursor)),
                 _ => None,
             });
         let key = (pairs.len() > 1).then(|| keys.next()).flatten();
@@ -174,11 +180,16 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    fn of_key(&self, (series, rest, progress): (u32, u32, Progress), cursor: Cursor, text: u32) -> FrameId {
-        let hidden = self.hidden(series);
-        let progress = self.without_members(series, progress, (&hidden.behind_item, &hidden.anywhere));
+    fn of_key(
+        &self,
+        (object_list, rest, progress): (u32, u32, Progress),
+        cursor: Cursor,
+        text: u32,
+    ) -> FrameId {
+        let hidden = self.hidden(object_list);
+        let progress = self.without_members(object_list, progress, (&hidden.behind_item, &hidden.anywhere));
         let key = |progress, text| FrameKey::Key {
-            series,
+            object_list,
             rest,
             progress,
             cursor,
@@ -193,7 +204,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             return self.frames.intern(key(progress, text));
         }
         let progress = self.without_keys(progress, hidden);
-        let taken = &self.frames.nfa.series[series as usize].taken;
+        let taken = &self.frames.nfa.object_lists[object_list as usize].taken;
         let is_taken = || taken.behind(&begun).any(|left| self.facts.begins(left));
         if text == NIL || held.behind(&begun).next().is_some() || is_taken() {
             return self.frames.intern(key(progress, text));
@@ -213,8 +224,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         Progress { used, ..progress }
     }
 
-    /// Returns the part of a list of keys that tokens contain, which is the same for all series of a grammar.
-    /// Usually the list is a known one with one more key.
+    /// Returns the part of a list of keys that tokens contain, which is the same for all object lists of a
+    /// grammar. Usually the list is a known one with one more key.
     fn held_keys(&self, list: u32, held: &KeySet) -> u32 {
         let mut longer = Vec::new();
         let mut at = list;
@@ -241,12 +252,12 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     /// of them must be, and one that may be written if any of them that is not hidden everywhere may be.
     fn without_members(
         &self,
-        series: u32,
+        object_list: u32,
         progress: Progress,
         (members, anywhere): (&Bits, &Bits),
     ) -> Progress {
-        let plan = &self.frames.nfa.series[series as usize];
-        if plan.order != SeriesOrder::Any || members.iter().all(|&word| word == 0) {
+        let plan = &self.frames.nfa.object_lists[object_list as usize];
+        if plan.order != ItemOrder::Any || members.iter().all(|&word| word == 0) {
             return progress;
         }
         let written = self.frames.written.get(progress.done);

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use super::classes::{Equivalence, Hidden};
 use super::token_facts::TokenFacts;
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::{ByteSet, Cursor, Terminal};
 use crate::pushdown::object::key_set::KeySet;
 use crate::pushdown::object::progress::{Bits, with_bit};
-use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, Label, ObjectListPlan};
 
 impl<F: TokenFacts> Equivalence<'_, F> {
-    pub(crate) fn hidden(&self, series: u32) -> &Hidden {
-        self.classes.hidden[series as usize].get_or_init(|| self.find_hidden(series))
+    pub(crate) fn hidden(&self, object_list: u32) -> &Hidden {
+        self.classes.hidden[object_list as usize].get_or_init(|| self.find_hidden(object_list))
     }
 
-    fn find_hidden(&self, series: u32) -> Hidden {
-        let plan = &self.frames.nfa.series[series as usize];
-        let keys = self.held_texts(series, plan);
+    fn find_hidden(&self, object_list: u32) -> Hidden {
+        let plan = &self.frames.nfa.object_lists[object_list as usize];
+        let keys = self.held_texts(object_list, plan);
         let none: Bits = vec![0; plan.members.len().div_ceil(64)].into();
         let (mut behind_item, mut anywhere) = (none.clone(), none);
-        let unseen = self.unseen_behind_items(series, plan);
+        let unseen = self.unseen_behind_items(object_list, plan);
         for (index, member) in plan.members.iter().enumerate() {
             let mut rules = member.ways.iter().map(|&(rule, _)| rule);
-            if rules.all(|rule| self.begins_like_a_key(series, plan, rule)) {
+            if rules.all(|rule| self.begins_like_a_key(object_list, plan, rule)) {
                 anywhere = with_bit(&anywhere, index);
                 behind_item = with_bit(&behind_item, index);
             } else if unseen(index as u32) {
@@ -37,10 +37,10 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// Returns the keys that tokens contain, if the keys of a series never run out and all begin and end with
-    /// the same bytes.
-    fn held_texts(&self, series: u32, plan: &SeriesPlan) -> Option<Arc<KeySet>> {
-        if plan.rest.is_empty() || self.frames.capacities[series as usize].is_some() {
+    /// Returns the keys that tokens contain, if the keys of an object list never run out and all begin and
+    /// end with the same bytes.
+    fn held_texts(&self, object_list: u32, plan: &ObjectListPlan) -> Option<Arc<KeySet>> {
+        if plan.rest.is_empty() || self.frames.capacities[object_list as usize].is_some() {
             return None;
         }
         let mut edges = Vec::new();
@@ -57,15 +57,16 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    /// The keys that tokens contain are cached by list, so all series must have the same first and last byte.
+    /// The keys that tokens contain are cached by list, so all object lists must have the same first and last
+    /// byte.
     fn are_keys_alike(&self, edges: (u8, u8)) -> bool {
         *self.classes.key_edges.get_or_init(|| edges) == edges
     }
 
     /// Returns a function that decides which members tokens cannot see from after an item.
-    fn unseen_behind_items(&self, series: u32, plan: &SeriesPlan) -> impl Fn(u32) -> bool {
-        let choice = self.frames.choice(series);
-        let separator = plan.separator.filter(|_| plan.order == SeriesOrder::Any);
+    fn unseen_behind_items(&self, object_list: u32, plan: &ObjectListPlan) -> impl Fn(u32) -> bool {
+        let choice = self.frames.choice(object_list);
+        let separator = plan.separator.filter(|_| plan.order == ItemOrder::Any);
         let seen = separator
             .filter(|&rule| !self.frames.analysis.is_nullable(Callee::Rule(rule)))
             .zip(choice.opening())
@@ -85,8 +86,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
 
     /// Returns `true` if infinitely many other keys continue like the key of a rule up to its last byte, and
     /// no token contains the key.
-    fn begins_like_a_key(&self, series: u32, plan: &SeriesPlan, rule: u32) -> bool {
-        if plan.order != SeriesOrder::Any || self.frames.capacities[series as usize].is_some() {
+    fn begins_like_a_key(&self, object_list: u32, plan: &ObjectListPlan, rule: u32) -> bool {
+        if plan.order != ItemOrder::Any || self.frames.capacities[object_list as usize].is_some() {
             return false;
         }
         plan.rest.iter().filter_map(|rest| rest.key).any(|key| {

@@ -23,7 +23,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::pushdown::frame::{FrameId, FrameKey, Frames};
 use crate::pushdown::object::progress::Progress;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
@@ -152,20 +152,22 @@ impl Frames {
                     (rule, nodes).hash(name);
                 }
                 FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),
-                FrameKey::Series(series, progress) => self.hash_progress(*series, *progress, name),
+                FrameKey::ObjectList(object_list, progress) => {
+                    self.hash_progress(*object_list, *progress, name)
+                }
                 FrameKey::Choice(at) => {
                     (at.permit, at.node).hash(name);
-                    self.hash_progress(at.series, at.progress, name);
+                    self.hash_progress(at.object_list, at.progress, name);
                 }
                 FrameKey::Key {
-                    series,
+                    object_list,
                     rest,
                     progress,
                     cursor,
                     text,
                 } => {
                     (rest, cursor).hash(name);
-                    self.hash_progress(*series, *progress, name);
+                    self.hash_progress(*object_list, *progress, name);
                     self.hash_text(*text, name);
                 }
                 FrameKey::Validated {
@@ -181,11 +183,11 @@ impl Frames {
     }
 
     /// Hashes the data that a list remembers, without its free keys.
-    fn hash_progress(&self, series: u32, progress: Progress, name: &mut Stable) {
-        series.hash(name);
-        match self.nfa.series[series as usize].order {
-            SeriesOrder::Any => self.written.get(progress.done).hash(name),
-            SeriesOrder::Listed | SeriesOrder::Leading => progress.done.hash(name),
+    fn hash_progress(&self, object_list: u32, progress: Progress, name: &mut Stable) {
+        object_list.hash(name);
+        match self.nfa.object_lists[object_list as usize].order {
+            ItemOrder::Any => self.written.get(progress.done).hash(name),
+            ItemOrder::Listed | ItemOrder::Leading => progress.done.hash(name),
         }
         self.met.get(progress.met).hash(name);
         (progress.count, progress.started, progress.separated).hash(name);

@@ -42,7 +42,7 @@ impl<'a> Lookahead<'a> {
             At::Validated { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
             At::Choice { frame, node } => {
                 let at = frames.choosing(frame, node);
-                bytes.unite(frames.choice(at.series).bytes(node));
+                bytes.unite(frames.choice(at.object_list).bytes(node));
             }
             At::Way { .. } | At::AfterKey(_) => {}
         }

@@ -39,7 +39,7 @@ pub(crate) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// Among the members of a series that begin with the same text; `frame` is where the choice began.
+    /// Among the members of an object list that begin with the same text; `frame` is where the choice began.
     Choice {
         frame: FrameId,
         node: u32,

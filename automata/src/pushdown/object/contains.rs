@@ -1,4 +1,4 @@
-//! Decides whether the demands of a series can still be met.
+//! Decides whether the demands of an object list can still be met.
 //!
 //! A demand counts the items that meet it, and one item may meet several. The items that may still be written
 //! after a progress are a *supply*; the question is whether some choice of them brings every count into its
@@ -18,11 +18,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::progress::MANY_WORDS;
-use crate::grammar::{Meets, SeriesOrder};
+use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
-use crate::pushdown::plan::nfa::SeriesPlan;
+use crate::pushdown::plan::nfa::ObjectListPlan;
 
-/// The items that the rest of a series can supply before anything is written.
+/// The items that the rest of an object list can supply before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     /// Keys that can run out, grouped by the items that can be written after them.
@@ -38,9 +38,9 @@ struct Keys {
 }
 
 impl Stock {
-    /// Computes the stock of a series; items of rules that are not `usable` supply nothing.
+    /// Computes the stock of an object list; items of rules that are not `usable` supply nothing.
     pub(crate) fn new(
-        plan: &SeriesPlan,
+        plan: &ObjectListPlan,
         terminals: &[Option<Arc<Terminal>>],
         usable: impl Fn(u32) -> bool,
     ) -> Stock {
@@ -76,7 +76,7 @@ impl Stock {
 
     /// Returns `true` if, for each item with finitely many keys, all its keys are alike: the same other items
     /// share each of them.
-    pub(crate) fn keys_are_alike(&self, plan: &SeriesPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
+    pub(crate) fn keys_are_alike(&self, plan: &ObjectListPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
         let alike = |key: u32| {
             let Some(terminal) = &terminals[key as usize] else {
                 return true;
@@ -103,7 +103,7 @@ impl Stock {
 
 /// The items that may still be written after a progress.
 pub(crate) struct Supply<'a> {
-    pub(crate) plan: &'a SeriesPlan,
+    pub(crate) plan: &'a ObjectListPlan,
     pub(crate) stock: &'a Stock,
     /// The ways of the members that may still be written, in order, and whether each member must be.
     pub(crate) members: Vec<(Vec<Meets>, bool)>,
@@ -120,10 +120,11 @@ type DemandCounts = Box<[u64]>;
 /// The vectors that were reached, each with the smallest number of items.
 type Reached = FxHashMap<DemandCounts, u64>;
 
-/// The maximum number of demands of a series: they and the number of all items are bits of one word.
+/// The maximum number of demands of an object list: they and the number of all items are bits of one word.
 pub(crate) const MOST_DEMANDS: usize = 31;
 
-/// The maximum number of vectors that a search may reach; series beyond it are rejected at compile time.
+/// The maximum number of vectors that a search may reach; object lists beyond it are rejected at compile
+/// time.
 pub(crate) const MOST_VECTORS: u64 = 1 << 16;
 
 struct DemandSearch {
@@ -136,7 +137,7 @@ struct DemandSearch {
 }
 
 impl Supply<'_> {
-    /// Returns `true` if the series can be completed.
+    /// Returns `true` if the object list can be completed.
     pub(crate) fn suffices(&self) -> bool {
         if self.suffices_plainly() {
             return true;
@@ -144,7 +145,7 @@ impl Supply<'_> {
         let Some(search) = self.search() else { return false };
         let start: DemandCounts = vec![0; search.bounds.len()].into();
         let mut reached = Reached::from_iter([(start, 0)]);
-        let leading = self.plan.order == SeriesOrder::Leading;
+        let leading = self.plan.order == ItemOrder::Leading;
         for (index, (ways, required)) in self.members.iter().enumerate() {
             if leading && search.ends(&reached, Some(index as u64)) {
                 return true;
@@ -255,8 +256,8 @@ impl DemandSearch {
         }
     }
 
-    /// Returns `true` if the series may end with one of the vectors: with `exactly` that number of items, if
-    /// no more can follow.
+    /// Returns `true` if the object list may end with one of the vectors: with `exactly` that number of
+    /// items, if no more can follow.
     fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
         reached.iter().any(|(counts, &items)| {
             let met = counts
@@ -274,7 +275,7 @@ fn note(reached: &mut Reached, counts: DemandCounts, items: u64) {
     *known = items.min(*known);
 }
 
-impl SeriesPlan {
+impl ObjectListPlan {
     /// Returns an upper bound on the number of vectors that a search can reach.
     pub(crate) fn vectors(&self) -> u64 {
         let bounded = self.demands.iter().map(|demand| demand.max.unwrap_or(demand.min));

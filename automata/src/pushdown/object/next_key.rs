@@ -1,9 +1,9 @@
-//! The members of a series, read together as long as they have a common prefix.
+//! The members of an object list, read together as long as they have a common prefix.
 //!
 //! An object with a thousand properties may continue with a thousand keys. Following each separately would
 //! cost a thousand frames for every set of remaining keys, and a thousand look-ups for every byte. So one
-//! automaton, which depends on the series alone, reads the members until a single one is left or its rule
-//! does more than read bytes; from there on the rule of the member reads itself.
+//! automaton, which depends on the object list alone, reads the members until a single one is left or its
+//! rule does more than read bytes; from there on the rule of the member reads itself.
 //!
 //! ```text
 //!   "name" "namespace" "id"        ○ ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○ ─"─► ● name
@@ -21,7 +21,7 @@ use crate::grammar::Meets;
 use crate::language::ByteSet;
 use crate::pushdown::plan::nfa::{Label, Nfa};
 
-/// The automaton of the members of one series. Its first node is the start.
+/// The automaton of the members of one object list. Its first node is the start.
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub(super) ways: Box<[Way]>,
@@ -50,8 +50,8 @@ pub(super) struct Node {
     bytes: ByteSet,
 }
 
-/// The members of a series that may come next: the unwritten ones from `first` to `end` that are required or
-/// optional as the flags allow.
+/// The members of an object list that may come next: the unwritten ones from `first` to `end` that are
+/// required or optional as the flags allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Permit {
     pub(super) first: u32,
@@ -60,10 +60,10 @@ pub(crate) struct Permit {
     pub(super) optional: bool,
 }
 
-/// The state of a choice: the series with its progress and permit, and the node of the automaton.
+/// The state of a choice: the object list with its progress and permit, and the node of the automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Choosing {
-    pub(crate) series: u32,
+    pub(crate) object_list: u32,
     pub(crate) progress: Progress,
     pub(crate) permit: Permit,
     pub(crate) node: u32,
@@ -75,8 +75,8 @@ const MOST_STAND_NODES: usize = 64;
 
 impl Choice {
     /// Builds the automaton. O(stands), of which there is at most a constant number for each way.
-    pub(crate) fn new(nfa: &Nfa, series: u32) -> Choice {
-        let members = nfa.series[series as usize].members.iter().zip(0u32..);
+    pub(crate) fn new(nfa: &Nfa, object_list: u32) -> Choice {
+        let members = nfa.object_lists[object_list as usize].members.iter().zip(0u32..);
         let ways = members.flat_map(|(member, index)| {
             let way = move |&(rule, meets): &(u32, Meets)| Way {
                 member: index,

@@ -2,22 +2,22 @@
 
 use super::next_key::{Choice, Choosing, Permit, Way};
 use super::progress::{Outlook, Progress};
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::plan::nfa::Callee;
 
 impl Frames {
-    /// Returns the automaton of the members of a series, built on first use.
-    pub(crate) fn choice(&self, series: u32) -> &Choice {
-        self.choices[series as usize].get_or_init(|| Choice::new(&self.nfa, series))
+    /// Returns the automaton of the members of an object list, built on first use.
+    pub(crate) fn choice(&self, object_list: u32) -> &Choice {
+        self.choices[object_list as usize].get_or_init(|| Choice::new(&self.nfa, object_list))
     }
 
     /// Returns the call that reads the members that may come next, if there are any.
-    pub(crate) fn choice_call(&self, series: u32, progress: Progress, outlook: Outlook) -> Option<Call> {
+    pub(crate) fn choice_call(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Option<Call> {
         let choosing = Choosing {
-            series,
+            object_list,
             progress,
-            permit: self.permit(series, progress, outlook),
+            permit: self.permit(object_list, progress, outlook),
             node: 0,
         };
         self.is_open(&choosing).then(|| Call {
@@ -26,10 +26,10 @@ impl Frames {
         })
     }
 
-    /// Returns which members may come next such that the series can still end.
-    fn permit(&self, series: u32, progress: Progress, outlook: Outlook) -> Permit {
-        let plan = &self.nfa.series[series as usize];
-        if plan.order == SeriesOrder::Any {
+    /// Returns which members may come next such that the object list can still end.
+    fn permit(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Permit {
+        let plan = &self.nfa.object_lists[object_list as usize];
+        if plan.order == ItemOrder::Any {
             let count = progress.count + 1;
             let after = |required: u64, optional: u64| {
                 let required = outlook.required.checked_sub(required);
@@ -61,7 +61,7 @@ impl Frames {
         // Optional members are allowed up to some index or not at all, and a required one comes last.
         for index in plan.next_members(
             progress,
-            |index| self.is_written(series, progress, index),
+            |index| self.is_written(object_list, progress, index),
             outlook,
         ) {
             permit.end = index as u32 + 1;
@@ -81,7 +81,7 @@ impl Frames {
 
     /// Returns the members that begin with the text that the choice has read.
     pub(crate) fn members_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
-        let choice = self.choice(at.series);
+        let choice = self.choice(at.object_list);
         let stands = choice.nodes[at.node as usize].stands.iter();
         stands.map(|&(way, _)| choice.ways[way as usize].member)
     }
@@ -89,10 +89,10 @@ impl Frames {
     /// Returns a choice with another progress, in which the same members are left of those that begin with
     /// the text read so far.
     pub(crate) fn choosing_with(&self, at: &Choosing, progress: Progress) -> Choosing {
-        let outlook = self.outlook(at.series, progress);
-        let permit = match self.nfa.series[at.series as usize].order {
-            SeriesOrder::Any => self.permit(at.series, progress, outlook),
-            SeriesOrder::Listed | SeriesOrder::Leading => at.permit,
+        let outlook = self.outlook(at.object_list, progress);
+        let permit = match self.nfa.object_lists[at.object_list as usize].order {
+            ItemOrder::Any => self.permit(at.object_list, progress, outlook),
+            ItemOrder::Listed | ItemOrder::Leading => at.permit,
         };
         Choosing {
             progress,
@@ -102,7 +102,7 @@ impl Frames {
     }
 
     fn allows(&self, at: &Choosing, way: &Way) -> bool {
-        let member = &self.nfa.series[at.series as usize].members[way.member as usize];
+        let member = &self.nfa.object_lists[at.object_list as usize].members[way.member as usize];
         let may_come = if member.required {
             at.permit.required
         } else {
@@ -110,24 +110,26 @@ impl Frames {
         };
         may_come
             && (at.permit.first..at.permit.end).contains(&way.member)
-            && !self.is_written(at.series, at.progress, way.member as usize)
+            && !self.is_written(at.object_list, at.progress, way.member as usize)
     }
 
     /// Returns `true` if some member that begins with this text is left. O(members that are not left).
     fn is_open(&self, at: &Choosing) -> bool {
-        let choice = self.choice(at.series);
+        let choice = self.choice(at.object_list);
         let mut stands = choice.nodes[at.node as usize].stands.iter();
         stands.any(|&(way, _)| self.allows(at, &choice.ways[way as usize]))
     }
 
     /// Returns `true` if the choice reads bytes itself.
     pub(crate) fn choice_reads(&self, at: &Choosing) -> bool {
-        !self.choice(at.series).nodes[at.node as usize].edges.is_empty()
+        !self.choice(at.object_list).nodes[at.node as usize]
+            .edges
+            .is_empty()
     }
 
     /// Returns `true` if some member is left to its own rule here.
     pub(crate) fn leaves_choice(&self, at: &Choosing) -> bool {
-        !self.choice(at.series).nodes[at.node as usize].own.is_empty()
+        !self.choice(at.object_list).nodes[at.node as usize].own.is_empty()
     }
 
     /// Returns `true` if the choice reads bytes itself and no member is left to its own rule here.
@@ -137,14 +139,14 @@ impl Frames {
 
     /// Returns the choice after one more byte.
     pub(crate) fn choose(&self, at: &Choosing, byte: u8) -> Option<Choosing> {
-        let node = self.choice(at.series).nodes[at.node as usize].next(byte)?;
+        let node = self.choice(at.object_list).nodes[at.node as usize].next(byte)?;
         let next = Choosing { node, ..*at };
         self.is_open(&next).then_some(next)
     }
 
     /// Returns the ways that their own rules read from here on, each with its rule and current node.
     pub(crate) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        let choice = self.choice(at.series);
+        let choice = self.choice(at.object_list);
         let own = choice.nodes[at.node as usize].own.iter();
         own.filter_map(move |&(index, node)| {
             let way = &choice.ways[index as usize];
@@ -157,14 +159,14 @@ impl Frames {
         self.nfa.rules[rule as usize].start == node
     }
 
-    /// Returns the frame of the series after a member that was written in one of its ways.
+    /// Returns the frame of the object list after a member that was written in one of its ways.
     pub(crate) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
-        self.behind_member(at, &self.choice(at.series).ways[way as usize])
+        self.behind_member(at, &self.choice(at.object_list).ways[way as usize])
     }
 
     pub(crate) fn behind_member(&self, at: &Choosing, way: &Way) -> FrameId {
-        let after = self.after_member(at.series, at.progress, way.member as usize, way.meets);
-        self.series_frame(at.series, after)
+        let after = self.after_member(at.object_list, at.progress, way.member as usize, way.meets);
+        self.object_list_frame(at.object_list, after)
     }
 
     /// Returns the frame of a rule at one of its nodes, which may be its start.
@@ -185,7 +187,7 @@ impl Frames {
 
     /// Returns the ways that are left, each with the current node of its rule.
     pub(crate) fn open_ways(&self, at: Choosing) -> impl Iterator<Item = (Way, u32)> + '_ {
-        let choice = self.choice(at.series);
+        let choice = self.choice(at.object_list);
         let stands = choice.nodes[at.node as usize].stands.iter();
         let open = stands.map(move |&(way, node)| (choice.ways[way as usize], node));
         open.filter(move |(way, _)| self.allows(&at, way))

@@ -1,15 +1,15 @@
 //! The progress of an object list: which items were written, how many, and with which keys.
 //!
-//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From it, the
-//! list may end or continue with one of the items after which it can still end.
+//! A list (`ObjectList` in the grammar) has no states of its own; its frame carries a [`Progress`]. From it,
+//! the list may end or continue with one of the items after which it can still end.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::grammar::{Demand, Meets, SeriesOrder};
+use crate::grammar::{Demand, ItemOrder, Meets};
 use crate::language::Terminal;
-use crate::pushdown::plan::nfa::SeriesPlan;
+use crate::pushdown::plan::nfa::ObjectListPlan;
 
 /// The data that a list remembers about the items written so far. `done`, `used` and `met` are numbers of
 /// interned values.
@@ -78,7 +78,7 @@ pub(crate) struct Outlook {
 /// The maximum number of words of a key language that is counted; larger languages count as unbounded.
 pub(crate) const MANY_WORDS: usize = 4096;
 
-impl SeriesPlan {
+impl ObjectListPlan {
     /// Returns how many items the rest can supply: unbounded, unless all keys come from small finite sets.
     /// Items of rules that are not `usable` supply nothing; a key that two items share counts once.
     pub(crate) fn rest_capacity(
@@ -114,12 +114,12 @@ impl SeriesPlan {
         outlook
     }
 
-    /// Returns `true` if the series may end now.
+    /// Returns `true` if the object list may end now.
     pub(crate) fn may_end(&self, count: u64, outlook: &Outlook) -> bool {
         outlook.required == 0 && count >= self.min && self.max.is_none_or(|max| count <= max)
     }
 
-    /// Returns `true` if the series can still end.
+    /// Returns `true` if the object list can still end.
     pub(crate) fn can_end(&self, count: u64, outlook: &Outlook) -> bool {
         let least = count.saturating_add(outlook.required);
         let most = outlook.rest.map_or(u64::MAX, |rest| {
@@ -138,14 +138,14 @@ impl SeriesPlan {
         }
     }
 
-    /// Returns the members that may come next such that the series can still end.
+    /// Returns the members that may come next such that the object list can still end.
     pub(crate) fn next_members<'a>(
         &'a self,
         progress: Progress,
         written: impl Fn(usize) -> bool + 'a,
         outlook: Outlook,
     ) -> impl Iterator<Item = usize> + 'a {
-        let (listed, leading) = (self.is_listed(), self.order == SeriesOrder::Leading);
+        let (listed, leading) = (self.is_listed(), self.order == ItemOrder::Leading);
         let first = if listed { progress.done as usize } else { 0 };
         let count = progress.count + 1;
         let mut left = outlook;
@@ -172,7 +172,7 @@ impl SeriesPlan {
 
     /// Returns `true` if members are written in the order in which they are listed.
     pub(crate) fn is_listed(&self) -> bool {
-        self.order != SeriesOrder::Any
+        self.order != ItemOrder::Any
     }
 
     /// Returns `true` if items of the rest may come next; in listed order, only after the last required
@@ -191,9 +191,9 @@ impl SeriesPlan {
     /// Returns `true` if the members that must come before the rest have been written.
     pub(crate) fn members_are_passed(&self, progress: Progress, required: u64) -> bool {
         match self.order {
-            SeriesOrder::Any => true,
-            SeriesOrder::Listed => required == 0,
-            SeriesOrder::Leading => progress.done as usize >= self.members.len(),
+            ItemOrder::Any => true,
+            ItemOrder::Listed => required == 0,
+            ItemOrder::Leading => progress.done as usize >= self.members.len(),
         }
     }
 
@@ -202,7 +202,8 @@ impl SeriesPlan {
         self.taken.contains(key)
     }
 
-    /// Returns `true` if the series has demands, so that a progress is judged by what can still be supplied.
+    /// Returns `true` if the object list has demands, so that a progress is judged by what can still be
+    /// supplied.
     pub(crate) fn has_demands(&self) -> bool {
         !self.demands.is_empty()
     }

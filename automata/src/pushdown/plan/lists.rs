@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::nfa::{MemberPlan, SeriesPlan};
-use crate::grammar::SeriesOrder;
+use super::nfa::{MemberPlan, ObjectListPlan};
+use crate::grammar::ItemOrder;
 use crate::language::Terminal;
 use crate::pushdown::object::contains::{Stock, Supply};
 use crate::pushdown::object::progress::Outlook;
 
-impl SeriesPlan {
+impl ObjectListPlan {
     pub(super) fn is_productive(&self, rules: &[bool], terminals: &[Option<Arc<Terminal>>]) -> bool {
         let usable = |rule: u32| rules[rule as usize];
         let has_way = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| usable(rule));
@@ -24,7 +24,7 @@ impl SeriesPlan {
         let cut = cut.unwrap_or(self.members.len());
         let mut outlook = self.outlook(|index| index >= cut || !has_way(&self.members[index]), rest);
         if self.separator.is_some_and(|rule| !rules[rule as usize]) {
-            // Without its separator a series has at most one item.
+            // Without its separator an object list has at most one item.
             let Some(left) = 1u64.checked_sub(outlook.required) else {
                 return false;
             };
@@ -42,7 +42,7 @@ impl SeriesPlan {
     /// comes after it.
     pub(super) fn cut_at(&self, has_way: impl Fn(&MemberPlan) -> bool) -> Option<usize> {
         let mut members = self.members.iter();
-        (self.order == SeriesOrder::Leading).then(|| members.position(|member| !has_way(member)))?
+        (self.order == ItemOrder::Leading).then(|| members.position(|member| !has_way(member)))?
     }
 
     fn meets_demands(&self, usable: impl Fn(u32) -> bool, terminals: &[Option<Arc<Terminal>>]) -> bool {

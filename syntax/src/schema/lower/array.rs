@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::schema::forms::{self, Array, GoalId};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
-use lexiform_automata::grammar::{ExprId, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
+use lexiform_automata::grammar::{ExprId, ItemOrder, Member, ObjectList, Part, Regular, Rest, Way};
 
 use super::number;
 use super::writer::Writer;
@@ -83,11 +83,11 @@ impl Writer<'_> {
             return None;
         }
         let order = if array.distinct.is_empty() {
-            SeriesOrder::Leading
+            ItemOrder::Leading
         } else {
-            SeriesOrder::Any
+            ItemOrder::Any
         };
-        Some(self.builder.series(Series {
+        Some(self.builder.object_list(ObjectList {
             members,
             rest,
             taken: array.taken.clone(),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::regex::Escapes;
 use crate::schema::forms::{GoalId, Member, Object, Way};
 use crate::schema::options::KeyOrder;
-use lexiform_automata::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{self, Demand, ExprId, ItemOrder, ObjectList, Rest};
 
 use super::writer::Writer;
 
@@ -74,10 +74,10 @@ impl Writer<'_> {
             return None;
         }
         let order = match self.options.key_order {
-            KeyOrder::Schema => SeriesOrder::Listed,
-            KeyOrder::Any => SeriesOrder::Any,
+            KeyOrder::Schema => ItemOrder::Listed,
+            KeyOrder::Any => ItemOrder::Any,
         };
-        Some(self.builder.series(Series {
+        Some(self.builder.object_list(ObjectList {
             members,
             rest,
             taken,

@@ -31,7 +31,7 @@ use crate::schema::forms::{self, Array, GoalId, Normal, Object, RestClass, Way};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
 use lexiform_automata::error::{Problem, ProblemKind};
-use lexiform_automata::grammar::{ExprId, Member, Part, RegularId, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{ExprId, ItemOrder, Member, ObjectList, Part, RegularId, Rest};
 
 use super::flat::{Flat, Style, some_of};
 use super::number;
@@ -98,7 +98,7 @@ impl Writer<'_> {
             several = true;
             let leading = array.prefix.iter().map(|place| self.item_ways(place));
             let leading: Vec<_> = leading.collect();
-            let items = self.builder.series(Series {
+            let items = self.builder.object_list(ObjectList {
                 members: leading
                     .into_iter()
                     .map(|ways| Member {
@@ -109,7 +109,7 @@ impl Writer<'_> {
                 rest,
                 taken: array.taken.clone(),
                 separator: self.space.comma,
-                order: SeriesOrder::Leading,
+                order: ItemOrder::Leading,
                 min: array.min.max(2),
                 max: array.max,
                 demands: array.demands.clone(),
@@ -455,12 +455,12 @@ impl Writer<'_> {
         let close = self.builder.bytes("}");
         let (rest, _) = self.rest(object, goal);
         let narrowed: Vec<Rest> = rest.into_iter().map(|rest| self.with_keys(rest, &keys)).collect();
-        let more = self.builder.series(Series {
+        let more = self.builder.object_list(ObjectList {
             members: Vec::new(),
             rest: narrowed,
             taken: Vec::new(),
             separator: self.space.comma,
-            order: SeriesOrder::Leading,
+            order: ItemOrder::Leading,
             min: 1,
             max: None,
             demands: Vec::new(),

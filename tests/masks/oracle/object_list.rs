@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 
 use lexiform_automata::grammar::{
-    Cfg, Demand, ExprId, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way,
+    Cfg, Demand, ExprId, ItemOrder, Meets, Member, ObjectList, Part, Regular, Rest, Way,
 };
 use proptest::prelude::*;
 
 use super::lower;
 use super::regular::{Pattern, Re};
 
-/// A series of patterns; keys are from a finite set, so that "no key twice" can be written out.
+/// An object list of patterns; keys are from a finite set, so that "no key twice" can be written out.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     members: Vec<(Vec<(Pattern, Meets)>, bool)>,
     rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
     taken: Vec<&'static str>,
     demands: Vec<Demand>,
-    order: SeriesOrder,
+    order: ItemOrder,
     min: u64,
     max: Option<u64>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn list(
     rest: &[(&str, &str)],
     taken: &[&str],
     min: u64,
-    order: SeriesOrder,
+    order: ItemOrder,
 ) -> Cfg {
     lower::grammar_of(|builder| {
         let mut regular = |pattern: &str| {
@@ -62,7 +62,7 @@ pub(crate) fn list(
         });
         let rest = rest.collect();
         let separator = builder.bytes(",");
-        builder.series(Series {
+        builder.object_list(ObjectList {
             members,
             rest,
             taken: taken.iter().map(|key| key.as_bytes().into()).collect(),
@@ -100,7 +100,7 @@ impl List {
                 rest.push(Rest { key, item, meets });
             }
             let separator = builder.bytes(",");
-            builder.series(Series {
+            builder.object_list(ObjectList {
                 members,
                 rest,
                 taken: self.taken.iter().map(|key| key.as_bytes().into()).collect(),
@@ -161,10 +161,10 @@ impl List {
         let mut choices = Vec::new();
         for (at, (member, _)) in written.open.iter().enumerate() {
             let skipped = match self.order {
-                SeriesOrder::Listed | SeriesOrder::Leading => &written.open[..at],
-                SeriesOrder::Any => &[],
+                ItemOrder::Listed | ItemOrder::Leading => &written.open[..at],
+                ItemOrder::Any => &[],
             };
-            let may_skip = self.order != SeriesOrder::Leading || at == 0;
+            let may_skip = self.order != ItemOrder::Leading || at == 0;
             if may_skip && skipped.iter().all(|(_, required)| !required) {
                 let mut open = written.open.clone();
                 open.drain(at - skipped.len()..=at);
@@ -179,15 +179,15 @@ impl List {
         }
         let closed = Written {
             open: match self.order {
-                SeriesOrder::Any => written.open.clone(),
+                ItemOrder::Any => written.open.clone(),
                 _ => Vec::new(),
             },
             ..next
         };
         let passed = match self.order {
-            SeriesOrder::Any => true,
-            SeriesOrder::Listed => written.open.iter().all(|(_, required)| !required),
-            SeriesOrder::Leading => written.open.is_empty(),
+            ItemOrder::Any => true,
+            ItemOrder::Listed => written.open.iter().all(|(_, required)| !required),
+            ItemOrder::Leading => written.open.is_empty(),
         };
         for (keys, item, meets) in self.rest.iter().filter(|_| passed) {
             if let Some(mut next) = self.meet(closed.clone(), *meets) {
@@ -250,7 +250,7 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
     let ways = prop::collection::vec((item.clone(), 0u32..4), 1..=2);
     let members = prop::collection::vec((ways, any::<bool>()), 0..=3);
     let rest = prop::collection::vec((keys, item, 0u32..4), 0..=2);
-    let order = [SeriesOrder::Listed, SeriesOrder::Any, SeriesOrder::Leading];
+    let order = [ItemOrder::Listed, ItemOrder::Any, ItemOrder::Leading];
     let demand = (0u64..3, prop::option::weighted(0.3, 0u64..2));
     let demand = demand.prop_map(|(min, more)| Demand {
         min,
@@ -266,12 +266,12 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
         prop::option::weighted(0.7, 0u64..3),
     )
         .prop_map(|(mut members, rest, demands, taken, order, min, more)| {
-            if order == SeriesOrder::Leading {
+            if order == ItemOrder::Leading {
                 // None of them can be left out but at the end, so there is nothing to require.
                 members.iter_mut().for_each(|(_, required)| *required = false);
             }
             // In any order, a list without bounds around keys has no short form; it gets a bound.
-            let more = more.or((order == SeriesOrder::Any).then_some(2));
+            let more = more.or((order == ItemOrder::Any).then_some(2));
             List {
                 members,
                 rest,

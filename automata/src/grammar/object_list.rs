@@ -8,7 +8,7 @@ use super::ids::{ExprId, RegularId};
 /// at most once (exactly once if required), each item of `rest` any number of times, the number of all items
 /// is in `min..=max`, and for each demand the number of items that meet it is within its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Series {
+pub struct ObjectList {
     /// Items that may be used once each.
     pub members: Vec<Member>,
     /// Items that may be used any number of times.
@@ -19,7 +19,7 @@ pub struct Series {
     /// The text between two items (for instance `,` and white space).
     pub separator: ExprId,
     /// The order of the members among each other and relative to the rest.
-    pub order: SeriesOrder,
+    pub order: ItemOrder,
     /// The smallest number of items, members and rest together.
     pub min: u64,
     /// The largest number of items; `None` if unbounded.
@@ -28,7 +28,7 @@ pub struct Series {
     pub demands: Vec<Demand>,
 }
 
-/// A demand of a [`Series`]: how many of its items must meet it.
+/// A demand of a [`ObjectList`]: how many of its items must meet it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Demand {
     /// The smallest number of items.
@@ -37,10 +37,10 @@ pub struct Demand {
     pub max: Option<u64>,
 }
 
-/// The set of demands that an item meets, one bit for each, by index in [`Series::demands`].
+/// The set of demands that an item meets, one bit for each, by index in [`ObjectList::demands`].
 pub type Meets = u32;
 
-/// An item of a [`Series`] that may be used once.
+/// An item of a [`ObjectList`] that may be used once.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Member {
     /// The ways to write the member. Ways may overlap; a text then meets the demands of every way that
@@ -67,12 +67,12 @@ pub struct Way {
     pub meets: Meets,
 }
 
-/// An item of a [`Series`] that may be used any number of times. Several may have the same key or item and
-/// meet different demands.
+/// An item of a [`ObjectList`] that may be used any number of times. Several may have the same key or item
+/// and meet different demands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rest {
     /// The name of one use of the item: for an object, the whole encoded key, quotes included. If there is
-    /// one, no two uses in one series may have the same bytes here.
+    /// one, no two uses in one object list may have the same bytes here.
     pub key: Option<RegularId>,
     /// The text to write (after the key, if there is one).
     pub item: ExprId,
@@ -80,13 +80,13 @@ pub struct Rest {
     pub meets: Meets,
 }
 
-/// The order of the items of a [`Series`].
+/// The order of the items of a [`ObjectList`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SeriesOrder {
+pub enum ItemOrder {
     /// Members as listed, then the rest. Optional members may be left out.
     Listed,
     /// Members and rest in any order.
     Any,
-    /// Members as listed, none left out while the series continues, then the rest: the items of a tuple.
+    /// Members as listed, none left out while the object list continues, then the rest: the items of a tuple.
     Leading,
 }
