@@ -201,13 +201,18 @@ fn place_of(cfg: &Cfg, regular: usize) -> Place {
                 Expr::Repeat { body, .. } => open.push(*body),
                 Expr::ObjectList(object_list) => {
                     let object_list = &cfg.object_lists[object_list.index()];
-                    if object_list.rest.iter().filter_map(|rest| rest.key).any(wanted) {
+                    if object_list
+                        .additional
+                        .iter()
+                        .filter_map(|additional| additional.key)
+                        .any(wanted)
+                    {
                         return true;
                     }
-                    let ways = object_list.members.iter().flat_map(|member| &member.ways);
+                    let ways = object_list.properties.iter().flat_map(|property| &property.ways);
                     open.extend(
                         ways.map(|way| way.item)
-                            .chain(object_list.rest.iter().map(|rest| rest.item)),
+                            .chain(object_list.additional.iter().map(|additional| additional.item)),
                     );
                     open.push(object_list.separator);
                 }

@@ -6,7 +6,7 @@ use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use lexiform_automata::grammar::{
-    Cfg, CfgBuilder, ExprId, ItemOrder, Member, ObjectList, Part, Regular, Rest, RuleId, Way,
+    Additional, Cfg, CfgBuilder, ExprId, ItemOrder, ObjectList, Part, Property, Regular, RuleId, Way,
 };
 use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
@@ -178,14 +178,14 @@ fn what_cannot_be_completed_is_cut_away() {
     assert!(error.to_string().contains("never"), "{error}");
 }
 
-/// `{"a":1,…}`: members a (required), b, c, and other keys that end with a quote.
+/// `{"a":1,…}`: properties a (required), b, c, and other keys that end with a quote.
 fn object(order: ItemOrder, min: u64, max: Option<u64>) -> Cfg {
     build(|b, _| {
         let separator = b.bytes(",");
         let value = regular(b, "[0-9]{1,3}");
-        let members = [("\"a\":", true), ("\"b\":", false), ("\"c\":", false)].map(|(key, required)| {
+        let properties = [("\"a\":", true), ("\"b\":", false), ("\"c\":", false)].map(|(key, required)| {
             let key = b.bytes(key);
-            Member::new(b.seq([key, value]), required)
+            Property::new(b.seq([key, value]), required)
         });
         let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap().into());
         let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap().into());
@@ -195,10 +195,10 @@ fn object(order: ItemOrder, min: u64, max: Option<u64>) -> Cfg {
         let colon = b.bytes(":");
         let item = b.seq([colon, value]);
         let key = Some(key);
-        let rest = vec![Rest { key, item, meets: 0 }];
+        let additional = vec![Additional { key, item, meets: 0 }];
         let body = b.object_list(ObjectList {
-            members: members.into(),
-            rest,
+            properties: properties.into(),
+            additional,
             taken: vec![],
             separator,
             order,
@@ -286,22 +286,22 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
     prop::collection::vec(prop::array::uniform6(key), 1..40)
 }
 
-/// Objects that have most members in common, told apart by what comes and by the number of an alternative in
-/// some values.
+/// Objects that have most properties in common, told apart by what comes and by the number of an alternative
+/// in some values.
 fn object_of(alternatives: &[Alternative], order: ItemOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));
         let objects = alternatives.iter().enumerate().map(|(number, keys)| {
-            let members = keys.iter().zip(KEYS).filter(|((may, ..), _)| *may);
-            let members = members.map(|(&(_, must, own), key)| {
+            let properties = keys.iter().zip(KEYS).filter(|((may, ..), _)| *may);
+            let properties = properties.map(|(&(_, must, own), key)| {
                 let (key, value) = (format!("\"{key}\":"), if own { number % 10 } else { 1 });
                 let (key, value) = (b.bytes(key), b.bytes(value.to_string()));
-                Member::new(b.seq([key, value]), must)
+                Property::new(b.seq([key, value]), must)
             });
-            let members = members.collect();
+            let properties = properties.collect();
             let body = b.object_list(ObjectList {
-                members,
-                rest: vec![],
+                properties,
+                additional: vec![],
                 taken: vec![],
                 separator,
                 order,
@@ -364,10 +364,10 @@ fn finite_keys_run_out() {
         };
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
         let key = Some(key);
-        let rest = vec![Rest { key, item, meets: 0 }];
+        let additional = vec![Additional { key, item, meets: 0 }];
         b.object_list(ObjectList {
-            members: vec![],
-            rest,
+            properties: vec![],
+            additional,
             taken: vec![],
             separator,
             order: ItemOrder::Any,
@@ -444,15 +444,15 @@ fn a_key_may_be_the_whole_item() {
     assert!(!accepts(&grammar, r#"["ab", "a", "ab"]"#));
 }
 
-/// Two ways of a required member that write the same are one rule, and it is settled once.
+/// Two ways of a required property that write the same are one rule, and it is settled once.
 #[test]
 fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
     let cfg = build(|b, _| {
         let (item, separator) = (b.bytes("b"), b.bytes(","));
         let ways = vec![Way { item, meets: 0 }; 2];
         b.object_list(ObjectList {
-            members: vec![Member { ways, required: true }],
-            rest: vec![],
+            properties: vec![Property { ways, required: true }],
+            additional: vec![],
             taken: vec![],
             separator,
             order: ItemOrder::Listed,

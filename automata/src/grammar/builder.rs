@@ -362,7 +362,7 @@ impl Cfg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::{ItemOrder, Member};
+    use crate::grammar::{ItemOrder, Property};
 
     #[test]
     fn equal_object_lists_are_stored_once() {
@@ -370,8 +370,8 @@ mod tests {
         let mut object_list = |min| {
             let (item, separator) = (builder.bytes("a"), builder.bytes(","));
             builder.object_list(ObjectList {
-                members: vec![Member::new(item, true)],
-                rest: Vec::new(),
+                properties: vec![Property::new(item, true)],
+                additional: Vec::new(),
                 taken: Vec::new(),
                 separator,
                 order: ItemOrder::Any,

@@ -52,13 +52,13 @@ impl ObjectList {
     /// Returns about how many bytes the object list takes.
     pub(super) fn bytes(&self) -> usize {
         let ways = self
-            .members
+            .properties
             .iter()
-            .map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
+            .map(|property| size_of_val(&property.ways[..]).next_multiple_of(16));
         let taken = self.taken.iter().map(|key| size_of_val(key) + key.len());
         2 * size_of::<ObjectList>()
-            + size_of_val(&self.members[..])
-            + size_of_val(&self.rest[..])
+            + size_of_val(&self.properties[..])
+            + size_of_val(&self.additional[..])
             + size_of_val(&self.demands[..])
             + ways.chain(taken).sum::<usize>()
     }

@@ -1,34 +1,35 @@
-//! Lists of items with counts and order: the members of an object, the items of an array.
+//! Lists of items with counts and order: the properties of an object, the items of an array.
 
 use super::ids::{ExprId, RegularId};
 
 /// A list of items separated by a separator, with counts and order kept in a register instead of in states.
 ///
-/// The words are `item (separator item)*`, or nothing if no item is required, such that every member is used
-/// at most once (exactly once if required), each item of `rest` any number of times, the number of all items
-/// is in `min..=max`, and for each demand the number of items that meet it is within its bounds.
+/// The words are `item (separator item)*`, or nothing if no item is required, such that every property is
+/// used at most once (exactly once if required), each additional item any number of times, the number of all
+/// items is in `min..=max`, and for each demand the number of items that meet it is within its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ObjectList {
     /// Items that may be used once each.
-    pub members: Vec<Member>,
+    pub properties: Vec<Property>,
     /// Items that may be used any number of times.
-    pub rest: Vec<Rest>,
-    /// Keys that no item of `rest` may have, such as the keys of members, in order. A few of them cost less
-    /// here than as a complement in the language of every key.
+    pub additional: Vec<Additional>,
+    /// Keys that no additional item may have, such as the keys of properties, in order. A few of them cost
+    /// less here than as a complement in the language of every key.
     pub taken: Vec<Box<[u8]>>,
     /// The text between two items (for instance `,` and white space).
     pub separator: ExprId,
-    /// The order of the members among each other and relative to the rest.
+    /// The order of the properties among each other and relative to the additional items.
     pub order: ItemOrder,
-    /// The smallest number of items, members and rest together.
+    /// The smallest number of items, properties and additional items together.
     pub min: u64,
     /// The largest number of items; `None` if unbounded.
     pub max: Option<u64>,
-    /// Bounds on how many items have some property, such as "the key begins with x"; at most 31 of them.
+    /// Bounds on how many items have something in common, such as "the key begins with x"; at most 31 of
+    /// them.
     pub demands: Vec<Demand>,
 }
 
-/// A demand of a [`ObjectList`]: how many of its items must meet it.
+/// A demand of an [`ObjectList`]: how many of its items must meet it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Demand {
     /// The smallest number of items.
@@ -40,25 +41,25 @@ pub struct Demand {
 /// The set of demands that an item meets, one bit for each, by index in [`ObjectList::demands`].
 pub type Meets = u32;
 
-/// An item of a [`ObjectList`] that may be used once.
+/// An item of an [`ObjectList`] that may be used once.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Member {
-    /// The ways to write the member. Ways may overlap; a text then meets the demands of every way that
+pub struct Property {
+    /// The ways to write the property. Ways may overlap; a text then meets the demands of every way that
     /// matches it.
     pub ways: Vec<Way>,
-    /// `true` if the member must be used.
+    /// `true` if the property must be used.
     pub required: bool,
 }
 
-impl Member {
-    /// Creates a member with one way to write it, which meets no demand.
-    pub fn new(item: ExprId, required: bool) -> Member {
+impl Property {
+    /// Creates a property with one way to write it, which meets no demand.
+    pub fn new(item: ExprId, required: bool) -> Property {
         let ways = vec![Way { item, meets: 0 }];
-        Member { ways, required }
+        Property { ways, required }
     }
 }
 
-/// One way to write a [`Member`].
+/// One way to write a [`Property`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Way {
     /// The text to write (for an object: key, colon, value).
@@ -67,10 +68,10 @@ pub struct Way {
     pub meets: Meets,
 }
 
-/// An item of a [`ObjectList`] that may be used any number of times. Several may have the same key or item
+/// An item of an [`ObjectList`] that may be used any number of times. Several may have the same key or item
 /// and meet different demands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Rest {
+pub struct Additional {
     /// The name of one use of the item: for an object, the whole encoded key, quotes included. If there is
     /// one, no two uses in one object list may have the same bytes here.
     pub key: Option<RegularId>,
@@ -80,13 +81,14 @@ pub struct Rest {
     pub meets: Meets,
 }
 
-/// The order of the items of a [`ObjectList`].
+/// The order of the items of an [`ObjectList`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ItemOrder {
-    /// Members as listed, then the rest. Optional members may be left out.
+    /// Properties as listed, then the additional items. Optional properties may be left out.
     Listed,
-    /// Members and rest in any order.
+    /// Properties and additional items in any order.
     Any,
-    /// Members as listed, none left out while the object list continues, then the rest: the items of a tuple.
+    /// Properties as listed, none left out while the object list continues, then the additional items: the
+    /// items of a tuple.
     Leading,
 }

@@ -2,7 +2,7 @@
 
 use super::cfg::{Expr, Validated};
 use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
-use super::object_list::{Member, ObjectList, Rest, Way};
+use super::object_list::{Additional, ObjectList, Property, Way};
 
 /// The offsets by which the ids of a grammar are shifted.
 #[derive(Clone, Copy)]
@@ -57,18 +57,18 @@ impl Shift {
             item: self.id(way.item),
             ..way
         };
-        let member = |member: Member| Member {
-            ways: member.ways.into_iter().map(way).collect(),
-            ..member
+        let property = |property: Property| Property {
+            ways: property.ways.into_iter().map(way).collect(),
+            ..property
         };
-        let rest = |rest: Rest| Rest {
-            key: rest.key.map(|key| self.regular(key)),
-            item: self.id(rest.item),
-            ..rest
+        let additional = |additional: Additional| Additional {
+            key: additional.key.map(|key| self.regular(key)),
+            item: self.id(additional.item),
+            ..additional
         };
         ObjectList {
-            members: object_list.members.into_iter().map(member).collect(),
-            rest: object_list.rest.into_iter().map(rest).collect(),
+            properties: object_list.properties.into_iter().map(property).collect(),
+            additional: object_list.additional.into_iter().map(additional).collect(),
             separator: self.id(object_list.separator),
             ..object_list
         }

@@ -5,7 +5,7 @@
 //! mask serves above any of them.
 //!
 //! ```text
-//!   {"a": [{"b": "x│          looked at:    string, member of {, item of [     below: anything
+//!   {"a": [{"b": "x│          looked at:    string, property of {, item of [   below: anything
 //! ```
 //!
 //! Each thread has a cache of its own; a mask that another thread computed first is copied.

@@ -86,13 +86,13 @@ impl Frames {
             }),
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 cursor,
                 text,
             } => FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress: self.copy_progress(from, object_list, progress),
                 cursor,
                 text: self.copy_text(from, text),

@@ -54,8 +54,8 @@ pub enum Expected {
 /// The maximum length in bytes of fixed and shortest texts that are shown.
 const SHOWN_BYTES: usize = 64;
 
-/// The maximum number of members with a common prefix that are shown.
-const SHOWN_MEMBERS: usize = 16;
+/// The maximum number of properties with a common prefix that are shown.
+const SHOWN_PROPERTIES: usize = 16;
 
 /// The maximum number of rules that are named.
 const SHOWN_RULES: usize = 32;
@@ -65,7 +65,8 @@ impl Stacks {
     /// shown · (depth of their callers + length of their texts)).
     pub(crate) fn describe(&self, config: ConfigId, most: usize) -> (Vec<Way>, usize) {
         let readers = &self.closure(config).readers;
-        // One reader may continue in several ways: members of an object with a common prefix are one reader.
+        // One reader may continue in several ways: properties of an object with a common prefix are one
+        // reader.
         let ways = readers
             .iter()
             .flat_map(|&(frame, callers)| self.ways(frame, callers));
@@ -146,7 +147,7 @@ impl Frames {
         (Expected::Word { shortest, begun }, ranges)
     }
 
-    /// Returns the members that begin with the text read so far, as far as they are fixed.
+    /// Returns the properties that begin with the text read so far, as far as they are fixed.
     fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
         let text = |(way, node): (next_key::Way, u32)| {
             let frame = self.rule_frame(way.rule, &[node]);
@@ -156,7 +157,7 @@ impl Frames {
                 .map(|&(first, last, _)| (first, last));
             (Expected::Text(self.fixed_text(frame)), first.collect())
         };
-        self.open_ways(at).take(SHOWN_MEMBERS).map(text).collect()
+        self.open_ways(at).take(SHOWN_PROPERTIES).map(text).collect()
     }
 
     fn expected_of_rule(&self, id: FrameId) -> Vec<(Expected, Vec<(u8, u8)>)> {

@@ -163,8 +163,8 @@ impl Distances {
                 self.of_frame(frames, behind)
             }
             At::AfterKey(frame) => {
-                let (object_list, rest, progress, _) = frames.key_parts(frame);
-                self.behind_item(frames, object_list, rest, progress)
+                let (object_list, additional, progress, _) = frames.key_parts(frame);
+                self.behind_item(frames, object_list, additional, progress)
             }
         }
     }
@@ -190,12 +190,12 @@ impl Distances {
             FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 cursor,
                 ..
             } => {
-                let key = frames.nfa.object_lists[object_list as usize].rest[rest as usize].key;
+                let key = frames.nfa.object_lists[object_list as usize].additional[additional as usize].key;
                 let taken = if self.achievable {
                     frames.taken(frame, |_| true).len()
                 } else {
@@ -206,7 +206,7 @@ impl Distances {
                     (Some(key), 0) => self.peak(key, cursor),
                     (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
                 };
-                plus(word, self.behind_key(frames, object_list, rest, progress))
+                plus(word, self.behind_key(frames, object_list, additional, progress))
             }
             FrameKey::Validated { validated, .. } => {
                 let terminal = frames.beginnings(validated);
@@ -266,13 +266,13 @@ impl Distances {
     /// the bytes of the key since the frame; with `None` the result holds for any bytes, and may be too large
     /// for some.
     fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
-        let (object_list, rest, progress, _) = frames.key_parts(frame);
-        let word = match frames.nfa.object_lists[object_list as usize].rest[rest as usize].key {
+        let (object_list, additional, progress, _) = frames.key_parts(frame);
+        let word = match frames.nfa.object_lists[object_list as usize].additional[additional as usize].key {
             None => 0,
             Some(key) if !self.achievable => self.of_cursor(key, cursor),
             Some(key) => self.of_free_key(frames, (frame, key), cursor, written),
         };
-        plus(word, self.behind_key(frames, object_list, rest, progress))
+        plus(word, self.behind_key(frames, object_list, additional, progress))
     }
 
     /// Returns the fewest steps that complete a key to one that was not written before.
@@ -313,11 +313,17 @@ impl Distances {
     }
 
     /// Returns the distance of the item after a key and the rest of its object list.
-    pub(crate) fn behind_key(&self, frames: &Frames, object_list: u32, rest: u32, progress: Progress) -> u64 {
-        let item = frames.nfa.object_lists[object_list as usize].rest[rest as usize].item;
+    pub(crate) fn behind_key(
+        &self,
+        frames: &Frames,
+        object_list: u32,
+        additional: u32,
+        progress: Progress,
+    ) -> u64 {
+        let item = frames.nfa.object_lists[object_list as usize].additional[additional as usize].item;
         plus(
             self.rules[item as usize],
-            self.behind_item(frames, object_list, rest, progress),
+            self.behind_item(frames, object_list, additional, progress),
         )
     }
 
@@ -326,10 +332,10 @@ impl Distances {
         &self,
         frames: &Frames,
         object_list: u32,
-        rest: u32,
+        additional: u32,
         progress: Progress,
     ) -> u64 {
-        let after = frames.after_rest(object_list, rest, progress);
+        let after = frames.after_additional(object_list, additional, progress);
         self.of_progress_with(frames, object_list, after, 1)
     }
 

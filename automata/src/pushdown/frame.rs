@@ -9,8 +9,8 @@
 //!   terminal    cursor of its DFA                    the DFA's table      –
 //!   validated   cursor of its prefix, its text       the DFA's table      –
 //!   list        progress (done, count, used)         –                    separator, next items
-//!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
-//!   choice      members with a common prefix         their next bytes     members read by their own rules
+//!   key         an additional item's key             its DFA's table      the item, when the key is complete
+//!   choice      properties with a common prefix      their next bytes     properties read by their own rules
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
@@ -51,11 +51,11 @@ pub(crate) enum FrameKey {
     TerminalStart(u32),
     Terminal(u32, Cursor),
     ObjectList(u32, Progress),
-    /// The members of an object list that begin with the text read so far.
+    /// The properties of an object list that begin with the text read so far.
     Choice(Choosing),
     Key {
         object_list: u32,
-        rest: u32,
+        additional: u32,
         progress: Progress,
         cursor: Cursor,
         text: u32,
@@ -97,7 +97,7 @@ pub(crate) type Calls = SmallVec<[Call; 2]>;
 pub(crate) enum View<'a> {
     /// In a terminal.
     Terminal(&'a Arc<Terminal>, Cursor),
-    /// In the key of a rest item.
+    /// In the key of an additional item.
     Key(&'a Arc<Terminal>, Cursor),
     /// In the prefix of a word of a validated language, where a validator decides where words end.
     Validated(&'a Arc<Terminal>, Cursor),
@@ -151,11 +151,11 @@ pub(crate) struct Frames {
     pub(crate) nfa: Arc<Nfa>,
     pub(crate) analysis: Arc<Analysis>,
     pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
-    /// The number of items that the rest of each object list can supply.
+    /// The number of additional items that each object list can supply.
     pub(crate) capacities: Arc<[Option<u64>]>,
-    /// The items that the rest of each object list with demands can supply.
+    /// The additional items that each object list with demands can supply.
     pub(crate) stocks: Arc<[Stock]>,
-    /// The automaton of the members of each object list.
+    /// The automaton of the properties of each object list.
     pub(crate) choices: Arc<[OnceLock<Choice>]>,
     /// The hash that identifies the grammar, computed on first use.
     pub(crate) content: Arc<OnceLock<u64>>,
@@ -178,7 +178,7 @@ impl Frames {
         let capacities: Arc<[Option<u64>]> = nfa
             .object_lists
             .iter()
-            .map(|object_list| object_list.rest_capacity(&terminals, |_| true))
+            .map(|object_list| object_list.additional_capacity(&terminals, |_| true))
             .collect();
         let stock = |object_list: &ObjectListPlan| match object_list.has_demands() {
             true => Stock::new(object_list, &terminals, |_| true),
@@ -319,11 +319,11 @@ impl Frames {
             FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 cursor,
                 ..
             } => {
-                let key = self.key_terminal(*object_list, *rest);
+                let key = self.key_terminal(*object_list, *additional);
                 (false, (true, key.is_accepting(*cursor)))
             }
             FrameKey::Validated { validated, text, .. } => (self.is_word(*validated, *text), (true, false)),
@@ -349,10 +349,10 @@ impl Frames {
             FrameKey::Terminal(index, cursor) => View::Terminal(self.terminal(index), cursor),
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 cursor,
                 ..
-            } => View::Key(self.key_terminal(object_list, rest), cursor),
+            } => View::Key(self.key_terminal(object_list, additional), cursor),
             FrameKey::Validated {
                 validated, cursor, ..
             } => View::Validated(self.beginnings(validated), cursor),
@@ -383,11 +383,11 @@ impl Frames {
             FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 cursor,
                 text,
-            } => self.key_calls(*object_list, *rest, *progress, *cursor, *text),
+            } => self.key_calls(*object_list, *additional, *progress, *cursor, *text),
             _ => Calls::new(),
         };
         frame.calls.get_or_init(|| Box::new(find()))

@@ -371,7 +371,7 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// Expands a choice. The continuation after each member is computed only when the member is complete,
+    /// Expands a choice. The continuation after each property is computed only when the property is complete,
     /// since few will be.
     fn expand_choice(
         &mut self,

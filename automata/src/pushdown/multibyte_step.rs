@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   {│                  one configuration
-//!     "na               places in the choice of members and in the language of other keys
+//!     "na               places in the choice of properties and in the language of other keys
 //!        me│            one configuration
 //! ```
 //!
@@ -99,8 +99,8 @@ impl Frames {
             At::Terminal(index, cursor) => !self.terminal(index).is_accepting(cursor),
             At::Choice { frame, node } => self.only_chooses(&self.choosing(frame, node)),
             At::Key { frame, cursor, .. } => {
-                let (object_list, rest, ..) = self.key_parts(frame);
-                !self.key_terminal(object_list, rest).is_accepting(cursor)
+                let (object_list, additional, ..) = self.key_parts(frame);
+                !self.key_terminal(object_list, additional).is_accepting(cursor)
             }
             At::Frame(frame) => self.get(frame).is_plain(),
             // Whether a validated word ends depends on all of its bytes. At the other places nothing is read.

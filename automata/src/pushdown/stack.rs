@@ -8,8 +8,8 @@
 //! in a row of 256 entries, in blocks of 16.
 //!
 //! ```text
-//!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
-//!                       └ frame ┘   └────── callers ──────────────┘
+//!   {"a": [1          (array item, ⟨ (object property, ⟨ (done, END) ⟩) ⟩)
+//!                       └ frame ┘   └────── callers ────────────────┘
 //! ```
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -182,7 +182,9 @@ impl Stacks {
     /// that may not be the shortest.
     pub fn counts_keys(&self) -> bool {
         let mut object_lists = self.frames.nfa.object_lists.iter();
-        object_lists.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
+        object_lists.any(|plan| {
+            plan.has_demands() || plan.additional.iter().any(|additional| additional.key.is_some())
+        })
     }
 
     /// Returns `true` if the word of a validated frame ends after these bytes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lexiform_automata::grammar::{
-    Cfg, Demand, ExprId, ItemOrder, Meets, Member, ObjectList, Part, Regular, Rest, Way,
+    Additional, Cfg, Demand, ExprId, ItemOrder, Meets, ObjectList, Part, Property, Regular, Way,
 };
 use proptest::prelude::*;
 
@@ -13,8 +13,8 @@ use super::regular::{Pattern, Re};
 /// An object list of patterns; keys are from a finite set, so that "no key twice" can be written out.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
-    members: Vec<(Vec<(Pattern, Meets)>, bool)>,
-    rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
+    properties: Vec<(Vec<(Pattern, Meets)>, bool)>,
+    additional: Vec<(Vec<&'static str>, Pattern, Meets)>,
     taken: Vec<&'static str>,
     demands: Vec<Demand>,
     order: ItemOrder,
@@ -25,7 +25,7 @@ pub(crate) struct List {
 /// What was written so far, as far as it matters.
 #[derive(Clone, PartialEq, Eq)]
 struct Written {
-    /// Members that may still be written, and whether each must be.
+    /// Properties that may still be written, and whether each must be.
     open: Vec<(usize, bool)>,
     keys: BTreeSet<&'static str>,
     count: u64,
@@ -34,11 +34,11 @@ struct Written {
     started: bool,
 }
 
-/// A list of optional members and of items that are told apart by their keys, all of them patterns; some keys
-/// are taken.
+/// A list of optional properties and of items that are told apart by their keys, all of them patterns; some
+/// keys are taken.
 pub(crate) fn list(
-    members: &[&str],
-    rest: &[(&str, &str)],
+    properties: &[&str],
+    additional: &[(&str, &str)],
     taken: &[&str],
     min: u64,
     order: ItemOrder,
@@ -50,21 +50,24 @@ pub(crate) fn list(
             let regular = builder.add_regular(Regular { parts });
             (regular, builder.regular(regular))
         };
-        let member = |item| Member {
+        let property = |item| Property {
             ways: vec![Way { item, meets: 0 }],
             required: false,
         };
-        let members = members.iter().map(|pattern| member(regular(pattern).1)).collect();
-        let rest = rest.iter().map(|(key, item)| Rest {
+        let properties = properties
+            .iter()
+            .map(|pattern| property(regular(pattern).1))
+            .collect();
+        let additional = additional.iter().map(|(key, item)| Additional {
             key: Some(regular(key).0),
             item: regular(item).1,
             meets: 0,
         });
-        let rest = rest.collect();
+        let additional = additional.collect();
         let separator = builder.bytes(",");
         builder.object_list(ObjectList {
-            members,
-            rest,
+            properties,
+            additional,
             taken: taken.iter().map(|key| key.as_bytes().into()).collect(),
             separator,
             order,
@@ -78,18 +81,18 @@ pub(crate) fn list(
 impl List {
     pub(crate) fn grammar(&self) -> Cfg {
         lower::grammar_of(|builder| {
-            let mut members = Vec::new();
-            for (patterns, required) in &self.members {
+            let mut properties = Vec::new();
+            for (patterns, required) in &self.properties {
                 let way = |(pattern, meets): &(Pattern, Meets)| Way {
                     item: lower::expression(pattern, builder),
                     meets: *meets,
                 };
                 let ways = patterns.iter().map(way).collect();
                 let required = *required;
-                members.push(Member { ways, required });
+                properties.push(Property { ways, required });
             }
-            let mut rest = Vec::new();
-            for (keys, pattern, meets) in &self.rest {
+            let mut additional = Vec::new();
+            for (keys, pattern, meets) in &self.additional {
                 let key = (!keys.is_empty()).then(|| {
                     let hir = regex_syntax::parse(&keys.join("|")).expect("keys are words");
                     builder.add_regular(Regular {
@@ -97,12 +100,12 @@ impl List {
                     })
                 });
                 let (item, meets): (ExprId, Meets) = (lower::expression(pattern, builder), *meets);
-                rest.push(Rest { key, item, meets });
+                additional.push(Additional { key, item, meets });
             }
             let separator = builder.bytes(",");
             builder.object_list(ObjectList {
-                members,
-                rest,
+                properties,
+                additional,
                 taken: self.taken.iter().map(|key| key.as_bytes().into()).collect(),
                 separator,
                 order: self.order,
@@ -115,7 +118,7 @@ impl List {
 
     pub(crate) fn language(&self) -> Re {
         let open = self
-            .members
+            .properties
             .iter()
             .enumerate()
             .map(|(at, (_, required))| (at, *required))
@@ -159,7 +162,7 @@ impl List {
             ..written.clone()
         };
         let mut choices = Vec::new();
-        for (at, (member, _)) in written.open.iter().enumerate() {
+        for (at, (property, _)) in written.open.iter().enumerate() {
             let skipped = match self.order {
                 ItemOrder::Listed | ItemOrder::Leading => &written.open[..at],
                 ItemOrder::Any => &[],
@@ -168,7 +171,7 @@ impl List {
             if may_skip && skipped.iter().all(|(_, required)| !required) {
                 let mut open = written.open.clone();
                 open.drain(at - skipped.len()..=at);
-                for (way, meets) in &self.members[*member].0 {
+                for (way, meets) in &self.properties[*property].0 {
                     let next = Written {
                         open: open.clone(),
                         ..next.clone()
@@ -189,7 +192,7 @@ impl List {
             ItemOrder::Listed => written.open.iter().all(|(_, required)| !required),
             ItemOrder::Leading => written.open.is_empty(),
         };
-        for (keys, item, meets) in self.rest.iter().filter(|_| passed) {
+        for (keys, item, meets) in self.additional.iter().filter(|_| passed) {
             if let Some(mut next) = self.meet(closed.clone(), *meets) {
                 let used = next.keys.clone();
                 next.keys.extend(self.taken.iter().filter(|_| !keys.is_empty()));
@@ -248,8 +251,8 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
     // A key may begin another, and two rests may share keys.
     let keys = prop::sample::subsequence(vec!["a:", "b:", "ab:", "a"], 0..=4);
     let ways = prop::collection::vec((item.clone(), 0u32..4), 1..=2);
-    let members = prop::collection::vec((ways, any::<bool>()), 0..=3);
-    let rest = prop::collection::vec((keys, item, 0u32..4), 0..=2);
+    let properties = prop::collection::vec((ways, any::<bool>()), 0..=3);
+    let additional = prop::collection::vec((keys, item, 0u32..4), 0..=2);
     let order = [ItemOrder::Listed, ItemOrder::Any, ItemOrder::Leading];
     let demand = (0u64..3, prop::option::weighted(0.3, 0u64..2));
     let demand = demand.prop_map(|(min, more)| Demand {
@@ -257,24 +260,24 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
         max: more.map(|more| min + more),
     });
     (
-        members,
-        rest,
+        properties,
+        additional,
         prop::collection::vec(demand, 0..=2),
         prop::sample::subsequence(vec!["a:", "ab:", "b"], 0..=2),
         prop::sample::select(order.to_vec()),
         0u64..3,
         prop::option::weighted(0.7, 0u64..3),
     )
-        .prop_map(|(mut members, rest, demands, taken, order, min, more)| {
+        .prop_map(|(mut properties, additional, demands, taken, order, min, more)| {
             if order == ItemOrder::Leading {
                 // None of them can be left out but at the end, so there is nothing to require.
-                members.iter_mut().for_each(|(_, required)| *required = false);
+                properties.iter_mut().for_each(|(_, required)| *required = false);
             }
             // In any order, a list without bounds around keys has no short form; it gets a bound.
             let more = more.or((order == ItemOrder::Any).then_some(2));
             List {
-                members,
-                rest,
+                properties,
+                additional,
                 taken,
                 demands,
                 order,

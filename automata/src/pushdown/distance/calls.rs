@@ -131,43 +131,50 @@ impl<'a> Calls<'a> {
             let free = free.entry(key).or_insert_with(find);
             free.map_or(NEVER, |free| free.longest(plan.taken.len() + 2 * KEYS))
         };
-        let rests = plan.rest.iter().map(|rest| {
-            let key = rest.key.map_or(0, &mut of_free_key);
-            plus(key, shortest.rules[rest.item as usize])
+        let lengths = plan.additional.iter().map(|additional| {
+            let key = additional.key.map_or(0, &mut of_free_key);
+            plus(key, shortest.rules[additional.item as usize])
         });
-        let rests: Vec<u64> = rests.collect();
-        let another = self.another(plan, &rests);
-        let members = plan.members.iter().flat_map(|member| &member.ways);
+        let lengths: Vec<u64> = lengths.collect();
+        let another = self.another(plan, &lengths);
+        let properties = plan.properties.iter().flat_map(|property| &property.ways);
         let call = |callee, before, behind| Call {
             callee,
             before,
             behind,
         };
-        let mut calls: Vec<Call> = members
+        let mut calls: Vec<Call> = properties
             .map(|&(rule, _)| call(rule, CallPrefix::Nothing, 0))
             .collect();
         calls.extend(
             plan.separator
                 .map(|rule| call(rule, CallPrefix::Nothing, another)),
         );
-        for (rest, length) in plan.rest.iter().zip(rests) {
+        for (additional, length) in plan.additional.iter().zip(lengths) {
             self.add_own(caller, length);
-            let before = rest.key.map_or(CallPrefix::Nothing, CallPrefix::Key);
-            calls.push(call(rest.item, before, 0));
+            let before = additional.key.map_or(CallPrefix::Nothing, CallPrefix::Key);
+            calls.push(call(additional.item, before, 0));
         }
         self.calls[caller as usize] = calls;
     }
 
     /// Returns the greatest cost of the cheapest optional item that may follow a separator.
-    fn another(&self, plan: &ObjectListPlan, rests: &[u64]) -> u64 {
-        // There is always one more key, so a member is written only if it is cheaper.
-        let keyed = plan.rest.iter().zip(rests).filter(|(rest, _)| rest.key.is_some());
+    fn another(&self, plan: &ObjectListPlan, lengths: &[u64]) -> u64 {
+        // There is always one more key, so a property is written only if it is cheaper.
+        let keyed = plan
+            .additional
+            .iter()
+            .zip(lengths)
+            .filter(|(additional, _)| additional.key.is_some());
         let always = keyed.map(|(_, &length)| length).min().unwrap_or(NEVER);
         if always != NEVER {
             return always;
         }
-        let members = plan.members.iter().map(|member| self.shortest.of_member(member));
-        let all = members.chain(rests.iter().copied());
+        let properties = plan
+            .properties
+            .iter()
+            .map(|property| self.shortest.of_property(property));
+        let all = properties.chain(lengths.iter().copied());
         all.max().unwrap_or(0)
     }
 
@@ -364,8 +371,12 @@ impl Levels {
 /// Returns `true` if the rest of an object list is never longer than at its progress, except for an item
 /// after a separator.
 fn is_plain(plan: &ObjectListPlan) -> bool {
-    let required = plan.members.iter().filter(|member| member.required).count() as u64;
-    // Skipped members no longer contribute to the count.
-    let loses = plan.order == ItemOrder::Listed && plan.min > required && !plan.members.is_empty();
+    let required = plan
+        .properties
+        .iter()
+        .filter(|property| property.required)
+        .count() as u64;
+    // Skipped properties no longer contribute to the count.
+    let loses = plan.order == ItemOrder::Listed && plan.min > required && !plan.properties.is_empty();
     !plan.has_demands() && !loses
 }

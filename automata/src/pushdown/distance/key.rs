@@ -22,14 +22,14 @@ pub(crate) struct KeyLengths {
 impl KeyLengths {
     /// Returns `None` if the continuation makes a difference in other ways.
     pub(crate) fn new(frames: &Frames, shortest: &Distances, frame: FrameId) -> Option<KeyLengths> {
-        let (object_list, rest, progress, _) = frames.key_parts(frame);
-        let key = frames.nfa.object_lists[object_list as usize].rest[rest as usize].key?;
+        let (object_list, additional, progress, _) = frames.key_parts(frame);
+        let key = frames.nfa.object_lists[object_list as usize].additional[additional as usize].key?;
         let mut taken = match shortest.achievable {
             true => frames.unwritable_behind(frame, &[], usize::MAX)?,
             false => Vec::new(),
         };
         taken.sort_unstable();
-        let behind = shortest.behind_key(frames, object_list, rest, progress);
+        let behind = shortest.behind_key(frames, object_list, additional, progress);
         Some(KeyLengths { key, taken, behind })
     }
 

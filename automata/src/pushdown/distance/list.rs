@@ -12,22 +12,22 @@ use crate::language::{NEVER, plus};
 use crate::pushdown::frame::{Call, FrameKey, Frames};
 use crate::pushdown::object::next_key::Choosing;
 use crate::pushdown::object::progress::Progress;
-use crate::pushdown::plan::nfa::{Callee, MemberPlan, ObjectListPlan};
+use crate::pushdown::plan::nfa::{Callee, ObjectListPlan, PropertyPlan};
 use crate::work::spend;
 
 /// The maximum number of progresses that are examined for an object list with demands.
 const REGISTERS: usize = 512;
 
-/// The maximum number of rest items whose steps are computed separately; those after them take as many as the
-/// last.
-const RESTS: usize = 32;
+/// The maximum number of additional items whose steps are computed separately; those after them take as many
+/// as the last.
+const ADDITIONAL_ITEMS: usize = 32;
 
 /// The items that are left to write.
 pub(crate) struct Left {
-    /// The steps of each member that can still be written, in order, and whether it must be.
-    pub(crate) members: Vec<(u64, bool)>,
-    /// The steps that each further item of the rest adds; the last entry applies to all that follow.
-    pub(crate) rest: Vec<u64>,
+    /// The steps of each property that can still be written, in order, and whether it must be.
+    pub(crate) properties: Vec<(u64, bool)>,
+    /// The steps that each further additional item adds; the last entry applies to all that follow.
+    pub(crate) additional: Vec<u64>,
     pub(crate) separator: u64,
 }
 
@@ -54,67 +54,75 @@ impl Left {
             .saturating_sub(progress.count)
             .max(u64::from(progress.separated));
         let required = match plan.order {
-            // No member can be skipped.
+            // No property can be skipped.
             ItemOrder::Leading => self
-                .members
+                .properties
                 .iter()
-                .rposition(|member| member.1)
+                .rposition(|property| property.1)
                 .map_or(0, |last| last + 1),
-            _ => self.members.iter().filter(|member| member.1).count(),
+            _ => self.properties.iter().filter(|property| property.1).count(),
         };
         missing.max(required as u64)
     }
 
-    /// Returns how many of the items that must still be written are items of the rest.
-    pub(crate) fn rests(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
-        let required = self.members.iter().filter(|member| member.1).count() as u64;
+    /// Returns how many of the items that must still be written are additional items.
+    pub(crate) fn additional_needed(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
+        let required = self.properties.iter().filter(|property| property.1).count() as u64;
         self.items(plan, progress) - required.min(self.items(plan, progress))
     }
 
     /// Returns the steps of the cheapest choice of this number of items.
     fn fill(&self, plan: &ObjectListPlan, items: usize) -> u64 {
         if plan.order == ItemOrder::Leading {
-            let members = self.members.iter().map(|member| member.0).take(items);
-            let sum = members.fold(0, plus);
-            return plus(sum, self.rest_sum(items.saturating_sub(self.members.len())));
+            let properties = self.properties.iter().map(|property| property.0).take(items);
+            let sum = properties.fold(0, plus);
+            return plus(
+                sum,
+                self.additional_sum(items.saturating_sub(self.properties.len())),
+            );
         }
-        let (must, may): (Vec<_>, Vec<_>) = self.members.iter().partition(|member| member.1);
+        let (must, may): (Vec<_>, Vec<_>) = self.properties.iter().partition(|property| property.1);
         let mut may: Vec<u64> = may.into_iter().map(|(length, _)| length).collect();
         may.sort_unstable();
         let mut missing = items - must.len().min(items);
         let mut sum = must.into_iter().map(|(length, _)| length).fold(0, plus);
-        // Members that are cheaper than the next item of the rest come first.
-        let mut rests = 0;
+        // Properties that are cheaper than the next additional item come first.
+        let mut added = 0;
         for length in may {
-            while missing > 0 && self.rest_at(rests) < length && rests <= self.rest.len() {
-                sum = plus(sum, self.rest_at(rests));
-                (rests, missing) = (rests + 1, missing - 1);
+            while missing > 0 && self.additional_at(added) < length && added <= self.additional.len() {
+                sum = plus(sum, self.additional_at(added));
+                (added, missing) = (added + 1, missing - 1);
             }
-            if missing > 0 && length <= self.rest_at(rests) {
+            if missing > 0 && length <= self.additional_at(added) {
                 sum = plus(sum, length);
                 missing -= 1;
             }
         }
         match missing {
             0 => sum,
-            // No item of the rest was skipped, so the sum up to here is part of the sum up to there.
+            // No additional item was skipped, so the sum up to here is part of the sum up to there.
             more => plus(
                 sum,
-                self.rest_sum(rests + more).saturating_sub(self.rest_sum(rests)),
+                self.additional_sum(added + more)
+                    .saturating_sub(self.additional_sum(added)),
             ),
         }
     }
 
-    fn rest_at(&self, index: usize) -> u64 {
-        let last = self.rest.last().copied().unwrap_or(NEVER);
-        self.rest.get(index).copied().unwrap_or(last)
+    fn additional_at(&self, index: usize) -> u64 {
+        let last = self.additional.last().copied().unwrap_or(NEVER);
+        self.additional.get(index).copied().unwrap_or(last)
     }
 
-    fn rest_sum(&self, items: usize) -> u64 {
-        let first = self.rest.iter().take(items).copied().fold(0, plus);
-        match items.saturating_sub(self.rest.len()) {
+    fn additional_sum(&self, items: usize) -> u64 {
+        let first = self.additional.iter().take(items).copied().fold(0, plus);
+        match items.saturating_sub(self.additional.len()) {
             0 => first,
-            more => plus(first, self.rest_at(self.rest.len()).saturating_mul(more as u64)),
+            more => plus(
+                first,
+                self.additional_at(self.additional.len())
+                    .saturating_mul(more as u64),
+            ),
         }
     }
 }
@@ -147,30 +155,30 @@ impl Distances {
             return self.of_demanding(frames, object_list, progress, more);
         }
         let mut left = self.left(frames, object_list, progress);
-        let rests = left.rests(plan, progress);
-        if rests > 0 {
+        let needed = left.additional_needed(plan, progress);
+        if needed > 0 {
             let written = frames.keys.iter(progress.used).count() + more;
-            left.rest = self.rest_of(frames, plan, written, rests);
+            left.additional = self.additional_of(frames, plan, written, needed);
         }
         left.shortest(plan, progress)
     }
 
-    /// Returns the members that can still be written, without any of the rest.
+    /// Returns the properties that can still be written, without any additional ones.
     fn left(&self, frames: &Frames, object_list: u32, progress: Progress) -> Left {
         let plan = &frames.nfa.object_lists[object_list as usize];
-        let members = plan.members.iter().enumerate();
-        let members = members.filter(|&(index, _)| !frames.is_written(object_list, progress, index));
+        let properties = plan.properties.iter().enumerate();
+        let properties = properties.filter(|&(index, _)| !frames.is_written(object_list, progress, index));
         Left {
-            members: members
-                .map(|(_, member)| (self.of_member(member), member.required))
+            properties: properties
+                .map(|(_, property)| (self.of_property(property), property.required))
                 .collect(),
-            rest: Vec::new(),
+            additional: Vec::new(),
             separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
         }
     }
 
-    /// Returns the steps that each of `items` items of the rest adds, after `written` keys.
-    pub(crate) fn rest_of(
+    /// Returns the steps that each of `items` additional items adds, after `written` keys.
+    pub(crate) fn additional_of(
         &self,
         frames: &Frames,
         plan: &ObjectListPlan,
@@ -179,52 +187,52 @@ impl Distances {
     ) -> Vec<u64> {
         let items = usize::try_from(items).unwrap_or(usize::MAX);
         let all = written.saturating_add(items);
-        let one = |index: usize| match index + 1 < RESTS {
-            true => self.cheapest_rest(frames, plan, written.saturating_add(index + 1)),
-            false => self.cheapest_rest(frames, plan, all),
+        let one = |index: usize| match index + 1 < ADDITIONAL_ITEMS {
+            true => self.cheapest_additional(frames, plan, written.saturating_add(index + 1)),
+            false => self.cheapest_additional(frames, plan, all),
         };
-        (0..items.min(RESTS)).map(one).collect()
+        (0..items.min(ADDITIONAL_ITEMS)).map(one).collect()
     }
 
-    /// Returns the distance of a choice: one of the remaining members, and the rest of the object list after
-    /// it, which is computed once for members that leave the same items.
+    /// Returns the distance of a choice: one of the remaining properties, and the rest of the object list
+    /// after it, which is computed once for properties that leave the same items.
     pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
         let changes = self.changes_behind(frames, at);
         let mut behind: FxHashMap<_, u64> = FxHashMap::default();
         let lengths = frames.open_ways(at).map(|(way, node)| {
-            let index = way.member as usize;
-            let member = &plan.members[index];
-            let costs = (self.of_member(member), self.meets_of(plan, member));
+            let index = way.property as usize;
+            let property = &plan.properties[index];
+            let costs = (self.of_property(property), self.meets_of(plan, property));
             let meets = if plan.has_demands() { way.meets } else { 0 };
-            let leaves = (costs, member.required, meets, changes.get(index).copied());
-            let rest = behind.entry(leaves).or_insert_with(|| {
-                let after = frames.after_member(at.object_list, at.progress, index, way.meets);
+            let leaves = (costs, property.required, meets, changes.get(index).copied());
+            let remaining = behind.entry(leaves).or_insert_with(|| {
+                let after = frames.after_property(at.object_list, at.progress, index, way.meets);
                 self.of_progress(frames, at.object_list, after)
             });
-            plus(self.nodes[node as usize], *rest)
+            plus(self.nodes[node as usize], *remaining)
         });
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// Returns the cost of each way to write a member with the demands that it meets; empty if the object
+    /// Returns the cost of each way to write a property with the demands that it meets; empty if the object
     /// list has no demands.
-    fn meets_of(&self, plan: &ObjectListPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
-        let ways = member.ways.iter().filter(|_| plan.has_demands());
+    fn meets_of(&self, plan: &ObjectListPlan, property: &PropertyPlan) -> Vec<(u64, Meets)> {
+        let ways = property.ways.iter().filter(|_| plan.has_demands());
         ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
             .collect()
     }
 
-    /// Returns, in listed order, a number for each member that distinguishes what is left after it if members
-    /// are chosen to make up a count: it changes where the set of the cheapest wanted members changes. Empty
-    /// if the same is left after all members.
+    /// Returns, in listed order, a number for each property that distinguishes what is left after it if
+    /// properties are chosen to make up a count: it changes where the set of the cheapest wanted properties
+    /// changes. Empty if the same is left after all properties.
     fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
         if plan.order == ItemOrder::Any {
             return Vec::new();
         }
         if plan.has_demands() {
-            return (0..plan.members.len()).collect();
+            return (0..plan.properties.len()).collect();
         }
         let wanted = plan.min.saturating_sub(at.progress.count + 1);
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -233,10 +241,10 @@ impl Distances {
         }
         let mut cheapest: Vec<u64> = Vec::new();
         let mut changed = 0;
-        let mut changes = vec![0; plan.members.len()];
-        for (member, change) in plan.members.iter().zip(&mut changes).rev() {
+        let mut changes = vec![0; plan.properties.len()];
+        for (property, change) in plan.properties.iter().zip(&mut changes).rev() {
             *change = changed;
-            let cost = self.of_member(member);
+            let cost = self.of_property(property);
             let place = cheapest.partition_point(|&other| other <= cost);
             if place < wanted {
                 cheapest.insert(place, cost);
@@ -247,19 +255,19 @@ impl Distances {
         changes
     }
 
-    /// Returns the cost of the cheapest way to write a member.
-    pub(crate) fn of_member(&self, member: &MemberPlan) -> u64 {
-        let ways = member.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
+    /// Returns the cost of the cheapest way to write a property.
+    pub(crate) fn of_property(&self, property: &PropertyPlan) -> u64 {
+        let ways = property.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
         ways.min().unwrap_or(NEVER)
     }
 
-    /// Returns the steps of the cheapest item of the rest that is the `keys`-th distinct key.
-    pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &ObjectListPlan, keys: usize) -> u64 {
-        let items = plan.rest.iter().map(|rest| {
-            let key = rest
+    /// Returns the steps of the cheapest additional item that is the `keys`-th distinct key.
+    pub(crate) fn cheapest_additional(&self, frames: &Frames, plan: &ObjectListPlan, keys: usize) -> u64 {
+        let items = plan.additional.iter().map(|additional| {
+            let key = additional
                 .key
                 .map_or(0, |key| self.key_among(frames.terminal(key), key, (plan, keys)));
-            plus(key, self.rules[rest.item as usize])
+            plus(key, self.rules[additional.item as usize])
         });
         items.min().unwrap_or(NEVER)
     }
@@ -346,14 +354,16 @@ impl Distances {
         };
         match frames.get(call.callee).key {
             FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
-            FrameKey::Key { rest, progress, .. } => {
-                let plan = &frames.nfa.object_lists[object_list as usize].rest[rest as usize];
+            FrameKey::Key {
+                additional, progress, ..
+            } => {
+                let plan = &frames.nfa.object_lists[object_list as usize].additional[additional as usize];
                 let used = frames.keys.iter(progress.used).count() + keys;
                 let all = &frames.nfa.object_lists[object_list as usize];
                 let word = plan.key.map_or(NEVER, |key| {
                     self.key_among(frames.terminal(key), key, (all, used + 1))
                 });
-                let after = frames.after_rest(object_list, rest, progress);
+                let after = frames.after_additional(object_list, additional, progress);
                 (plus(word, self.rules[plan.item as usize]), true, Some(after))
             }
             _ => (NEVER, false, None),

@@ -78,18 +78,18 @@ fn solve(shortest: &mut Distances, frames: &Frames) {
 enum Item {
     Node(u32),
     ObjectList(u32),
-    /// An item of the rest of an object list is available at this length.
+    /// An additional item of an object list is available at this length.
     Offer(u32),
 }
 
 /// The use of a rule by an object list.
 #[derive(Clone, Copy)]
 enum Use {
-    /// A way to write this member, which must be written.
+    /// A way to write this property, which must be written.
     Required(u32),
     Optional,
-    /// An item of the rest with its key.
-    Rest(Option<u32>),
+    /// An additional item with its key.
+    Additional(Option<u32>),
     Separator,
 }
 
@@ -119,13 +119,13 @@ impl Solve<'_> {
         }
         for (index, plan) in nfa.object_lists.iter().enumerate() {
             let index = index as u32;
-            for (member, place) in plan.members.iter().zip(0..) {
-                for (at, &(rule, _)) in member.ways.iter().enumerate() {
+            for (property, place) in plan.properties.iter().zip(0..) {
+                for (at, &(rule, _)) in property.ways.iter().enumerate() {
                     // Ways that write the same text share their rule.
-                    if member.ways[..at].iter().any(|way| way.0 == rule) {
+                    if property.ways[..at].iter().any(|way| way.0 == rule) {
                         continue;
                     }
-                    let role = if member.required {
+                    let role = if property.required {
                         Use::Required(place)
                     } else {
                         Use::Optional
@@ -133,10 +133,14 @@ impl Solve<'_> {
                     self.used_by[rule as usize].push((index, role));
                 }
             }
-            for rest in &plan.rest {
-                self.used_by[rest.item as usize].push((index, Use::Rest(rest.key)));
+            for additional in &plan.additional {
+                self.used_by[additional.item as usize].push((index, Use::Additional(additional.key)));
             }
-            let required = plan.members.iter().filter(|member| member.required).count();
+            let required = plan
+                .properties
+                .iter()
+                .filter(|property| property.required)
+                .count();
             let many = plan.min.max(required as u64) > 1 || plan.has_demands();
             if let Some(separator) = plan.separator.filter(|_| many) {
                 self.used_by[separator as usize].push((index, Use::Separator));
@@ -209,13 +213,13 @@ impl Solve<'_> {
             Use::Optional => {}
             Use::Required(place) => {
                 // The first way that is settled is the cheapest.
-                let member = &self.frames.nfa.object_lists[index].members[place as usize];
-                let mut others = member.ways.iter().filter(|way| way.0 != rule);
+                let property = &self.frames.nfa.object_lists[index].properties[place as usize];
+                let mut others = property.ways.iter().filter(|way| way.0 != rule);
                 if others.all(|way| self.shortest.rules[way.0 as usize] == NEVER) {
                     self.missing[index] -= 1;
                 }
             }
-            Use::Rest(key) => {
+            Use::Additional(key) => {
                 let plan = &self.frames.nfa.object_lists[index];
                 let keys = usize::try_from(plan.min).unwrap_or(usize::MAX);
                 let terminal = |key| self.frames.terminal(key);
@@ -244,17 +248,18 @@ impl Solve<'_> {
                 .shortest
                 .of_demanding(self.frames, object_list, Progress::START, 0),
             false => {
-                let members = plan.members.iter();
-                let members = members.map(|member| (self.shortest.of_member(member), member.required));
+                let properties = plan.properties.iter();
+                let properties =
+                    properties.map(|property| (self.shortest.of_property(property), property.required));
                 let mut left = Left {
-                    members: members.collect(),
-                    rest: Vec::new(),
+                    properties: properties.collect(),
+                    additional: Vec::new(),
                     separator: plan
                         .separator
                         .map_or(0, |rule| self.shortest.rules[rule as usize]),
                 };
-                let rests = left.rests(plan, Progress::START);
-                left.rest = self.shortest.rest_of(self.frames, plan, 0, rests);
+                let needed = left.additional_needed(plan, Progress::START);
+                left.additional = self.shortest.additional_of(self.frames, plan, 0, needed);
                 left.shortest(plan, Progress::START)
             }
         };

@@ -16,7 +16,7 @@ use crate::pushdown::stack::Stacks;
 pub(crate) struct Hidden {
     /// The keys that tokens contain; `None` if all used keys matter.
     pub(crate) keys: Option<Arc<KeySet>>,
-    /// The members that tokens cannot see from after an item.
+    /// The properties that tokens cannot see from after an item.
     pub(crate) behind_item: Bits,
     /// Those of them that tokens cannot see from anywhere before their keys.
     pub(crate) anywhere: Bits,

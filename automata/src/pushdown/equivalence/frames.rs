@@ -29,31 +29,31 @@ impl<F: TokenFacts> Equivalence<'_, F> {
                 if self.frames.forgets(object_list, progress) && progress.started =>
             {
                 let hidden = self.hidden(object_list);
-                let members = match progress.separated {
+                let properties = match progress.separated {
                     true => &hidden.anywhere,
                     false => &hidden.behind_item,
                 };
-                let progress = self.without_members(object_list, progress, (members, &hidden.anywhere));
+                let progress = self.without_properties(object_list, progress, (properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
                 self.frames.intern(FrameKey::ObjectList(object_list, progress))
             }
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 cursor,
                 text,
             } if self.frames.forgets(object_list, progress) => {
-                self.of_key((object_list, rest, progress), cursor, text)
+                self.of_key((object_list, additional, progress), cursor, text)
             }
             FrameKey::Choice(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
                 let hidden = self.hidden(at.object_list);
-                let mut members = hidden.behind_item.clone();
-                for member in self.frames.members_at(&at) {
-                    clear_bit(&mut members, member as usize);
+                let mut properties = hidden.behind_item.clone();
+                for property in self.frames.properties_at(&at) {
+                    clear_bit(&mut properties, property as usize);
                 }
                 let progress =
-                    self.without_members(at.object_list, at.progress, (&members, &hidden.anywhere));
+                    self.without_properties(at.object_list, at.progress, (&properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
                 self.frames
                     .intern(FrameKey::Choice(self.frames.choosing_with(&at, progress)))
@@ -73,8 +73,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         like
     }
 
-    /// Splits a frame that can only make one call into that call and its continuation: if one member is left,
-    /// its rule; if the only call is of a terminal that may be empty, that terminal at its start.
+    /// Splits a frame that can only make one call into that call and its continuation: if one property is
+    /// left, its rule; if the only call is of a terminal that may be empty, that terminal at its start.
     pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
         match &self.frames.get(id).key {
             FrameKey::Choice(at) if at.node != 0 => {
@@ -83,7 +83,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
                 ways.next().is_none().then(|| {
                     (
                         self.frames.standing(way.rule, node),
-                        self.frames.behind_member(at, &way),
+                        self.frames.behind_property(at, &way),
                     )
                 })
             }
@@ -145,10 +145,10 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .filter_map(|&(frame, _)| match self.frames.get(frame).key {
                 FrameKey::Key {
                     object_list,
-                    rest,
+                    additional,
                     cursor,
                     ..
-                } => Some((self.frames.key_terminal(object_list, rest), cursor)),
+                } => Some((self.frames.key_terminal(object_list, additional), cursor)),
                 _ => None,
             });
         let key = (pairs.len() > 1).then(|| keys.next()).flatten();
@@ -182,15 +182,16 @@ impl<F: TokenFacts> Equivalence<'_, F> {
 
     fn of_key(
         &self,
-        (object_list, rest, progress): (u32, u32, Progress),
+        (object_list, additional, progress): (u32, u32, Progress),
         cursor: Cursor,
         text: u32,
     ) -> FrameId {
         let hidden = self.hidden(object_list);
-        let progress = self.without_members(object_list, progress, (&hidden.behind_item, &hidden.anywhere));
+        let progress =
+            self.without_properties(object_list, progress, (&hidden.behind_item, &hidden.anywhere));
         let key = |progress, text| FrameKey::Key {
             object_list,
-            rest,
+            additional,
             progress,
             cursor,
             text,
@@ -248,24 +249,24 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         found
     }
 
-    /// Returns the progress in which all of these members are written, except one that must be written if any
-    /// of them must be, and one that may be written if any of them that is not hidden everywhere may be.
-    fn without_members(
+    /// Returns the progress in which all of these properties are written, except one that must be written if
+    /// any of them must be, and one that may be written if any of them that is not hidden everywhere may be.
+    fn without_properties(
         &self,
         object_list: u32,
         progress: Progress,
-        (members, anywhere): (&Bits, &Bits),
+        (properties, anywhere): (&Bits, &Bits),
     ) -> Progress {
         let plan = &self.frames.nfa.object_lists[object_list as usize];
-        if plan.order != ItemOrder::Any || members.iter().all(|&word| word == 0) {
+        if plan.order != ItemOrder::Any || properties.iter().all(|&word| word == 0) {
             return progress;
         }
         let written = self.frames.written.get(progress.done);
         let mut like: Vec<u64> = written.to_vec();
-        like.resize(members.len().max(written.len()), 0);
+        like.resize(properties.len().max(written.len()), 0);
         let (mut first, mut is_left) = ([None; 2], [false; 2]);
-        for index in (0..plan.members.len()).filter(|&index| has_bit(members, index)) {
-            let required = plan.members[index].required;
+        for index in (0..plan.properties.len()).filter(|&index| has_bit(properties, index)) {
+            let required = plan.properties[index].required;
             if !required && has_bit(anywhere, index) {
                 like[index / 64] |= 1 << (index % 64);
                 continue;
@@ -278,7 +279,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         for (first, _) in first.into_iter().zip(is_left).filter(|&(_, left)| left) {
             first.inspect(|&first| clear_bit(&mut like, first));
         }
-        // Sets of written members are stored without trailing zero words.
+        // Sets of written properties are stored without trailing zero words.
         while like.last() == Some(&0) {
             like.pop();
         }

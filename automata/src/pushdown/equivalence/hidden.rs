@@ -18,11 +18,11 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     fn find_hidden(&self, object_list: u32) -> Hidden {
         let plan = &self.frames.nfa.object_lists[object_list as usize];
         let keys = self.held_texts(object_list, plan);
-        let none: Bits = vec![0; plan.members.len().div_ceil(64)].into();
+        let none: Bits = vec![0; plan.properties.len().div_ceil(64)].into();
         let (mut behind_item, mut anywhere) = (none.clone(), none);
         let unseen = self.unseen_behind_items(object_list, plan);
-        for (index, member) in plan.members.iter().enumerate() {
-            let mut rules = member.ways.iter().map(|&(rule, _)| rule);
+        for (index, property) in plan.properties.iter().enumerate() {
+            let mut rules = property.ways.iter().map(|&(rule, _)| rule);
             if rules.all(|rule| self.begins_like_a_key(object_list, plan, rule)) {
                 anywhere = with_bit(&anywhere, index);
                 behind_item = with_bit(&behind_item, index);
@@ -40,12 +40,12 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     /// Returns the keys that tokens contain, if the keys of an object list never run out and all begin and
     /// end with the same bytes.
     fn held_texts(&self, object_list: u32, plan: &ObjectListPlan) -> Option<Arc<KeySet>> {
-        if plan.rest.is_empty() || self.frames.capacities[object_list as usize].is_some() {
+        if plan.additional.is_empty() || self.frames.capacities[object_list as usize].is_some() {
             return None;
         }
         let mut edges = Vec::new();
-        for rest in &plan.rest {
-            let terminal = self.frames.terminal(rest.key?);
+        for additional in &plan.additional {
+            let terminal = self.frames.terminal(additional.key?);
             edges.push(terminal.edges().filter(|_| terminal.is_endless_inside())?);
         }
         edges.dedup();
@@ -63,7 +63,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         *self.classes.key_edges.get_or_init(|| edges) == edges
     }
 
-    /// Returns a function that decides which members tokens cannot see from after an item.
+    /// Returns a function that decides which properties tokens cannot see from after an item.
     fn unseen_behind_items(&self, object_list: u32, plan: &ObjectListPlan) -> impl Fn(u32) -> bool {
         let choice = self.frames.choice(object_list);
         let separator = plan.separator.filter(|_| plan.order == ItemOrder::Any);
@@ -72,9 +72,9 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .zip(choice.opening())
             .and_then(|(separator, opening)| {
                 let first = self.first_bytes(separator)?;
-                Some(choice.members_behind(opening, &self.facts.behind(&first, opening)))
+                Some(choice.properties_behind(opening, &self.facts.behind(&first, opening)))
             });
-        move |member| seen.as_ref().is_some_and(|seen| !seen.contains(&member))
+        move |property| seen.as_ref().is_some_and(|seen| !seen.contains(&property))
     }
 
     /// Returns the bytes with which the words of a rule begin; `None` if a rule does more than read bytes
@@ -90,17 +90,21 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         if plan.order != ItemOrder::Any || self.frames.capacities[object_list as usize].is_some() {
             return false;
         }
-        plan.rest.iter().filter_map(|rest| rest.key).any(|key| {
-            let terminal = self.frames.terminal(key);
-            let Some((opening, closing)) = terminal.edges().filter(|_| terminal.is_endless_inside()) else {
-                return false;
-            };
-            let held = self.facts.texts(opening, closing);
-            let start = self.frames.nfa.rules[rule as usize].start;
-            let key = self.text_left((rule, start), (terminal, terminal.start()), closing);
-            key.zip(held)
-                .is_some_and(|(key, held)| key[0] == opening && !held.contains(&key))
-        })
+        plan.additional
+            .iter()
+            .filter_map(|additional| additional.key)
+            .any(|key| {
+                let terminal = self.frames.terminal(key);
+                let Some((opening, closing)) = terminal.edges().filter(|_| terminal.is_endless_inside())
+                else {
+                    return false;
+                };
+                let held = self.facts.texts(opening, closing);
+                let start = self.frames.nfa.rules[rule as usize].start;
+                let key = self.text_left((rule, start), (terminal, terminal.start()), closing);
+                key.zip(held)
+                    .is_some_and(|(key, held)| key[0] == opening && !held.contains(&key))
+            })
     }
 
     /// Returns the text with which all words continue from a node of a rule, up to the first byte with which

@@ -161,12 +161,12 @@ impl Frames {
                 }
                 FrameKey::Key {
                     object_list,
-                    rest,
+                    additional,
                     progress,
                     cursor,
                     text,
                 } => {
-                    (rest, cursor).hash(name);
+                    (additional, cursor).hash(name);
                     self.hash_progress(*object_list, *progress, name);
                     self.hash_text(*text, name);
                 }

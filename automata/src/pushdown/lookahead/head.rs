@@ -39,12 +39,13 @@ pub(crate) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// Among the members of an object list that begin with the same text; `frame` is where the choice began.
+    /// Among the properties of an object list that begin with the same text; `frame` is where the choice
+    /// began.
     Choice {
         frame: FrameId,
         node: u32,
     },
-    /// After a member that was written in this way, one of those that `frame` offered.
+    /// After a property that was written in this way, one of those that `frame` offered.
     Way {
         frame: FrameId,
         way: u32,

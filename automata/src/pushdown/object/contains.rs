@@ -6,8 +6,8 @@
 //! smallest number of items for each vector.
 //!
 //! ```text
-//!   demands  x: 1.., y: 1..         supply  member a {}, {x}     member b {x}, {y}     rest {}, {x y}
-//!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──rest──► (1,1):1     one item is enough
+//!   demands  x: 1.., y: 1..      supply  property a {}, {x}   property b {x}, {y}   additional {}, {x y}
+//!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──more──► (1,1):1     one item is enough
 //! ```
 //!
 //! If some item can be written any number of times without exceeding a bound, more items than the minimum are
@@ -22,7 +22,7 @@ use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
 use crate::pushdown::plan::nfa::ObjectListPlan;
 
-/// The items that the rest of an object list can supply before anything is written.
+/// The additional items that an object list can supply before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     /// Keys that can run out, grouped by the items that can be written after them.
@@ -46,17 +46,21 @@ impl Stock {
     ) -> Stock {
         let mut stock = Stock::default();
         let mut by_word: FxHashMap<Vec<u8>, Vec<Meets>> = FxHashMap::default();
-        for rest in plan.rest.iter().filter(|rest| usable(rest.item)) {
-            let words = match rest.key.map(|key| &terminals[key as usize]) {
+        for additional in plan
+            .additional
+            .iter()
+            .filter(|additional| usable(additional.item))
+        {
+            let words = match additional.key.map(|key| &terminals[key as usize]) {
                 Some(None) => continue,
                 Some(Some(terminal)) => terminal.words(terminal.start(), MANY_WORDS),
                 None => None,
             };
             match words {
-                None => stock.endless.push(rest.meets),
+                None => stock.endless.push(additional.meets),
                 Some(words) => {
                     for word in words.into_iter().filter(|word| !plan.is_taken(word)) {
-                        by_word.entry(word).or_default().push(rest.meets);
+                        by_word.entry(word).or_default().push(additional.meets);
                     }
                 }
             }
@@ -88,7 +92,10 @@ impl Stock {
                 (self.finite.iter()).filter(|keys| words.iter().any(|word| keys.words.contains(word)));
             holding.count() <= 1
         };
-        plan.rest.iter().filter_map(|rest| rest.key).all(alike)
+        plan.additional
+            .iter()
+            .filter_map(|additional| additional.key)
+            .all(alike)
     }
 
     /// Returns, for each group, how many keys are left once `used` keys are used, and the demands that the
@@ -105,8 +112,8 @@ impl Stock {
 pub(crate) struct Supply<'a> {
     pub(crate) plan: &'a ObjectListPlan,
     pub(crate) stock: &'a Stock,
-    /// The ways of the members that may still be written, in order, and whether each member must be.
-    pub(crate) members: Vec<(Vec<Meets>, bool)>,
+    /// The ways of the properties that may still be written, in order, and whether each property must be.
+    pub(crate) properties: Vec<(Vec<Meets>, bool)>,
     pub(crate) used: &'a [Vec<u8>],
     /// The number of items written.
     pub(crate) count: u64,
@@ -146,13 +153,13 @@ impl Supply<'_> {
         let start: DemandCounts = vec![0; search.bounds.len()].into();
         let mut reached = Reached::from_iter([(start, 0)]);
         let leading = self.plan.order == ItemOrder::Leading;
-        for (index, (ways, required)) in self.members.iter().enumerate() {
+        for (index, (ways, required)) in self.properties.iter().enumerate() {
             if leading && search.ends(&reached, Some(index as u64)) {
                 return true;
             }
             reached = search.one_more(&reached, ways, *required || leading);
         }
-        search.write_rest(&mut reached, self);
+        search.write_additional(&mut reached, self);
         search.ends(&reached, None)
     }
 
@@ -163,7 +170,7 @@ impl Supply<'_> {
         let mut demands = plan.demands.iter().enumerate();
         !self.stock.endless.is_empty()
             && plan.max.is_none()
-            && self.members.iter().all(|(ways, _)| !ways.is_empty())
+            && self.properties.iter().all(|(ways, _)| !ways.is_empty())
             && demands.all(|(bit, demand)| {
                 let met = self.met.get(bit).copied().unwrap_or(0);
                 demand.max.is_none() && (met >= demand.min || met_without_end >> bit & 1 == 1)
@@ -220,7 +227,7 @@ impl DemandSearch {
         Some(next)
     }
 
-    /// Returns the vectors reached with one more member, and also those without it if it is optional.
+    /// Returns the vectors reached with one more property, and also those without it if it is optional.
     fn one_more(&self, reached: &Reached, ways: &[Meets], required: bool) -> Reached {
         let mut next = if required {
             Reached::default()
@@ -237,7 +244,7 @@ impl DemandSearch {
         next
     }
 
-    fn write_rest(&self, reached: &mut Reached, supply: &Supply<'_>) {
+    fn write_additional(&self, reached: &mut Reached, supply: &Supply<'_>) {
         for (left, ways) in supply.stock.left(supply.used) {
             for _ in 0..left {
                 let next = self.one_more(reached, ways, false);
@@ -282,13 +289,13 @@ impl ObjectListPlan {
         let total = self.max.unwrap_or(self.min);
         let own = bounded.clone().fold(0u64, u64::saturating_add);
         let free = self
-            .rest
+            .additional
             .iter()
-            .any(|rest| self.is_free(rest.meets) && rest.key.is_none());
+            .any(|additional| self.is_free(additional.meets) && additional.key.is_none());
         let searched = if free {
             0
         } else {
-            total.min(own.saturating_add((self.members.len() + MANY_WORDS) as u64))
+            total.min(own.saturating_add((self.properties.len() + MANY_WORDS) as u64))
         };
         bounded
             .chain([searched])

@@ -21,27 +21,27 @@ impl Frames {
         self.last_used.keys(progress.used, &self.keys, &self.texts)
     }
 
-    pub(crate) fn key_terminal(&self, object_list: u32, rest: u32) -> &Arc<Terminal> {
-        let key = self.nfa.object_lists[object_list as usize].rest[rest as usize].key;
+    pub(crate) fn key_terminal(&self, object_list: u32, additional: u32) -> &Arc<Terminal> {
+        let key = self.nfa.object_lists[object_list as usize].additional[additional as usize].key;
         self.terminal(key.expect("only keyed items have key frames"))
     }
 
     pub(crate) fn key_calls(
         &self,
         object_list: u32,
-        rest: u32,
+        additional: u32,
         progress: Progress,
         cursor: Cursor,
         text: u32,
     ) -> Calls {
-        if !self.key_terminal(object_list, rest).is_accepting(cursor)
+        if !self.key_terminal(object_list, additional).is_accepting(cursor)
             || self.is_used(object_list, progress, text)
         {
             return Calls::new();
         }
-        let then = self.frame_after_key(object_list, rest, progress, text);
+        let then = self.frame_after_key(object_list, additional, progress, text);
         smallvec![Call {
-            callee: self.item_start(object_list, rest),
+            callee: self.item_start(object_list, additional),
             then,
         }]
     }
@@ -49,11 +49,11 @@ impl Frames {
     pub(crate) fn frame_after_key(
         &self,
         object_list: u32,
-        rest: u32,
+        additional: u32,
         progress: Progress,
         text: u32,
     ) -> FrameId {
-        let after = self.after_rest(object_list, rest, progress);
+        let after = self.after_additional(object_list, additional, progress);
         let after = match self.forgets_keys {
             true => after,
             false => Progress {
@@ -84,10 +84,10 @@ impl Frames {
     /// Returns `true` if more keys continue from a cursor than can no longer be written, whichever those are.
     pub(crate) fn keys_abound(
         &self,
-        (object_list, rest, progress): (u32, u32, Progress),
+        (object_list, additional, progress): (u32, u32, Progress),
         cursor: Cursor,
     ) -> bool {
-        let terminal = self.key_terminal(object_list, rest);
+        let terminal = self.key_terminal(object_list, additional);
         terminal.is_infinite(cursor)
             || terminal.has_more_words(cursor, self.unwritable(object_list, progress))
     }
@@ -96,11 +96,11 @@ impl Frames {
     /// not know the key. Returns `None` if the continuation depends on the key, as when keys can run out or a
     /// key in doubt was written before.
     pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
-        let (object_list, rest, progress, _) = self.key_parts(id);
+        let (object_list, additional, progress, _) = self.key_parts(id);
         let plan = &self.nfa.object_lists[object_list as usize];
         let after = Progress {
             doubted: true,
-            ..self.after_rest(object_list, rest, progress)
+            ..self.after_additional(object_list, additional, progress)
         };
         let most = self.unwritable(object_list, after);
         let abounds = |&key: &u32| {
@@ -109,7 +109,11 @@ impl Frames {
         };
         // If some keys abound, an item can follow in any case; keys that may run out are in doubt once they
         // begin.
-        let mut keys = plan.rest.iter().filter_map(|rest| rest.key.as_ref()).peekable();
+        let mut keys = plan
+            .additional
+            .iter()
+            .filter_map(|additional| additional.key.as_ref())
+            .peekable();
         let is_known = !progress.doubted
             && !plan.has_demands()
             && self.capacities[object_list as usize].is_none()
@@ -124,19 +128,24 @@ impl Frames {
 
     /// Returns `true` if whether a key may be at this cursor depends on a key in doubt.
     pub(crate) fn is_in_doubt(&self, id: FrameId, cursor: Cursor) -> bool {
-        let (object_list, rest, progress, _) = self.key_parts(id);
-        progress.doubted && !self.keys_abound((object_list, rest, progress), cursor)
+        let (object_list, additional, progress, _) = self.key_parts(id);
+        progress.doubted && !self.keys_abound((object_list, additional, progress), cursor)
     }
 
     /// Returns `true` if some key that continues from here has not been written yet.
     pub(crate) fn unused_key_exists(
         &self,
-        (object_list, rest, progress): (u32, u32, Progress),
+        (object_list, additional, progress): (u32, u32, Progress),
         cursor: Cursor,
         prefix: &[u8],
     ) -> bool {
-        self.keys_abound((object_list, rest, progress), cursor)
-            || self.unused_among(&self.used_keys(progress), (object_list, rest), cursor, prefix)
+        self.keys_abound((object_list, additional, progress), cursor)
+            || self.unused_among(
+                &self.used_keys(progress),
+                (object_list, additional),
+                cursor,
+                prefix,
+            )
     }
 
     /// Checks for an unwritten key like [`unused_key_exists`](Self::unused_key_exists), given the written
@@ -144,11 +153,11 @@ impl Frames {
     fn unused_among(
         &self,
         used: &KeySet,
-        (object_list, rest): (u32, u32),
+        (object_list, additional): (u32, u32),
         cursor: Cursor,
         prefix: &[u8],
     ) -> bool {
-        let terminal = self.key_terminal(object_list, rest);
+        let terminal = self.key_terminal(object_list, additional);
         if terminal.is_infinite(cursor) {
             return true;
         }
@@ -162,11 +171,11 @@ impl Frames {
         match self.get(id).key {
             FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 text,
                 ..
-            } => (object_list, rest, progress, text),
+            } => (object_list, additional, progress, text),
             _ => unreachable!("asked only of the frames of keys"),
         }
     }
@@ -175,27 +184,32 @@ impl Frames {
     /// bytes since the key frame `id`, the new one last. Returns `None` if no unwritten key continues with
     /// the byte.
     pub(crate) fn read_key(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> Option<Cursor> {
-        let (object_list, rest, progress, text) = self.key_parts(id);
-        let terminal = self.key_terminal(object_list, rest);
+        let (object_list, additional, progress, text) = self.key_parts(id);
+        let terminal = self.key_terminal(object_list, additional);
         let next = terminal.next(cursor, *written.last()?)?;
-        if self.keys_abound((object_list, rest, progress), next) {
+        if self.keys_abound((object_list, additional, progress), next) {
             return Some(next);
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
-        self.unused_among(&self.used_keys(progress), (object_list, rest), next, &prefix)
-            .then_some(next)
+        self.unused_among(
+            &self.used_keys(progress),
+            (object_list, additional),
+            next,
+            &prefix,
+        )
+        .then_some(next)
     }
 
     /// Returns the frame of a key that has continued with these bytes.
     pub(crate) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
-        let (object_list, rest, progress, text) = self.key_parts(id);
+        let (object_list, additional, progress, text) = self.key_parts(id);
         let text = match self.forgets_keys {
             true => self.excluded_text(object_list, text, written),
             false => self.add_text(text, written),
         };
         self.intern(FrameKey::Key {
             object_list,
-            rest,
+            additional,
             progress,
             cursor,
             text,
@@ -221,14 +235,14 @@ impl Frames {
     /// written key that it could still become, the shortest bytes after which no unwritten key is left. If
     /// `fits` is false for the rest of a written key, that key may be omitted if all of the rest is needed.
     pub(crate) fn taken(&self, id: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-        let (object_list, rest, progress, text) = self.key_parts(id);
+        let (object_list, additional, progress, text) = self.key_parts(id);
         if self.all_keys_are_free(object_list, progress) {
             return Vec::new();
         }
         let FrameKey::Key { cursor, .. } = self.get(id).key else {
             return Vec::new();
         };
-        let terminal = self.key_terminal(object_list, rest);
+        let terminal = self.key_terminal(object_list, additional);
         let prefix = self.texts.to_vec(text);
         let used = self.used_keys(progress);
         let taken = self.nfa.object_lists[object_list as usize].taken.behind(&prefix);
@@ -240,7 +254,7 @@ impl Frames {
         let is_left = |left: &[u8]| {
             let at = read(terminal, cursor, left)?;
             let text = [&prefix[..], left].concat();
-            Some(self.unused_among(&used, (object_list, rest), at, &text))
+            Some(self.unused_among(&used, (object_list, additional), at, &text))
         };
         // The longer the prefix of a key, the fewer keys are left.
         let shortest = |left: &[u8]| {
@@ -305,20 +319,21 @@ impl Frames {
 
     /// Returns the language of the keys of a key frame.
     pub(crate) fn key_terminal_of(&self, id: FrameId) -> &Arc<Terminal> {
-        let (object_list, rest, ..) = self.key_parts(id);
-        self.key_terminal(object_list, rest)
+        let (object_list, additional, ..) = self.key_parts(id);
+        self.key_terminal(object_list, additional)
     }
 
     /// Returns the start of the item after a key.
     pub(crate) fn item_of(&self, id: FrameId) -> FrameId {
-        let (object_list, rest, ..) = self.key_parts(id);
-        self.item_start(object_list, rest)
+        let (object_list, additional, ..) = self.key_parts(id);
+        self.item_start(object_list, additional)
     }
 
     /// Returns the frame in which the item after a key begins. The item may be empty; then the key is the
     /// whole item.
-    fn item_start(&self, object_list: u32, rest: u32) -> FrameId {
-        let item = Callee::Rule(self.nfa.object_lists[object_list as usize].rest[rest as usize].item);
+    fn item_start(&self, object_list: u32, additional: u32) -> FrameId {
+        let item =
+            Callee::Rule(self.nfa.object_lists[object_list as usize].additional[additional as usize].item);
         if self.analysis.is_nullable(item) {
             RETURN
         } else {

@@ -5,11 +5,11 @@ use super::progress::{MANY_WORDS, Outlook, Progress, has_bit, with_bit};
 use crate::grammar::{ItemOrder, Meets};
 use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::intern::interner::NIL;
-use crate::pushdown::plan::nfa::{Callee, RestPlan};
+use crate::pushdown::plan::nfa::{AdditionalPlan, Callee};
 
 impl Frames {
-    /// Returns how many more items the rest can supply; `None` if unbounded.
-    pub(crate) fn rest_capacity(&self, object_list: u32, progress: Progress) -> Option<u64> {
+    /// Returns how many more additional items there can be; `None` if unbounded.
+    pub(crate) fn additional_capacity(&self, object_list: u32, progress: Progress) -> Option<u64> {
         self.capacities[object_list as usize].map(|capacity| {
             let used = self.keys.iter(progress.used).count() as u64;
             capacity.saturating_sub(used)
@@ -20,7 +20,7 @@ impl Frames {
         let plan = &self.nfa.object_lists[object_list as usize];
         plan.outlook(
             |index| self.is_written(object_list, progress, index),
-            self.rest_capacity(object_list, progress),
+            self.additional_capacity(object_list, progress),
         )
     }
 
@@ -45,15 +45,15 @@ impl Frames {
         let plan = &self.nfa.object_lists[object_list as usize];
         let used = self.used_keys(progress);
         let used: Vec<Vec<u8>> = used.iter().map(<[u8]>::to_vec).chain(key).collect();
-        let open = plan.members.iter().enumerate();
+        let open = plan.properties.iter().enumerate();
         let open = open.filter(|&(index, _)| !self.is_written(object_list, progress, index));
         let supply = Supply {
             plan,
             stock: &self.stocks[object_list as usize],
-            members: open
-                .map(|(_, member)| {
-                    let ways = member.ways.iter().map(|&(_, meets)| meets);
-                    (ways.collect(), member.required)
+            properties: open
+                .map(|(_, property)| {
+                    let ways = property.ways.iter().map(|&(_, meets)| meets);
+                    (ways.collect(), property.required)
                 })
                 .collect(),
             used: &used,
@@ -63,10 +63,16 @@ impl Frames {
         supply.suffices()
     }
 
-    /// Returns `true` if an object list with demands can be completed after an unused key of a rest item.
-    /// Keys that can run out are all alike, so one of them represents all.
-    fn some_key_meets_demands(&self, object_list: u32, rest: u32, before: Progress, after: Progress) -> bool {
-        let terminal = self.key_terminal(object_list, rest);
+    /// Returns `true` if an object list with demands can be completed after an unused key of an additional
+    /// item. Keys that can run out are all alike, so one of them represents all.
+    fn some_key_meets_demands(
+        &self,
+        object_list: u32,
+        additional: u32,
+        before: Progress,
+        after: Progress,
+    ) -> bool {
+        let terminal = self.key_terminal(object_list, additional);
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
             return self.can_meet_demands(object_list, after, None);
         };
@@ -113,10 +119,13 @@ impl Frames {
         }
         let outlook = self.outlook(object_list, progress);
         let is_written = |index| self.is_written(object_list, progress, index);
-        let mut rest = 0..plan.rest.len() as u32;
-        plan.next_members(progress, is_written, outlook).next().is_some()
-            || (plan.rest_is_open(progress, &outlook)
-                && rest.any(|rest| self.rest_call(object_list, progress, rest).is_some()))
+        let mut additional = 0..plan.additional.len() as u32;
+        plan.next_properties(progress, is_written, outlook)
+            .next()
+            .is_some()
+            || (plan.additional_is_open(progress, &outlook)
+                && additional
+                    .any(|additional| self.additional_call(object_list, progress, additional).is_some()))
     }
 
     pub(crate) fn item_calls(&self, object_list: u32, progress: Progress) -> Calls {
@@ -125,22 +134,25 @@ impl Frames {
             return self.demanded_calls(object_list, progress);
         }
         let outlook = self.outlook(object_list, progress);
-        let mut calls = self.next_member_calls(object_list, progress, outlook);
-        if plan.rest_is_open(progress, &outlook) {
-            let items = 0..plan.rest.len() as u32;
-            calls.extend(items.filter_map(|rest| self.rest_call(object_list, progress, rest)));
+        let mut calls = self.next_property_calls(object_list, progress, outlook);
+        if plan.additional_is_open(progress, &outlook) {
+            let items = 0..plan.additional.len() as u32;
+            calls.extend(
+                items.filter_map(|additional| self.additional_call(object_list, progress, additional)),
+            );
         }
         calls
     }
 
-    /// Returns the calls of the members that may come next: a single member directly, several as a choice.
-    fn next_member_calls(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Calls {
+    /// Returns the calls of the properties that may come next: a single property directly, several as a
+    /// choice.
+    fn next_property_calls(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Calls {
         let plan = &self.nfa.object_lists[object_list as usize];
         let is_written = |index| self.is_written(object_list, progress, index);
-        let mut members = plan.next_members(progress, is_written, outlook);
-        match (members.next(), members.next()) {
+        let mut properties = plan.next_properties(progress, is_written, outlook);
+        match (properties.next(), properties.next()) {
             (None, _) => Calls::new(),
-            (Some(only), None) => self.member_calls(object_list, progress, only),
+            (Some(only), None) => self.property_calls(object_list, progress, only),
             _ => self
                 .choice_call(object_list, progress, outlook)
                 .into_iter()
@@ -159,27 +171,29 @@ impl Frames {
         };
         let mut calls = Calls::new();
         let mut required = 0;
-        for (index, member) in plan.members.iter().enumerate().skip(first) {
+        for (index, property) in plan.properties.iter().enumerate().skip(first) {
             if self.is_written(object_list, progress, index) {
                 continue;
             }
             if required == 0 || !plan.is_listed() {
-                calls.extend(self.member_calls(object_list, progress, index));
+                calls.extend(self.property_calls(object_list, progress, index));
             }
-            required += u64::from(member.required || plan.order == ItemOrder::Leading);
+            required += u64::from(property.required || plan.order == ItemOrder::Leading);
         }
-        if plan.members_are_passed(progress, required) {
-            let items = 0..plan.rest.len() as u32;
-            calls.extend(items.filter_map(|rest| self.rest_call(object_list, progress, rest)));
+        if plan.properties_are_passed(progress, required) {
+            let items = 0..plan.additional.len() as u32;
+            calls.extend(
+                items.filter_map(|additional| self.additional_call(object_list, progress, additional)),
+            );
         }
         calls
     }
 
-    pub(crate) fn member_calls(&self, object_list: u32, progress: Progress, index: usize) -> Calls {
+    pub(crate) fn property_calls(&self, object_list: u32, progress: Progress, index: usize) -> Calls {
         let plan = &self.nfa.object_lists[object_list as usize];
         let mut calls = Calls::new();
-        for &(rule, meets) in &plan.members[index].ways {
-            let after = self.after_member(object_list, progress, index, meets);
+        for &(rule, meets) in &plan.properties[index].ways {
+            let after = self.after_property(object_list, progress, index, meets);
             if !plan.has_demands() || self.can_meet_demands(object_list, after, None) {
                 calls.push(Call {
                     callee: self.start(Callee::Rule(rule)),
@@ -190,8 +204,8 @@ impl Frames {
         calls
     }
 
-    /// Returns the progress after a member.
-    pub(crate) fn after_member(
+    /// Returns the progress after a property.
+    pub(crate) fn after_property(
         &self,
         object_list: u32,
         progress: Progress,
@@ -210,17 +224,23 @@ impl Frames {
         }
     }
 
-    pub(crate) fn rest_call(&self, object_list: u32, progress: Progress, rest: u32) -> Option<Call> {
+    pub(crate) fn additional_call(
+        &self,
+        object_list: u32,
+        progress: Progress,
+        additional: u32,
+    ) -> Option<Call> {
         let plan = &self.nfa.object_lists[object_list as usize];
-        let RestPlan { key, item, .. } = plan.rest[rest as usize];
-        let after = self.after_rest(object_list, rest, progress);
+        let AdditionalPlan { key, item, .. } = plan.additional[additional as usize];
+        let after = self.after_additional(object_list, additional, progress);
         if key.is_some() {
-            let cursor = self.key_terminal(object_list, rest).start();
-            let exists = self.unused_key_exists((object_list, rest, progress), cursor, b"")
-                && (!plan.has_demands() || self.some_key_meets_demands(object_list, rest, progress, after));
+            let cursor = self.key_terminal(object_list, additional).start();
+            let exists = self.unused_key_exists((object_list, additional, progress), cursor, b"")
+                && (!plan.has_demands()
+                    || self.some_key_meets_demands(object_list, additional, progress, after));
             let key = FrameKey::Key {
                 object_list,
-                rest,
+                additional,
                 progress,
                 cursor,
                 text: NIL,
@@ -239,15 +259,15 @@ impl Frames {
         })
     }
 
-    pub(crate) fn after_rest(&self, object_list: u32, rest: u32, progress: Progress) -> Progress {
+    pub(crate) fn after_additional(&self, object_list: u32, additional: u32, progress: Progress) -> Progress {
         let plan = &self.nfa.object_lists[object_list as usize];
         let done = match plan.order {
-            ItemOrder::Listed | ItemOrder::Leading => plan.members.len() as u32,
+            ItemOrder::Listed | ItemOrder::Leading => plan.properties.len() as u32,
             ItemOrder::Any => progress.done,
         };
         Progress {
             done,
-            ..self.one_more(object_list, progress, plan.rest[rest as usize].meets)
+            ..self.one_more(object_list, progress, plan.additional[additional as usize].meets)
         }
     }
 
@@ -272,8 +292,8 @@ impl Frames {
         let id = self.intern(FrameKey::ObjectList(object_list, progress));
         let plan = &self.nfa.object_lists[object_list as usize];
         let full = plan.max.is_some_and(|max| progress.count >= max);
-        let listed = plan.is_listed() && progress.done as usize == plan.members.len();
-        let over = full || (listed && plan.rest.is_empty());
+        let listed = plan.is_listed() && progress.done as usize == plan.properties.len();
+        let over = full || (listed && plan.additional.is_empty());
         if over && self.get(id).accepting {
             RETURN
         } else {

@@ -7,12 +7,12 @@ use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::plan::nfa::Callee;
 
 impl Frames {
-    /// Returns the automaton of the members of an object list, built on first use.
+    /// Returns the automaton of the properties of an object list, built on first use.
     pub(crate) fn choice(&self, object_list: u32) -> &Choice {
         self.choices[object_list as usize].get_or_init(|| Choice::new(&self.nfa, object_list))
     }
 
-    /// Returns the call that reads the members that may come next, if there are any.
+    /// Returns the call that reads the properties that may come next, if there are any.
     pub(crate) fn choice_call(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Option<Call> {
         let choosing = Choosing {
             object_list,
@@ -26,7 +26,7 @@ impl Frames {
         })
     }
 
-    /// Returns which members may come next such that the object list can still end.
+    /// Returns which properties may come next such that the object list can still end.
     fn permit(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Permit {
         let plan = &self.nfa.object_lists[object_list as usize];
         if plan.order == ItemOrder::Any {
@@ -47,7 +47,7 @@ impl Frames {
             };
             return Permit {
                 first: 0,
-                end: plan.members.len() as u32,
+                end: plan.properties.len() as u32,
                 required: after(1, 0),
                 optional: after(0, 1),
             };
@@ -58,15 +58,15 @@ impl Frames {
             required: false,
             optional: false,
         };
-        // Optional members are allowed up to some index or not at all, and a required one comes last.
-        for index in plan.next_members(
+        // Optional properties are allowed up to some index or not at all, and a required one comes last.
+        for index in plan.next_properties(
             progress,
             |index| self.is_written(object_list, progress, index),
             outlook,
         ) {
             permit.end = index as u32 + 1;
-            permit.required |= plan.members[index].required;
-            permit.optional |= !plan.members[index].required;
+            permit.required |= plan.properties[index].required;
+            permit.optional |= !plan.properties[index].required;
         }
         permit
     }
@@ -79,14 +79,14 @@ impl Frames {
         }
     }
 
-    /// Returns the members that begin with the text that the choice has read.
-    pub(crate) fn members_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
+    /// Returns the properties that begin with the text that the choice has read.
+    pub(crate) fn properties_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
         let choice = self.choice(at.object_list);
         let stands = choice.nodes[at.node as usize].stands.iter();
-        stands.map(|&(way, _)| choice.ways[way as usize].member)
+        stands.map(|&(way, _)| choice.ways[way as usize].property)
     }
 
-    /// Returns a choice with another progress, in which the same members are left of those that begin with
+    /// Returns a choice with another progress, in which the same properties are left of those that begin with
     /// the text read so far.
     pub(crate) fn choosing_with(&self, at: &Choosing, progress: Progress) -> Choosing {
         let outlook = self.outlook(at.object_list, progress);
@@ -102,18 +102,18 @@ impl Frames {
     }
 
     fn allows(&self, at: &Choosing, way: &Way) -> bool {
-        let member = &self.nfa.object_lists[at.object_list as usize].members[way.member as usize];
-        let may_come = if member.required {
+        let property = &self.nfa.object_lists[at.object_list as usize].properties[way.property as usize];
+        let may_come = if property.required {
             at.permit.required
         } else {
             at.permit.optional
         };
         may_come
-            && (at.permit.first..at.permit.end).contains(&way.member)
-            && !self.is_written(at.object_list, at.progress, way.member as usize)
+            && (at.permit.first..at.permit.end).contains(&way.property)
+            && !self.is_written(at.object_list, at.progress, way.property as usize)
     }
 
-    /// Returns `true` if some member that begins with this text is left. O(members that are not left).
+    /// Returns `true` if some property that begins with this text is left. O(properties that are not left).
     fn is_open(&self, at: &Choosing) -> bool {
         let choice = self.choice(at.object_list);
         let mut stands = choice.nodes[at.node as usize].stands.iter();
@@ -127,12 +127,12 @@ impl Frames {
             .is_empty()
     }
 
-    /// Returns `true` if some member is left to its own rule here.
+    /// Returns `true` if some property is left to its own rule here.
     pub(crate) fn leaves_choice(&self, at: &Choosing) -> bool {
         !self.choice(at.object_list).nodes[at.node as usize].own.is_empty()
     }
 
-    /// Returns `true` if the choice reads bytes itself and no member is left to its own rule here.
+    /// Returns `true` if the choice reads bytes itself and no property is left to its own rule here.
     pub(crate) fn only_chooses(&self, at: &Choosing) -> bool {
         self.choice_reads(at) && !self.leaves_choice(at)
     }
@@ -159,13 +159,13 @@ impl Frames {
         self.nfa.rules[rule as usize].start == node
     }
 
-    /// Returns the frame of the object list after a member that was written in one of its ways.
+    /// Returns the frame of the object list after a property that was written in one of its ways.
     pub(crate) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
-        self.behind_member(at, &self.choice(at.object_list).ways[way as usize])
+        self.behind_property(at, &self.choice(at.object_list).ways[way as usize])
     }
 
-    pub(crate) fn behind_member(&self, at: &Choosing, way: &Way) -> FrameId {
-        let after = self.after_member(at.object_list, at.progress, way.member as usize, way.meets);
+    pub(crate) fn behind_property(&self, at: &Choosing, way: &Way) -> FrameId {
+        let after = self.after_property(at.object_list, at.progress, way.property as usize, way.meets);
         self.object_list_frame(at.object_list, after)
     }
 

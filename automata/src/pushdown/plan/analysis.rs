@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, ObjectListPlan};
+use super::nfa::{Callee, Edge, Label, Nfa, ObjectListPlan, PropertyPlan};
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::ItemOrder;
 use crate::language::Terminal;
@@ -77,19 +77,21 @@ pub(crate) fn analyse(
 impl ObjectListPlan {
     /// Removes items that cannot be completed.
     fn prune(&mut self, productive: &Answer) {
-        for member in &mut self.members {
-            member.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
+        for property in &mut self.properties {
+            property.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
         }
-        self.rest.retain(|rest| {
-            productive.rules[rest.item as usize]
-                && rest.key.is_none_or(|key| productive.terminals[key as usize])
+        self.additional.retain(|additional| {
+            productive.rules[additional.item as usize]
+                && additional
+                    .key
+                    .is_none_or(|key| productive.terminals[key as usize])
         });
         if self.order != ItemOrder::Leading {
-            self.members
-                .retain(|member| member.required || !member.ways.is_empty());
-        } else if let Some(end) = self.cut_at(|member| !member.ways.is_empty()) {
-            self.members.truncate(end);
-            self.rest.clear();
+            self.properties
+                .retain(|property| property.required || !property.ways.is_empty());
+        } else if let Some(end) = self.cut_at(|property| !property.ways.is_empty()) {
+            self.properties.truncate(end);
+            self.additional.clear();
         }
     }
 }
@@ -167,8 +169,13 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
 /// Checks that the item after a key is always empty or never empty, so that a complete key continues in one
 /// way.
 fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
-    let keyed = nfa.object_lists.iter().flat_map(|object_list| &object_list.rest);
-    let mut items = keyed.filter(|rest| rest.key.is_some()).map(|rest| rest.item);
+    let keyed = nfa
+        .object_lists
+        .iter()
+        .flat_map(|object_list| &object_list.additional);
+    let mut items = keyed
+        .filter(|additional| additional.key.is_some())
+        .map(|additional| additional.item);
     let goes_on = |rule: u32| {
         let rule = &nfa.rules[rule as usize];
         let edges = &nfa.nodes[rule.start as usize];
@@ -187,23 +194,24 @@ fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> 
 /// empty ones.
 fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
     for object_list in &mut nfa.object_lists {
-        let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
-        let member = object_list.members.iter().any(is_empty);
-        let rest = object_list
-            .rest
+        let is_empty =
+            |property: &PropertyPlan| property.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let property = object_list.properties.iter().any(is_empty);
+        let additional = object_list
+            .additional
             .iter()
-            .any(|rest| rest.key.is_none() && nullable[rest.item as usize]);
-        if !(member || rest) {
+            .any(|additional| additional.key.is_none() && nullable[additional.item as usize]);
+        if !(property || additional) {
             continue;
         }
         if object_list.separator.is_some() || object_list.has_demands() {
             let message = "an item of a series with a separator must not be empty";
             return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
         }
-        for member in &mut object_list.members {
-            member.required &= !is_empty(member);
+        for property in &mut object_list.properties {
+            property.required &= !is_empty(property);
         }
-        if rest {
+        if additional {
             object_list.min = 0;
         }
     }
@@ -354,11 +362,14 @@ fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem
         }
     }
     for (index, object_list) in nfa.object_lists.iter().enumerate() {
-        let unkeyed = object_list.rest.iter().filter(|rest| rest.key.is_none());
-        let members = object_list.members.iter().flat_map(|member| &member.ways);
-        let leading = members
+        let unkeyed = object_list
+            .additional
+            .iter()
+            .filter(|additional| additional.key.is_none());
+        let properties = object_list.properties.iter().flat_map(|property| &property.ways);
+        let leading = properties
             .map(|&(rule, _)| rule)
-            .chain(unkeyed.map(|rest| rest.item));
+            .chain(unkeyed.map(|additional| additional.item));
         graph[rules + index].extend(leading);
     }
     let component = components(&graph);

@@ -56,7 +56,7 @@ struct Spread<'a> {
     /// The nodes after edges that wait for a callee.
     waiting: FxHashMap<Callee, Vec<u32>>,
     /// The object lists with an item that came to hold since they were last decided. They wait until no node
-    /// is open, so that an object list of a thousand members is not decided a thousand times.
+    /// is open, so that an object list of a thousand properties is not decided a thousand times.
     doubtful: Vec<u32>,
 }
 

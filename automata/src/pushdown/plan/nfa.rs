@@ -92,9 +92,9 @@ pub(crate) struct ValidatedPlan {
 /// An object list whose items are rules of the automata.
 #[derive(Debug, Hash)]
 pub(crate) struct ObjectListPlan {
-    pub(crate) members: Vec<MemberPlan>,
-    pub(crate) rest: Vec<RestPlan>,
-    /// Keys that no item of the rest may have, sorted.
+    pub(crate) properties: Vec<PropertyPlan>,
+    pub(crate) additional: Vec<AdditionalPlan>,
+    /// Keys that no additional item may have, sorted.
     pub(crate) taken: KeySet,
     /// The rule of the separator, unless the separator is empty.
     pub(crate) separator: Option<u32>,
@@ -106,14 +106,14 @@ pub(crate) struct ObjectListPlan {
 
 /// An item that may be used once: the rule of each way to write it, with the demands that it meets.
 #[derive(Debug, Hash)]
-pub(crate) struct MemberPlan {
+pub(crate) struct PropertyPlan {
     pub(crate) ways: Vec<(u32, Meets)>,
     pub(crate) required: bool,
 }
 
 /// An item that may be used repeatedly: the terminal of its key, its rule, and the demands that it meets.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct RestPlan {
+pub(crate) struct AdditionalPlan {
     pub(crate) key: Option<u32>,
     pub(crate) item: u32,
     pub(crate) meets: Meets,
@@ -146,10 +146,10 @@ impl Nfa {
 impl ObjectListPlan {
     /// Returns the rules of all items.
     pub(crate) fn items(&self) -> impl Iterator<Item = u32> + '_ {
-        let members = self.members.iter().flat_map(|member| &member.ways);
-        members
+        let properties = self.properties.iter().flat_map(|property| &property.ways);
+        properties
             .map(|&(rule, _)| rule)
-            .chain(self.rest.iter().map(|rest| rest.item))
+            .chain(self.additional.iter().map(|additional| additional.item))
     }
 }
 
@@ -241,7 +241,7 @@ const NODE_BYTES: usize = size_of::<Edges>() + 16;
 /// About the bytes of a rule without its name, including the results of the analysis.
 const RULE_BYTES: usize = 160;
 
-/// About the bytes that the analysis and the frames store for a member.
+/// About the bytes that the analysis and the frames store for a property.
 const ITEM_BYTES: usize = 32;
 
 struct Builder<'a> {
@@ -252,7 +252,7 @@ struct Builder<'a> {
     /// Expressions that still have to be built between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
     /// The rules of the items of object lists. In a schema with a thousand alternatives, the objects share
-    /// most members, and text that is read by one rule is in one place for all of them.
+    /// most properties, and text that is read by one rule is in one place for all of them.
     items: FxHashMap<ExprId, u32>,
 }
 
@@ -286,33 +286,33 @@ impl Builder<'_> {
     }
 
     fn add_object_list(&mut self, object_list: &ObjectList) -> u32 {
-        let members = object_list.members.len() * (size_of::<MemberPlan>() + 16 + ITEM_BYTES);
+        let properties = object_list.properties.len() * (size_of::<PropertyPlan>() + 16 + ITEM_BYTES);
         let taken: usize = object_list.taken.iter().map(|key| key.len() + 16).sum();
         self.held.grow(
             2 * size_of::<ObjectListPlan>()
-                + members
-                + object_list.rest.len() * size_of::<RestPlan>()
+                + properties
+                + object_list.additional.len() * size_of::<AdditionalPlan>()
                 + taken,
         );
-        let members = object_list.members.iter().map(|member| MemberPlan {
-            ways: (member.ways.iter())
+        let properties = object_list.properties.iter().map(|property| PropertyPlan {
+            ways: (property.ways.iter())
                 .map(|way| (self.add_item(way.item), way.meets))
                 .collect(),
-            required: member.required,
+            required: property.required,
         });
-        let members = members.collect();
-        let rest = object_list.rest.iter().map(|rest| RestPlan {
-            key: rest.key.map(|key| key.0),
-            item: self.add_item(rest.item),
-            meets: rest.meets,
+        let properties = properties.collect();
+        let additional = object_list.additional.iter().map(|additional| AdditionalPlan {
+            key: additional.key.map(|key| key.0),
+            item: self.add_item(additional.item),
+            meets: additional.meets,
         });
-        let rest = rest.collect();
+        let additional = additional.collect();
         let empty = matches!(self.cfg.expr(object_list.separator), Expr::Empty);
         let separator = (!empty).then(|| self.add_item(object_list.separator));
         let (order, min, max) = (object_list.order, object_list.min, object_list.max);
         self.nfa.object_lists.push(ObjectListPlan {
-            members,
-            rest,
+            properties,
+            additional,
             separator,
             order,
             min,
@@ -466,8 +466,8 @@ impl Builder<'_> {
         let item = self.add_rule(String::new(), body);
         let (order, max) = (ItemOrder::Listed, max.map(u64::from));
         let plan = ObjectListPlan {
-            members: Vec::new(),
-            rest: vec![RestPlan {
+            properties: Vec::new(),
+            additional: vec![AdditionalPlan {
                 key: None,
                 item,
                 meets: 0,

@@ -138,8 +138,8 @@ impl Flat {
         }
     }
 
-    /// Returns `true` if the members of an object can be written out; each is written once for every member
-    /// that may come first.
+    /// Returns `true` if the properties of an object can be written out; each is written once for every
+    /// property that may come first.
     pub(super) fn is_affordable(entries: &[(Flat, bool)]) -> bool {
         let first = entries.iter().take_while(|(_, required)| !required).count() as u64 + 1;
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();
@@ -212,7 +212,7 @@ fn weight(hir: &Hir) -> u64 {
     }
 }
 
-/// Returns one or more members of a list, in order and separated, or `None` if the list is empty.
+/// Returns one or more entries of a list, in order and separated, or `None` if the list is empty.
 pub(super) fn some_of(entries: &[(Flat, bool)], style: Style) -> Option<Flat> {
     let mut behind = Flat::text("");
     let mut ways: Vec<Flat> = Vec::new();
