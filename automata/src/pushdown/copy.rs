@@ -11,7 +11,7 @@ use super::frame::{FrameId, FrameKey, Frames};
 use super::stack::{ConfigId, END, FINISHED, Stacks};
 use crate::grammar::ItemOrder;
 use crate::pushdown::intern::interner::NIL;
-use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::next_key::NextKeyState;
 use crate::pushdown::object::progress::Progress;
 use crate::work::spend;
 
@@ -80,7 +80,7 @@ impl Frames {
             FrameKey::ObjectList(object_list, progress) => {
                 FrameKey::ObjectList(object_list, self.copy_progress(from, object_list, progress))
             }
-            FrameKey::Choice(at) => FrameKey::Choice(Choosing {
+            FrameKey::NextKey(at) => FrameKey::NextKey(NextKeyState {
                 progress: self.copy_progress(from, at.object_list, at.progress),
                 ..at
             }),

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::stack::{ConfigId, END, Stacks};
 use crate::language::{Cursor, Terminal};
-use crate::pushdown::object::next_key::{self, Choosing};
+use crate::pushdown::object::next_key::{self, NextKeyState};
 use crate::pushdown::plan::nfa::Label;
 
 /// One way in which the text can continue.
@@ -127,7 +127,7 @@ impl Frames {
                 text,
             } => vec![self.expected_word(validated, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
-            FrameKey::Choice(at) => self.expected_of_choice(at),
+            FrameKey::NextKey(at) => self.expected_of_next_key(at),
             FrameKey::Return | FrameKey::ObjectList(..) => Vec::new(),
         }
     }
@@ -148,7 +148,7 @@ impl Frames {
     }
 
     /// Returns the properties that begin with the text read so far, as far as they are fixed.
-    fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
+    fn expected_of_next_key(&self, at: NextKeyState) -> Vec<(Expected, Vec<(u8, u8)>)> {
         let text = |(way, node): (next_key::Way, u32)| {
             let frame = self.rule_frame(way.rule, &[node]);
             let first = self

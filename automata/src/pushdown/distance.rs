@@ -117,7 +117,7 @@ impl Distances {
             }
             FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
             FrameKey::ObjectList(object_list, progress) => self.of_progress(frames, *object_list, *progress),
-            FrameKey::Choice(at) => self.of_choice(frames, *at),
+            FrameKey::NextKey(at) => self.of_next_key(frames, *at),
             FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
             FrameKey::Validated { validated, text, .. } => {
                 self.of_word(frames.validator(*validated), &frames.texts.to_vec(*text))
@@ -157,9 +157,9 @@ impl Distances {
                 text.extend_from_slice(&path[start as usize..]);
                 self.of_word(frames.validator(validated), &text)
             }
-            At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
+            At::NextKey { frame, node } => self.of_next_key(frames, frames.next_key_state(frame, node)),
             At::Way { frame, way } => {
-                let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                let behind = frames.behind_way(&frames.next_key_state(frame, 0), way);
                 self.of_frame(frames, behind)
             }
             At::AfterKey(frame) => {

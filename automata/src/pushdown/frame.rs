@@ -10,7 +10,7 @@
 //!   validated   cursor of its prefix, its text       the DFA's table      –
 //!   list        progress (done, count, used)         –                    separator, next items
 //!   key         an additional item's key             its DFA's table      the item, when the key is complete
-//!   choice      properties with a common prefix      their next bytes     properties read by their own rules
+//!   next key    properties with a common prefix      their next bytes     properties read by their own rules
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
@@ -27,7 +27,7 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::intern::index::{Index, hash_of};
 use crate::pushdown::intern::interner::{Chains, Interner};
 use crate::pushdown::object::contains::Stock;
-use crate::pushdown::object::next_key::{Choice, Choosing};
+use crate::pushdown::object::next_key::{NextKeyAutomaton, NextKeyState};
 use crate::pushdown::object::progress::{Bits, Progress};
 use crate::pushdown::object::used_keys::LastUsed;
 use crate::pushdown::plan::analysis::Analysis;
@@ -52,7 +52,7 @@ pub(crate) enum FrameKey {
     Terminal(u32, Cursor),
     ObjectList(u32, Progress),
     /// The properties of an object list that begin with the text read so far.
-    Choice(Choosing),
+    NextKey(NextKeyState),
     Key {
         object_list: u32,
         additional: u32,
@@ -156,7 +156,7 @@ pub(crate) struct Frames {
     /// The additional items that each object list with demands can supply.
     pub(crate) stocks: Arc<[Stock]>,
     /// The automaton of the properties of each object list.
-    pub(crate) choices: Arc<[OnceLock<Choice>]>,
+    pub(crate) next_keys: Arc<[OnceLock<NextKeyAutomaton>]>,
     /// The hash that identifies the grammar, computed on first use.
     pub(crate) content: Arc<OnceLock<u64>>,
     frames: boxcar::Vec<Frame>,
@@ -185,14 +185,14 @@ impl Frames {
             false => Stock::default(),
         };
         let stocks = nfa.object_lists.iter().map(stock).collect();
-        let choices = nfa.object_lists.iter().map(|_| OnceLock::new()).collect();
+        let next_keys = nfa.object_lists.iter().map(|_| OnceLock::new()).collect();
         Frames {
             nfa: nfa.into(),
             analysis: analysis.into(),
             terminals: terminals.into(),
             capacities,
             stocks,
-            choices,
+            next_keys,
             ..Frames::empty()
         }
         .begun()
@@ -206,7 +206,7 @@ impl Frames {
             terminals: Arc::default(),
             capacities: Arc::default(),
             stocks: Arc::default(),
-            choices: Arc::default(),
+            next_keys: Arc::default(),
             content: Arc::default(),
             frames: boxcar::Vec::new(),
             known: Index::default(),
@@ -235,7 +235,7 @@ impl Frames {
             terminals: self.terminals.clone(),
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
-            choices: self.choices.clone(),
+            next_keys: self.next_keys.clone(),
             content: self.content.clone(),
             forgets_keys: self.forgets_keys,
             ..Frames::empty()
@@ -316,7 +316,7 @@ impl Frames {
             FrameKey::ObjectList(object_list, progress) => {
                 (self.object_list_may_end(*object_list, *progress), (false, true))
             }
-            FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
+            FrameKey::NextKey(at) => (false, (self.next_key_reads(at), self.leaves_next_key(at))),
             FrameKey::Key {
                 object_list,
                 additional,
@@ -380,7 +380,7 @@ impl Frames {
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
             FrameKey::ObjectList(object_list, progress) => self.object_list_calls(*object_list, *progress),
-            FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
+            FrameKey::NextKey(at) => self.own_calls(*at),
             FrameKey::Key {
                 object_list,
                 additional,
@@ -404,7 +404,7 @@ impl Frames {
     pub(crate) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {
             FrameKey::Return | FrameKey::ObjectList(..) => None,
-            FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
+            FrameKey::NextKey(at) => Some(self.intern(FrameKey::NextKey(self.read_next_key(&at, byte)?))),
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {
                 let terminal = self.terminal(index);

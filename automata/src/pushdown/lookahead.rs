@@ -255,7 +255,7 @@ impl<'a> Lookahead<'a> {
             At::Node { .. } => true,
             At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
             At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
-            At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
+            At::NextKey { frame, node } => frames.only_reads_next_key(&frames.next_key_state(frame, node)),
             At::Validated { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
@@ -268,12 +268,12 @@ impl<'a> Lookahead<'a> {
             match head.at {
                 At::Frame(frame) => self.expand_frame(frame, head.callers, path.len(), open, readers),
                 At::Node { .. } => readers.push(head),
-                At::Choice { frame, node } => {
-                    self.expand_choice((frame, node), head.callers, open, readers);
+                At::NextKey { frame, node } => {
+                    self.expand_next_key((frame, node), head.callers, open, readers);
                 }
                 At::Way { frame, way } => {
                     let frames = &self.stacks.frames;
-                    let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                    let behind = frames.behind_way(&frames.next_key_state(frame, 0), way);
                     open.push(Head {
                         at: At::Frame(behind),
                         callers: head.callers,
@@ -344,8 +344,8 @@ impl<'a> Lookahead<'a> {
     ) {
         let frames = &self.stacks.frames;
         let known = frames.get(frame);
-        if let FrameKey::Choice(at) = known.key {
-            return self.expand_choice((frame, at.node), callers, open, readers);
+        if let FrameKey::NextKey(at) = known.key {
+            return self.expand_next_key((frame, at.node), callers, open, readers);
         }
         if known.reads {
             readers.push(Head {
@@ -371,9 +371,9 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// Expands a choice. The continuation after each property is computed only when the property is complete,
-    /// since few will be.
-    fn expand_choice(
+    /// Expands a next key. The continuation after each property is computed only when the property is
+    /// complete, since few will be.
+    fn expand_next_key(
         &mut self,
         (frame, node): (FrameId, u32),
         callers: Callers,
@@ -381,12 +381,12 @@ impl<'a> Lookahead<'a> {
         readers: &mut Vec<Head>,
     ) {
         let frames = &self.stacks.frames;
-        let at = frames.choosing(frame, node);
-        if frames.choice_reads(&at) {
-            let at = At::Choice { frame, node };
+        let at = frames.next_key_state(frame, node);
+        if frames.next_key_reads(&at) {
+            let at = At::NextKey { frame, node };
             readers.push(Head { at, callers });
         }
-        for (way, rule, node) in frames.chosen(at) {
+        for (way, rule, node) in frames.own_ways(at) {
             let at = At::Way { frame, way };
             let callers = self.local.single(Head { at, callers });
             let at = self.stacks.frames.place_along(rule, node);

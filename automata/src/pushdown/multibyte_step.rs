@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   {│                  one configuration
-//!     "na               places in the choice of properties and in the language of other keys
+//!     "na               places among the properties and in the language of other keys
 //!        me│            one configuration
 //! ```
 //!
@@ -97,7 +97,7 @@ impl Frames {
         match place {
             At::Node { .. } => true,
             At::Terminal(index, cursor) => !self.terminal(index).is_accepting(cursor),
-            At::Choice { frame, node } => self.only_chooses(&self.choosing(frame, node)),
+            At::NextKey { frame, node } => self.only_reads_next_key(&self.next_key_state(frame, node)),
             At::Key { frame, cursor, .. } => {
                 let (object_list, additional, ..) = self.key_parts(frame);
                 !self.key_terminal(object_list, additional).is_accepting(cursor)
@@ -113,7 +113,7 @@ impl Frames {
         match place {
             At::Node { rule, node } => self.frame_at(rule, node),
             At::Terminal(index, cursor) => self.intern(FrameKey::Terminal(index, cursor)),
-            At::Choice { frame, node } => self.intern(FrameKey::Choice(self.choosing(frame, node))),
+            At::NextKey { frame, node } => self.intern(FrameKey::NextKey(self.next_key_state(frame, node))),
             At::Key { frame, cursor, .. } => self.key_frame(frame, cursor, written),
             At::Validated { frame, cursor, .. } => self.validated_frame(frame, cursor, written),
             At::Frame(frame) => frame,

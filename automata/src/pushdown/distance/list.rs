@@ -10,7 +10,7 @@ use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
 use crate::language::{NEVER, plus};
 use crate::pushdown::frame::{Call, FrameKey, Frames};
-use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::next_key::NextKeyState;
 use crate::pushdown::object::progress::Progress;
 use crate::pushdown::plan::nfa::{Callee, ObjectListPlan, PropertyPlan};
 use crate::work::spend;
@@ -194,9 +194,9 @@ impl Distances {
         (0..items.min(ADDITIONAL_ITEMS)).map(one).collect()
     }
 
-    /// Returns the distance of a choice: one of the remaining properties, and the rest of the object list
+    /// Returns the distance of a next key: one of the remaining properties, and the rest of the object list
     /// after it, which is computed once for properties that leave the same items.
-    pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
+    pub(crate) fn of_next_key(&self, frames: &Frames, at: NextKeyState) -> u64 {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
         let changes = self.changes_behind(frames, at);
         let mut behind: FxHashMap<_, u64> = FxHashMap::default();
@@ -226,7 +226,7 @@ impl Distances {
     /// Returns, in listed order, a number for each property that distinguishes what is left after it if
     /// properties are chosen to make up a count: it changes where the set of the cheapest wanted properties
     /// changes. Empty if the same is left after all properties.
-    fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
+    fn changes_behind(&self, frames: &Frames, at: NextKeyState) -> Vec<usize> {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
         if plan.order == ItemOrder::Any {
             return Vec::new();

@@ -89,7 +89,7 @@ impl OvershootBound {
                 let left = shortest.of_frame(frames, frame);
                 self.of_progress(frames, (*object_list, *progress), left)
             }
-            FrameKey::Choice(at) => {
+            FrameKey::NextKey(at) => {
                 let left = shortest.of_progress(frames, at.object_list, at.progress);
                 self.of_progress(frames, (at.object_list, at.progress), left)
             }

@@ -46,7 +46,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             } if self.frames.forgets(object_list, progress) => {
                 self.of_key((object_list, additional, progress), cursor, text)
             }
-            FrameKey::Choice(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
+            FrameKey::NextKey(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
                 let hidden = self.hidden(at.object_list);
                 let mut properties = hidden.behind_item.clone();
                 for property in self.frames.properties_at(&at) {
@@ -56,7 +56,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
                     self.without_properties(at.object_list, at.progress, (&properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
                 self.frames
-                    .intern(FrameKey::Choice(self.frames.choosing_with(&at, progress)))
+                    .intern(FrameKey::NextKey(self.frames.next_key_with(&at, progress)))
             }
             FrameKey::Rule { rule, nodes }
                 if self.frames.analysis.recursive_group[rule as usize].is_none() =>
@@ -77,7 +77,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     /// left, its rule; if the only call is of a terminal that may be empty, that terminal at its start.
     pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
         match &self.frames.get(id).key {
-            FrameKey::Choice(at) if at.node != 0 => {
+            FrameKey::NextKey(at) if at.node != 0 => {
                 let mut ways = self.frames.open_ways(*at);
                 let (way, node) = ways.next()?;
                 ways.next().is_none().then(|| {
@@ -172,7 +172,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         };
         match &self.frames.get(id).key {
             FrameKey::Rule { rule, nodes } => matches!(nodes[..], [node] if is_far(*rule, node)),
-            FrameKey::Choice(at) => {
+            FrameKey::NextKey(at) => {
                 let mut ways = self.frames.open_ways(*at);
                 ways.all(|(way, node)| is_far(way.rule, node))
             }

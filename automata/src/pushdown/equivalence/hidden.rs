@@ -65,14 +65,14 @@ impl<F: TokenFacts> Equivalence<'_, F> {
 
     /// Returns a function that decides which properties tokens cannot see from after an item.
     fn unseen_behind_items(&self, object_list: u32, plan: &ObjectListPlan) -> impl Fn(u32) -> bool {
-        let choice = self.frames.choice(object_list);
+        let automaton = self.frames.next_key_automaton(object_list);
         let separator = plan.separator.filter(|_| plan.order == ItemOrder::Any);
         let seen = separator
             .filter(|&rule| !self.frames.analysis.is_nullable(Callee::Rule(rule)))
-            .zip(choice.opening())
+            .zip(automaton.opening())
             .and_then(|(separator, opening)| {
                 let first = self.first_bytes(separator)?;
-                Some(choice.properties_behind(opening, &self.facts.behind(&first, opening)))
+                Some(automaton.properties_behind(opening, &self.facts.behind(&first, opening)))
             });
         move |property| seen.as_ref().is_some_and(|seen| !seen.contains(&property))
     }

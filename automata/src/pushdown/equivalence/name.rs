@@ -155,7 +155,7 @@ impl Frames {
                 FrameKey::ObjectList(object_list, progress) => {
                     self.hash_progress(*object_list, *progress, name)
                 }
-                FrameKey::Choice(at) => {
+                FrameKey::NextKey(at) => {
                     (at.permit, at.node).hash(name);
                     self.hash_progress(at.object_list, at.progress, name);
                 }

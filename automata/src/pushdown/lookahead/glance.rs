@@ -40,9 +40,9 @@ impl<'a> Lookahead<'a> {
                 }
             }
             At::Validated { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
-            At::Choice { frame, node } => {
-                let at = frames.choosing(frame, node);
-                bytes.unite(frames.choice(at.object_list).bytes(node));
+            At::NextKey { frame, node } => {
+                let at = frames.next_key_state(frame, node);
+                bytes.unite(frames.next_key_automaton(at.object_list).bytes(node));
             }
             At::Way { .. } | At::AfterKey(_) => {}
         }

@@ -39,9 +39,8 @@ pub(crate) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// Among the properties of an object list that begin with the same text; `frame` is where the choice
-    /// began.
-    Choice {
+    /// Among the properties of an object list that begin with the same text; `frame` is where the key began.
+    NextKey {
         frame: FrameId,
         node: u32,
     },

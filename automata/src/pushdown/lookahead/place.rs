@@ -12,7 +12,7 @@ impl Frames {
         match self.get(frame).key {
             FrameKey::TerminalStart(index) => At::Terminal(index, self.terminal(index).start()),
             FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
-            FrameKey::Choice(at) => At::Choice { frame, node: at.node },
+            FrameKey::NextKey(at) => At::NextKey { frame, node: at.node },
             FrameKey::Key { cursor, .. } => At::Key {
                 frame,
                 cursor,
@@ -84,9 +84,9 @@ impl Frames {
                 let cursor = self.beginnings_of(frame).next(cursor, byte)?;
                 Some(At::Validated { frame, cursor, start })
             }
-            At::Choice { frame, node } => {
-                let node = self.choose(&self.choosing(frame, node), byte)?.node;
-                Some(At::Choice { frame, node })
+            At::NextKey { frame, node } => {
+                let node = self.read_next_key(&self.next_key_state(frame, node), byte)?.node;
+                Some(At::NextKey { frame, node })
             }
             At::Way { .. } | At::AfterKey(_) => None,
         }

@@ -145,7 +145,7 @@ impl Frames {
     }
 
     /// Returns the calls of the properties that may come next: a single property directly, several as a
-    /// choice.
+    /// next key.
     fn next_property_calls(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Calls {
         let plan = &self.nfa.object_lists[object_list as usize];
         let is_written = |index| self.is_written(object_list, progress, index);
@@ -154,7 +154,7 @@ impl Frames {
             (None, _) => Calls::new(),
             (Some(only), None) => self.property_calls(object_list, progress, only),
             _ => self
-                .choice_call(object_list, progress, outlook)
+                .next_key_call(object_list, progress, outlook)
                 .into_iter()
                 .collect(),
         }

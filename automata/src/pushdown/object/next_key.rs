@@ -23,7 +23,7 @@ use crate::pushdown::plan::nfa::{Label, Nfa};
 
 /// The automaton of the properties of one object list. Its first node is the start.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct NextKeyAutomaton {
     pub(super) ways: Box<[Way]>,
     pub(super) nodes: Vec<Node>,
 }
@@ -60,9 +60,9 @@ pub(crate) struct Permit {
     pub(super) optional: bool,
 }
 
-/// The state of a choice: the object list with its progress and permit, and the node of the automaton.
+/// The state of a next key: the object list with its progress and permit, and the node of the automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Choosing {
+pub(crate) struct NextKeyState {
     pub(crate) object_list: u32,
     pub(crate) progress: Progress,
     pub(crate) permit: Permit,
@@ -73,9 +73,9 @@ pub(crate) struct Choosing {
 /// rules themselves.
 const MOST_STAND_NODES: usize = 64;
 
-impl Choice {
+impl NextKeyAutomaton {
     /// Builds the automaton. O(stands), of which there is at most a constant number for each way.
-    pub(crate) fn new(nfa: &Nfa, object_list: u32) -> Choice {
+    pub(crate) fn new(nfa: &Nfa, object_list: u32) -> NextKeyAutomaton {
         let properties = nfa.object_lists[object_list as usize]
             .properties
             .iter()
@@ -105,7 +105,7 @@ impl Choice {
                 })
             }));
         }
-        Choice { ways, nodes }
+        NextKeyAutomaton { ways, nodes }
     }
 
     /// Returns the byte with which all properties begin, if they are read together.
