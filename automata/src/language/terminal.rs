@@ -23,7 +23,7 @@ use super::cache::Automata;
 use super::counter::{Counter, Cursor};
 use super::error::TerminalError;
 use super::graph::DEAD;
-use super::identity::{LanguageId, language_ids};
+use super::language_id::{LanguageId, language_ids};
 use super::minimise::Dfa;
 use super::table::Named;
 use crate::grammar::Regular;
@@ -65,10 +65,10 @@ pub struct Terminal {
     shortest: OnceLock<Arc<Lengths>>,
 }
 
-/// The continuations of a cursor, as far as a token can distinguish them: equal identities allow the same
-/// bytes, whatever terminals they come from.
+/// The continuations of a cursor, as far as a token can distinguish them: equal ids allow the same bytes,
+/// whatever terminals they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Identity {
+pub(crate) struct CursorId {
     language: LanguageId,
     /// The units missing to the lower bound, and in `left` those left to the upper one; both are zero if
     /// neither bound can be reached.
@@ -256,14 +256,14 @@ impl Terminal {
         self.alive(state, count).then_some(Cursor { state, count })
     }
 
-    /// Returns the identity of the continuations of the cursor within `horizon` more bytes.
-    pub(crate) fn identity(&self, cursor: Cursor, horizon: u64) -> Identity {
+    /// Returns the id of the continuations of the cursor within `horizon` more bytes.
+    pub(crate) fn cursor_id(&self, cursor: Cursor, horizon: u64) -> CursorId {
         let felt = self
             .counter
             .as_ref()
             .and_then(|c| c.horizon(cursor.count, horizon));
         let (missing, left) = felt.unwrap_or((0, 0));
-        Identity {
+        CursorId {
             language: self.language_ids(felt.is_some())[cursor.state as usize],
             missing,
             left,
