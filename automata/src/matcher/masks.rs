@@ -58,35 +58,40 @@ impl Masks {
         facts: &impl TokenFacts,
         compute: impl FnOnce(u32) -> (Mask, u32),
     ) -> Arc<Mask> {
-        let (like, stacks) = (machine.representative(state, facts), machine.stacks());
-        let known = (like != state).then(|| self.known.get(&Key::State(like)));
+        let (representative, stacks) = (machine.representative(state, facts), machine.stacks());
+        let known = (representative != state).then(|| self.known.get(&Key::State(representative)));
         let mask = known.flatten().unwrap_or_else(|| {
-            let mask = self.find(like, stacks, compute);
-            self.known.keep(Key::State(like), mask.clone(), ENTRY);
+            let mask = self.find(representative, stacks, compute);
+            self.known.keep(Key::State(representative), mask.clone(), ENTRY);
             mask
         });
-        if like != state {
+        if representative != state {
             self.known.keep(Key::State(state), mask.clone(), ENTRY);
         }
         mask
     }
 
     /// Finds the mask of a state that is not cached under the state itself.
-    fn find(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
-        let upper = Masks::upper(like, stacks).map(Key::Frames);
-        let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(like)]).collect();
+    fn find(
+        &self,
+        representative: u32,
+        stacks: &Stacks,
+        compute: impl FnOnce(u32) -> (Mask, u32),
+    ) -> Arc<Mask> {
+        let upper = Masks::upper(representative, stacks).map(Key::Frames);
+        let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(representative)]).collect();
         let found = keys.iter().find_map(|key| self.known.get(key));
         found
             .or_else(|| self.copy(&keys))
-            .unwrap_or_else(|| self.compute(like, stacks, compute))
+            .unwrap_or_else(|| self.compute(representative, stacks, compute))
     }
 
     /// Returns the upper frames of a state, for each depth below its top frame that some mask computation
     /// looked at.
-    fn upper(like: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
-        let depths = stacks.depths(like);
+    fn upper(representative: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
+        let depths = stacks.depths(representative);
         let depths = (0..u64::BITS).filter(move |&depth| depths >> depth & 1 == 1);
-        depths.filter_map(move |depth| stacks.upper(like, depth))
+        depths.filter_map(move |depth| stacks.upper(representative, depth))
     }
 
     /// Copies a mask that another thread computed.
@@ -99,17 +104,24 @@ impl Masks {
         Some(mask)
     }
 
-    fn compute(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
-        let (mask, lowest) = compute(like);
+    fn compute(
+        &self,
+        representative: u32,
+        stacks: &Stacks,
+        compute: impl FnOnce(u32) -> (Mask, u32),
+    ) -> Arc<Mask> {
+        let (mask, lowest) = compute(representative);
         let mask = Arc::new(mask);
-        let depth = stacks.depth(like, lowest).filter(|&depth| depth < u64::BITS);
-        let upper = depth.and_then(|depth| Some((depth, stacks.upper(like, depth)?)));
+        let depth = stacks
+            .depth(representative, lowest)
+            .filter(|&depth| depth < u64::BITS);
+        let upper = depth.and_then(|depth| Some((depth, stacks.upper(representative, depth)?)));
         let key = match upper {
             Some((depth, frames)) => {
-                stacks.add_depth(like, depth);
+                stacks.add_depth(representative, depth);
                 Key::Frames(frames)
             }
-            None => Key::State(like),
+            None => Key::State(representative),
         };
         self.keep(key, &mask);
         mask
@@ -207,9 +219,9 @@ mod tests {
     /// Returns the mask of a state from `masks`, and counts the masks that were computed.
     fn ask(grammar: &Grammar, masks: &Masks, state: State, computed: &AtomicUsize) -> Arc<Mask> {
         let inner = &grammar.inner;
-        let compute = |like| {
+        let compute = |representative| {
             computed.fetch_add(1, Ordering::Relaxed);
-            grammar.compute_mask(State(like))
+            grammar.compute_mask(State(representative))
         };
         let machine = &inner.machine;
         let known = masks.known(state.0);

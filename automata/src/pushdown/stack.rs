@@ -207,19 +207,19 @@ impl Stacks {
                 .load(Ordering::Relaxed)
             {
                 UNKNOWN_STATE => None,
-                like => Some(like),
+                representative => Some(representative),
             },
         }
     }
 
     /// Sets the representative of a configuration, which also represents itself.
-    pub(crate) fn set_representative(&self, config: ConfigId, like: ConfigId) {
-        self.configs[like as usize]
+    pub(crate) fn set_representative(&self, config: ConfigId, representative: ConfigId) {
+        self.configs[representative as usize]
             .representative
-            .store(like, Ordering::Relaxed);
+            .store(representative, Ordering::Relaxed);
         self.configs[config as usize]
             .representative
-            .store(like, Ordering::Relaxed);
+            .store(representative, Ordering::Relaxed);
     }
 
     /// Returns the name of a configuration, if it is known.

@@ -68,21 +68,21 @@ pub(crate) fn spell(
     // only at single-byte letters.
     let mut known: FxHashMap<Targets, usize> = FxHashMap::default();
     let (mut targets, mut last) = (Targets::new(), Targets::new());
-    let mut like_last = None;
+    let mut last_representative = None;
     for state in 0..states {
         targets.clear();
         targets.extend(beyond.iter().map(|&class| writer.target(state, class)));
         let start = rows.len();
         rows.resize(start + stride, NOWHERE);
         // Most states are like the previous one: inside words no letter of several bytes can be read.
-        let like = match like_last {
-            Some(like) if targets == last => Some(like),
+        let representative = match last_representative {
+            Some(representative) if targets == last => Some(representative),
             _ => known.get(&targets).copied(),
         };
-        match like {
-            Some(like) => long
+        match representative {
+            Some(representative) => long
                 .iter()
-                .for_each(|&(byte, _)| rows[start + byte] = rows[like + byte]),
+                .for_each(|&(byte, _)| rows[start + byte] = rows[representative + byte]),
             None => {
                 known.insert(targets.clone(), start);
                 for &(byte, child) in &long {
@@ -90,7 +90,7 @@ pub(crate) fn spell(
                 }
             }
         }
-        like_last = Some(like.unwrap_or(start));
+        last_representative = Some(representative.unwrap_or(start));
         std::mem::swap(&mut targets, &mut last);
         let letters = &next[state * letters.count()..(state + 1) * letters.count()];
         for &(byte, class) in &single {

@@ -24,7 +24,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         if known != UNKNOWN_FRAME {
             return known;
         }
-        let like = match self.frames.get(id).key.clone() {
+        let representative = match self.frames.get(id).key.clone() {
             FrameKey::ObjectList(object_list, progress)
                 if self.frames.forgets(object_list, progress) && progress.started =>
             {
@@ -66,11 +66,14 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             _ => id,
         };
         self.frames
-            .get(like)
+            .get(representative)
             .representative
-            .store(like, Ordering::Relaxed);
-        self.frames.get(id).representative.store(like, Ordering::Relaxed);
-        like
+            .store(representative, Ordering::Relaxed);
+        self.frames
+            .get(id)
+            .representative
+            .store(representative, Ordering::Relaxed);
+        representative
     }
 
     /// Splits a frame that can only make one call into that call and its continuation: if one property is
@@ -211,9 +214,9 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             return self.frames.intern(key(progress, text));
         }
         // Nothing depends on the text: the first one represents all.
-        let like = || self.frames.intern(key(progress, text));
+        let representative = || self.frames.intern(key(progress, text));
         let class = Class::Key(key(progress, NIL));
-        *self.classes.first.entry(class).or_insert_with(like)
+        *self.classes.first.entry(class).or_insert_with(representative)
     }
 
     /// Returns the progress with only those used keys that tokens contain.
@@ -262,29 +265,29 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             return progress;
         }
         let written = self.frames.written.get(progress.done);
-        let mut like: Vec<u64> = written.to_vec();
-        like.resize(properties.len().max(written.len()), 0);
+        let mut representative: Vec<u64> = written.to_vec();
+        representative.resize(properties.len().max(written.len()), 0);
         let (mut first, mut is_left) = ([None; 2], [false; 2]);
         for index in (0..plan.properties.len()).filter(|&index| has_bit(properties, index)) {
             let required = plan.properties[index].required;
             if !required && has_bit(anywhere, index) {
-                like[index / 64] |= 1 << (index % 64);
+                representative[index / 64] |= 1 << (index % 64);
                 continue;
             }
             let kind = usize::from(required);
             first[kind].get_or_insert(index);
             is_left[kind] |= !has_bit(written, index);
-            like[index / 64] |= 1 << (index % 64);
+            representative[index / 64] |= 1 << (index % 64);
         }
         for (first, _) in first.into_iter().zip(is_left).filter(|&(_, left)| left) {
-            first.inspect(|&first| clear_bit(&mut like, first));
+            first.inspect(|&first| clear_bit(&mut representative, first));
         }
         // Sets of written properties are stored without trailing zero words.
-        while like.last() == Some(&0) {
-            like.pop();
+        while representative.last() == Some(&0) {
+            representative.pop();
         }
         Progress {
-            done: self.frames.written.intern(like.into()),
+            done: self.frames.written.intern(representative.into()),
             ..progress
         }
     }
