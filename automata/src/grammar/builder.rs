@@ -341,10 +341,10 @@ impl Cfg {
     /// use lexiform::limits::Limits;
     /// use lexiform_syntax::notation::ebnf;
     /// let digit = ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap();
-    /// assert_eq!(digit.clone().behind(b"").rules.len(), 1);
-    /// assert_eq!(digit.behind(b"#").rules.len(), 2);
+    /// assert_eq!(digit.clone().with_prefix(b"").rules.len(), 1);
+    /// assert_eq!(digit.with_prefix(b"#").rules.len(), 2);
     /// ```
-    pub fn behind(self, prefix: &[u8]) -> Cfg {
+    pub fn with_prefix(self, prefix: &[u8]) -> Cfg {
         if prefix.is_empty() {
             return self;
         }

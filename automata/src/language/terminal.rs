@@ -48,7 +48,7 @@ pub struct Terminal {
     /// The bytes that each state reads, and those of them after which infinitely many words continue.
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
     /// The bytes that are read in states in which a word may end.
-    behind_words: OnceLock<ByteSet>,
+    after_words: OnceLock<ByteSet>,
     /// The characters that lead back to each state, as computed without the names of states and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// The number of the terminal, for caches.
@@ -108,7 +108,7 @@ impl Terminal {
             words_left: OnceLock::new(),
             counter,
             bytes_of: OnceLock::new(),
-            behind_words: OnceLock::new(),
+            after_words: OnceLock::new(),
             loops: Default::default(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             structure: regular.structure_hash(),
@@ -204,8 +204,8 @@ impl Terminal {
     }
 
     /// Returns the bytes that may follow some word so that the result begins another word.
-    pub(crate) fn bytes_behind_words(&self) -> &ByteSet {
-        self.behind_words.get_or_init(|| {
+    pub(crate) fn bytes_after_words(&self) -> &ByteSet {
+        self.after_words.get_or_init(|| {
             let mut bytes = ByteSet::default();
             for state in (0..self.len() as u32).filter(|&state| self.is_accepting_state(state)) {
                 bytes.unite(&self.bytes_of(state)[0]);

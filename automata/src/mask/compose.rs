@@ -126,8 +126,8 @@ impl Fill<'_> {
     /// Adds the tokens that one frame allows. If the part removes tokens again, the mask must hold nothing
     /// else.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &RegularFrame<'_>, mask: &mut Mask) {
-        let behind = match part.kind {
-            PartKind::Key => self.walk.lookahead.behind_key(frame, callers),
+        let after = match part.kind {
+            PartKind::Key => self.walk.lookahead.after_key(frame, callers),
             PartKind::Terminal | PartKind::Validated => self.walk.lookahead.readers_of(callers, 0),
         };
         // The key is the whole item, as in a list of distinct strings: the continuation depends on the key.
@@ -139,11 +139,11 @@ impl Fill<'_> {
                     first.inner.add_to(mask);
                 }
                 match part.kind {
-                    PartKind::Validated => self.add_validated(terminal_mask, frame, &behind, mask),
-                    _ => self.add_unbounded(terminal_mask, true, &behind, mask),
+                    PartKind::Validated => self.add_validated(terminal_mask, frame, &after, mask),
+                    _ => self.add_unbounded(terminal_mask, true, &after, mask),
                 };
             }
-            Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
+            Entry::Bounded(bounds) => self.add_bounded(bounds, part, &after, mask),
         }
         if whole {
             self.doubt_rests(part);
@@ -178,10 +178,10 @@ impl Fill<'_> {
         &mut self,
         terminal_mask: &TerminalMask,
         inner: bool,
-        behind: &[Head],
+        after: &[Head],
         mask: &mut Mask,
     ) -> ByteSet {
-        let bytes = self.walk.start(behind);
+        let bytes = self.walk.start(after);
         if let Some(base) = &terminal_mask.base {
             self.add_rests(base, &bytes, mask);
             mask.remove_all(&terminal_mask.except);
@@ -199,10 +199,10 @@ impl Fill<'_> {
         &mut self,
         terminal_mask: &TerminalMask,
         frame: FrameId,
-        behind: &[Head],
+        after: &[Head],
         mask: &mut Mask,
     ) -> ByteSet {
-        let bytes = self.walk.start(behind);
+        let bytes = self.walk.start(after);
         if let Some(base) = &terminal_mask.base {
             self.add_validated_rests(base, frame, &bytes, mask);
             mask.remove_all(&terminal_mask.except);
@@ -241,15 +241,15 @@ impl Fill<'_> {
     }
 
     /// Adds the tokens that a state allows near a bound of its language.
-    fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, behind: &[Head], mask: &mut Mask) {
-        let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
+    fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, after: &[Head], mask: &mut Mask) {
+        let bytes = self.add_unbounded(&bounds.unbounded, false, after, mask);
         let trie = self.tables.vocabulary().trie();
         let place = (part.terminal, part.cursor);
         bounds
             .length_mask
             .doubt(place, &bytes, trie, mask, &mut self.lost);
         bounds.inner.add_to(mask);
-        let both = bytes.common(part.terminal.bytes_behind_words());
+        let both = bytes.common(part.terminal.bytes_after_words());
         if !both.is_empty() {
             self.doubt_inner(bounds, &both);
         }
@@ -269,8 +269,8 @@ impl Fill<'_> {
         let mut inner = Mask::empty(vocabulary.len());
         bounds.inner.add_to(&mut inner);
         let may_leave = |&token: &u32| {
-            let behind = vocabulary.bytes(token).iter().skip(1);
-            !inner.contains(token) && behind.copied().any(|byte| both.contains(byte))
+            let after = vocabulary.bytes(token).iter().skip(1);
+            !inner.contains(token) && after.copied().any(|byte| both.contains(byte))
         };
         self.lost.extend(out.iter().filter(may_leave));
     }

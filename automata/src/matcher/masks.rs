@@ -211,7 +211,7 @@ mod tests {
         Grammar::new(cfg, &tables, &Limits::default()).expect("the test's grammar compiles")
     }
 
-    fn behind(grammar: &Grammar, text: &str) -> State {
+    fn after(grammar: &Grammar, text: &str) -> State {
         let state = grammar.step_bytes(grammar.start(), text.as_bytes());
         state.expect("the text begins a word")
     }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_one_thread_finds_no_other_computes() {
         let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
-        let state = behind(&grammar, "[a");
+        let state = after(&grammar, "[a");
         let first = ask(&grammar, &masks, state, &computed);
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
@@ -245,9 +245,7 @@ mod tests {
     fn beyond_the_bound_all_are_dropped_and_found_again() {
         let bound = 3 * (4 + 2 * ENTRY);
         let (grammar, masks, computed) = (grammar(), Masks::new(bound), AtomicUsize::new(0));
-        let states: Vec<State> = (0..20)
-            .map(|depth| behind(&grammar, &"[".repeat(depth)))
-            .collect();
+        let states: Vec<State> = (0..20).map(|depth| after(&grammar, &"[".repeat(depth))).collect();
         let all = || {
             states
                 .iter()
@@ -263,7 +261,7 @@ mod tests {
     fn a_mask_serves_wherever_the_frames_lie_that_it_was_found_from() {
         let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
         let mask = |depth: usize| {
-            let state = behind(&grammar, &format!("{}a", "[".repeat(depth)));
+            let state = after(&grammar, &format!("{}a", "[".repeat(depth)));
             ask(&grammar, &masks, state, &computed)
         };
         // At depth 1 the first `]` may end the text, at depth 2 the second; deeper, no token reaches the end.
@@ -290,7 +288,7 @@ mod tests {
             AtomicUsize::new(0),
         );
         let allowed = |text: &str| {
-            let mask = ask(&grammar, &masks, behind(&grammar, text), &computed);
+            let mask = ask(&grammar, &masks, after(&grammar, text), &computed);
             let allowed = mask.iter().map(|token| tokens[token as usize - 1]);
             allowed.collect::<Vec<_>>()
         };

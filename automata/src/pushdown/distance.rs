@@ -159,12 +159,12 @@ impl Distances {
             }
             At::NextKey { frame, node } => self.of_next_key(frames, frames.next_key_state(frame, node)),
             At::Way { frame, way } => {
-                let behind = frames.behind_way(&frames.next_key_state(frame, 0), way);
-                self.of_frame(frames, behind)
+                let after = frames.frame_after_way(&frames.next_key_state(frame, 0), way);
+                self.of_frame(frames, after)
             }
             At::AfterKey(frame) => {
                 let (object_list, additional, progress, _) = frames.key_parts(frame);
-                self.behind_item(frames, object_list, additional, progress)
+                self.after_item(frames, object_list, additional, progress)
             }
         }
     }
@@ -206,7 +206,7 @@ impl Distances {
                     (Some(key), 0) => self.peak(key, cursor),
                     (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
                 };
-                plus(word, self.behind_key(frames, object_list, additional, progress))
+                plus(word, self.after_key(frames, object_list, additional, progress))
             }
             FrameKey::Validated { validated, .. } => {
                 let terminal = frames.beginnings(validated);
@@ -272,7 +272,7 @@ impl Distances {
             Some(key) if !self.achievable => self.of_cursor(key, cursor),
             Some(key) => self.of_free_key(frames, (frame, key), cursor, written),
         };
-        plus(word, self.behind_key(frames, object_list, additional, progress))
+        plus(word, self.after_key(frames, object_list, additional, progress))
     }
 
     /// Returns the fewest steps that complete a key to one that was not written before.
@@ -284,7 +284,7 @@ impl Distances {
         written: Option<&[u8]>,
     ) -> u64 {
         let terminal = frames.terminal(key);
-        let unwritable = written.and_then(|written| frames.unwritable_behind(frame, written, usize::MAX));
+        let unwritable = written.and_then(|written| frames.unwritable_after(frame, written, usize::MAX));
         match unwritable {
             Some(unwritable) => self.of_free_word(terminal, key, cursor, &unwritable),
             None => self.of_many(terminal, key, cursor, frames.taken(frame, |_| true).len()),
@@ -313,7 +313,7 @@ impl Distances {
     }
 
     /// Returns the distance of the item after a key and the rest of its object list.
-    pub(crate) fn behind_key(
+    pub(crate) fn after_key(
         &self,
         frames: &Frames,
         object_list: u32,
@@ -323,12 +323,12 @@ impl Distances {
         let item = frames.nfa.object_lists[object_list as usize].additional[additional as usize].item;
         plus(
             self.rules[item as usize],
-            self.behind_item(frames, object_list, additional, progress),
+            self.after_item(frames, object_list, additional, progress),
         )
     }
 
     /// Returns the distance of the rest of an object list after an item with a key.
-    pub(crate) fn behind_item(
+    pub(crate) fn after_item(
         &self,
         frames: &Frames,
         object_list: u32,
@@ -368,8 +368,8 @@ impl Distances {
         loop {
             let mut changed = false;
             for &rule in &members {
-                let behind = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
-                let ways = behind.into_iter().flatten().map(|&node| {
+                let after = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
+                let ways = after.into_iter().flatten().map(|&node| {
                     let ascent = ascents.get(&self.rule_of[node as usize]);
                     plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
                 });

@@ -130,7 +130,7 @@ impl<'a> Lookahead<'a> {
     }
 
     /// Returns the readers after a complete key of the frame, whatever the key is.
-    pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
+    pub(crate) fn after_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
         let item = self.item_of(frame, callers);
         let mut readers = Vec::new();
         self.expand(&[item], &[], &mut readers);
@@ -273,9 +273,9 @@ impl<'a> Lookahead<'a> {
                 }
                 At::Way { frame, way } => {
                     let frames = &self.stacks.frames;
-                    let behind = frames.behind_way(&frames.next_key_state(frame, 0), way);
+                    let after = frames.frame_after_way(&frames.next_key_state(frame, 0), way);
                     open.push(Head {
-                        at: At::Frame(behind),
+                        at: At::Frame(after),
                         callers: head.callers,
                     });
                 }
@@ -295,7 +295,7 @@ impl<'a> Lookahead<'a> {
                         self.give_back(head.callers, path.len(), open, readers);
                     }
                 }
-                At::AfterKey(frame) => match self.behind_item(frame) {
+                At::AfterKey(frame) => match self.after_item(frame) {
                     Some(next) => open.push(Head {
                         at: At::Frame(next),
                         callers: head.callers,
@@ -312,7 +312,7 @@ impl<'a> Lookahead<'a> {
         if callers == END || callers & LOCAL == 0 {
             return self.give_back(callers, path.len(), open, readers);
         }
-        if let Some(known) = self.local.behind(callers) {
+        if let Some(known) = self.local.after(callers) {
             spend(known.len());
             return readers.extend_from_slice(known);
         }
@@ -323,14 +323,14 @@ impl<'a> Lookahead<'a> {
         self.follow(&mut below, path, readers);
         let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Validated { .. });
         if !self.lost && !readers[first..].iter().any(in_place) {
-            self.local.keep_behind(callers, &readers[first..]);
+            self.local.keep_after(callers, &readers[first..]);
         }
         self.lost |= lost;
     }
 
-    fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
+    fn after_item(&self, frame: FrameId) -> Option<FrameId> {
         (!self.strict)
-            .then(|| self.stacks.frames.behind_any_key(frame))
+            .then(|| self.stacks.frames.frame_after_any_key(frame))
             .flatten()
     }
 
@@ -437,7 +437,7 @@ impl<'a> Lookahead<'a> {
     }
 
     /// Computes the readers of the callers of a reader that has ended.
-    pub(crate) fn behind(&mut self, reader: &Head, readers: &mut Vec<Head>) {
+    pub(crate) fn after(&mut self, reader: &Head, readers: &mut Vec<Head>) {
         let mut callers = Vec::new();
         match (reader.at, reader.callers) {
             (At::Key { frame, .. }, below) => callers.push(self.item_of(frame, below)),

@@ -26,15 +26,15 @@ impl Stacks {
     /// Returns the configuration after these bytes, or `None` if no text continues with them.
     pub(crate) fn step_bytes(&self, config: ConfigId, bytes: &[u8]) -> Option<ConfigId> {
         let (mut at, mut left) = (config, bytes);
-        while let Some((&byte, behind)) = left.split_first() {
-            let stretch = match behind {
+        while let Some((&byte, after)) = left.split_first() {
+            let stretch = match after {
                 [] => None,
                 _ if self.is_known(at, byte) => None,
                 _ => self.stretch(at, left),
             };
             (at, left) = match stretch {
                 Some((next, read)) => (next, &left[read..]),
-                None => (self.step(at, byte)?, behind),
+                None => (self.step(at, byte)?, after),
             };
         }
         Some(at)

@@ -203,8 +203,8 @@ impl Laying<'_> {
             shape.is_some_and(|shape| shape.words && !shape.nullable)
         };
         let before = parts.iter().take_while(is_text).count();
-        let behind = parts[before..].iter().rev().take_while(is_text).count();
-        let (first, last) = (before, parts.len() - behind);
+        let after = parts[before..].iter().rev().take_while(is_text).count();
+        let (first, last) = (before, parts.len() - after);
         let terminal = (last - first > 1)
             .then(|| self.terminal(&parts[first..last]))
             .flatten();

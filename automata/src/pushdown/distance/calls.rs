@@ -22,7 +22,7 @@ struct Call {
     callee: u32,
     before: CallPrefix,
     /// The distance from the end of the call to the end of the caller.
-    behind: u64,
+    after: u64,
 }
 
 /// The part of the caller before the call.
@@ -77,8 +77,8 @@ impl<'a> Calls<'a> {
             self.add_own(rule, length);
             for edge in edges {
                 if let Label::Call(callee) = edge.label {
-                    let behind = shortest.nodes[edge.to as usize];
-                    self.add_call((rule, node as u32), callee, behind);
+                    let after = shortest.nodes[edge.to as usize];
+                    self.add_call((rule, node as u32), callee, after);
                 }
             }
         }
@@ -89,28 +89,28 @@ impl<'a> Calls<'a> {
         *own = length.max(*own);
     }
 
-    fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, behind: u64) {
-        let (callee, behind) = match callee {
-            Callee::Rule(rule) => (rule, behind),
+    fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, after: u64) {
+        let (callee, after) = match callee {
+            Callee::Rule(rule) => (rule, after),
             // The reach of an object list is added to the distance of its progress, here the first.
             Callee::ObjectList(object_list) => {
                 let first = self.shortest.object_lists[object_list as usize];
-                (self.number(object_list), plus(behind, first))
+                (self.number(object_list), plus(after, first))
             }
             Callee::Terminal(terminal) => {
                 let start = self.frames.terminal(terminal).start();
-                return self.add_own(caller, plus(behind, self.shortest.peak(terminal, start)));
+                return self.add_own(caller, plus(after, self.shortest.peak(terminal, start)));
             }
             Callee::Validated(validated) => {
                 let longest = self.frames.validator(validated).longest_completion() as u64;
-                return self.add_own(caller, plus(behind, longest));
+                return self.add_own(caller, plus(after, longest));
             }
         };
         let before = CallPrefix::Node(node);
         self.calls[caller as usize].push(Call {
             callee,
             before,
-            behind,
+            after,
         });
     }
 
@@ -138,10 +138,10 @@ impl<'a> Calls<'a> {
         let lengths: Vec<u64> = lengths.collect();
         let another = self.another(plan, &lengths);
         let properties = plan.properties.iter().flat_map(|property| &property.ways);
-        let call = |callee, before, behind| Call {
+        let call = |callee, before, after| Call {
             callee,
             before,
-            behind,
+            after,
         };
         let mut calls: Vec<Call> = properties
             .map(|&(rule, _)| call(rule, CallPrefix::Nothing, 0))
@@ -207,7 +207,7 @@ impl<'a> Calls<'a> {
             let outer = group.iter().map(|&caller| {
                 let calls = self.calls[caller as usize].iter();
                 let calls = calls.filter(|call| groups[call.callee as usize] != groups[caller as usize]);
-                let reached = calls.map(|call| plus(call.behind, found[call.callee as usize]));
+                let reached = calls.map(|call| plus(call.after, found[call.callee as usize]));
                 reached.fold(self.own[caller as usize], u64::max)
             });
             let outer = outer.collect();
@@ -245,7 +245,7 @@ impl<'a> Calls<'a> {
                 levels.push(CallLevel {
                     from,
                     to,
-                    behind: call.behind,
+                    after: call.after,
                     reads: bytes.is_some(),
                 });
             }
@@ -314,7 +314,7 @@ impl Opening {
 struct CallLevel {
     from: usize,
     to: usize,
-    behind: u64,
+    after: u64,
     /// `true` if a byte is read before the call.
     reads: bool,
 }
@@ -340,7 +340,7 @@ impl Levels {
         }
         let mut furthest = self.outer.clone();
         self.calls.iter().for_each(|call| {
-            furthest[call.from] = furthest[call.from].max(plus(call.behind, started[call.to]));
+            furthest[call.from] = furthest[call.from].max(plus(call.after, started[call.to]));
         });
         furthest
     }
@@ -350,7 +350,7 @@ impl Levels {
     fn add_calls(&self, reads: bool, before: &[u64], reached: &mut [u64]) -> bool {
         let mut changed = false;
         for call in self.calls.iter().filter(|call| call.reads == reads) {
-            let by_call = plus(call.behind, before[call.to]);
+            let by_call = plus(call.after, before[call.to]);
             changed |= by_call > reached[call.from];
             reached[call.from] = by_call.max(reached[call.from]);
         }

@@ -198,15 +198,15 @@ impl Distances {
     /// after it, which is computed once for properties that leave the same items.
     pub(crate) fn of_next_key(&self, frames: &Frames, at: NextKeyState) -> u64 {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
-        let changes = self.changes_behind(frames, at);
-        let mut behind: FxHashMap<_, u64> = FxHashMap::default();
+        let changes = self.changes_after(frames, at);
+        let mut known: FxHashMap<_, u64> = FxHashMap::default();
         let lengths = frames.open_ways(at).map(|(way, node)| {
             let index = way.property as usize;
             let property = &plan.properties[index];
             let costs = (self.of_property(property), self.meets_of(plan, property));
             let meets = if plan.has_demands() { way.meets } else { 0 };
             let leaves = (costs, property.required, meets, changes.get(index).copied());
-            let remaining = behind.entry(leaves).or_insert_with(|| {
+            let remaining = known.entry(leaves).or_insert_with(|| {
                 let after = frames.after_property(at.object_list, at.progress, index, way.meets);
                 self.of_progress(frames, at.object_list, after)
             });
@@ -226,7 +226,7 @@ impl Distances {
     /// Returns, in listed order, a number for each property that distinguishes what is left after it if
     /// properties are chosen to make up a count: it changes where the set of the cheapest wanted properties
     /// changes. Empty if the same is left after all properties.
-    fn changes_behind(&self, frames: &Frames, at: NextKeyState) -> Vec<usize> {
+    fn changes_after(&self, frames: &Frames, at: NextKeyState) -> Vec<usize> {
         let plan = &frames.nfa.object_lists[at.object_list as usize];
         if plan.order == ItemOrder::Any {
             return Vec::new();

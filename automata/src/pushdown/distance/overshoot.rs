@@ -17,7 +17,7 @@
 //!
 //! ```text
 //!   rule        max over its nodes      distance(node)
-//!                   and its calls       distance(behind) + reach(callee)
+//!                   and its calls       distance(after) + reach(callee)
 //!   progress    distance(progress) +    reach(item)
 //!               max over the items      a key and its item
 //!               and the separator       reach(separator) + another item, which must follow it

@@ -277,8 +277,8 @@ impl Solve<'_> {
 
     fn wake(&mut self, callee: Callee, length: u64) {
         for (from, to) in self.calls.get(&callee).cloned().unwrap_or_default() {
-            let behind = self.shortest.nodes[to as usize];
-            self.push_node(from, plus(length, behind));
+            let after = self.shortest.nodes[to as usize];
+            self.push_node(from, plus(length, after));
         }
     }
 }

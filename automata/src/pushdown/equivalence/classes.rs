@@ -17,7 +17,7 @@ pub(crate) struct Hidden {
     /// The keys that tokens contain; `None` if all used keys matter.
     pub(crate) keys: Option<Arc<KeySet>>,
     /// The properties that tokens cannot see from after an item.
-    pub(crate) behind_item: Bits,
+    pub(crate) after_item: Bits,
     /// Those of them that tokens cannot see from anywhere before their keys.
     pub(crate) anywhere: Bits,
 }

@@ -31,7 +31,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
                 let hidden = self.hidden(object_list);
                 let properties = match progress.separated {
                     true => &hidden.anywhere,
-                    false => &hidden.behind_item,
+                    false => &hidden.after_item,
                 };
                 let progress = self.without_properties(object_list, progress, (properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
@@ -48,7 +48,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             }
             FrameKey::NextKey(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
                 let hidden = self.hidden(at.object_list);
-                let mut properties = hidden.behind_item.clone();
+                let mut properties = hidden.after_item.clone();
                 for property in self.frames.properties_at(&at) {
                     clear_bit(&mut properties, property as usize);
                 }
@@ -86,7 +86,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
                 ways.next().is_none().then(|| {
                     (
                         self.frames.standing(way.rule, node),
-                        self.frames.behind_property(at, &way),
+                        self.frames.frame_after_property(at, &way),
                     )
                 })
             }
@@ -190,8 +190,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         text: u32,
     ) -> FrameId {
         let hidden = self.hidden(object_list);
-        let progress =
-            self.without_properties(object_list, progress, (&hidden.behind_item, &hidden.anywhere));
+        let progress = self.without_properties(object_list, progress, (&hidden.after_item, &hidden.anywhere));
         let key = |progress, text| FrameKey::Key {
             object_list,
             additional,
@@ -204,13 +203,13 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         };
         let begun = self.frames.texts.to_vec(text);
         let used = self.frames.used_keys(progress);
-        if text != NIL && used.behind(&begun).any(|left| self.facts.begins(left)) {
+        if text != NIL && used.after(&begun).any(|left| self.facts.begins(left)) {
             return self.frames.intern(key(progress, text));
         }
         let progress = self.without_keys(progress, hidden);
         let taken = &self.frames.nfa.object_lists[object_list as usize].taken;
-        let is_taken = || taken.behind(&begun).any(|left| self.facts.begins(left));
-        if text == NIL || held.behind(&begun).next().is_some() || is_taken() {
+        let is_taken = || taken.after(&begun).any(|left| self.facts.begins(left));
+        if text == NIL || held.after(&begun).next().is_some() || is_taken() {
             return self.frames.intern(key(progress, text));
         }
         // Nothing depends on the text: the first one represents all.

@@ -19,20 +19,20 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         let plan = &self.frames.nfa.object_lists[object_list as usize];
         let keys = self.held_texts(object_list, plan);
         let none: Bits = vec![0; plan.properties.len().div_ceil(64)].into();
-        let (mut behind_item, mut anywhere) = (none.clone(), none);
-        let unseen = self.unseen_behind_items(object_list, plan);
+        let (mut after_item, mut anywhere) = (none.clone(), none);
+        let unseen = self.unseen_after_items(object_list, plan);
         for (index, property) in plan.properties.iter().enumerate() {
             let mut rules = property.ways.iter().map(|&(rule, _)| rule);
             if rules.all(|rule| self.begins_like_a_key(object_list, plan, rule)) {
                 anywhere = with_bit(&anywhere, index);
-                behind_item = with_bit(&behind_item, index);
+                after_item = with_bit(&after_item, index);
             } else if unseen(index as u32) {
-                behind_item = with_bit(&behind_item, index);
+                after_item = with_bit(&after_item, index);
             }
         }
         Hidden {
             keys,
-            behind_item,
+            after_item,
             anywhere,
         }
     }
@@ -64,7 +64,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     }
 
     /// Returns a function that decides which properties tokens cannot see from after an item.
-    fn unseen_behind_items(&self, object_list: u32, plan: &ObjectListPlan) -> impl Fn(u32) -> bool {
+    fn unseen_after_items(&self, object_list: u32, plan: &ObjectListPlan) -> impl Fn(u32) -> bool {
         let automaton = self.frames.next_key_automaton(object_list);
         let separator = plan.separator.filter(|_| plan.order == ItemOrder::Any);
         let seen = separator
@@ -72,7 +72,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .zip(automaton.opening())
             .and_then(|(separator, opening)| {
                 let first = self.first_bytes(separator)?;
-                Some(automaton.properties_behind(opening, &self.facts.behind(&first, opening)))
+                Some(automaton.properties_after(opening, &self.facts.after(&first, opening)))
             });
         move |property| seen.as_ref().is_some_and(|seen| !seen.contains(&property))
     }

@@ -90,13 +90,13 @@ impl<'a> Lookahead<'a> {
 
     /// Returns the texts of at most `longest` bytes that complete a key in progress, after `written`, to one
     /// that may not be written; `None` if not all of them are known.
-    pub(crate) fn unwritable_behind(
+    pub(crate) fn unwritable_after(
         &self,
         key: &KeyReader<'_>,
         written: &[u8],
         longest: usize,
     ) -> Option<Vec<Vec<u8>>> {
-        self.stacks.frames.unwritable_behind(key.frame, written, longest)
+        self.stacks.frames.unwritable_after(key.frame, written, longest)
     }
 }
 

@@ -56,12 +56,12 @@ impl Frames {
 
     /// Returns the place after a byte from a node that only reads.
     fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
-        let mut behind = self.behind(node, byte);
-        let first = behind.next()?;
-        match behind.next() {
+        let mut after = self.after(node, byte);
+        let first = after.next()?;
+        match after.next() {
             None => Some(self.place_at(rule, first)),
             Some(second) => {
-                let nodes = [first, second].into_iter().chain(behind).collect::<Vec<u32>>();
+                let nodes = [first, second].into_iter().chain(after).collect::<Vec<u32>>();
                 Some(self.place_in_rule(self.rule_frame(rule, &nodes)))
             }
         }
@@ -101,8 +101,8 @@ impl Lookahead<'_> {
             return None;
         };
         let frames = &self.stacks.frames;
-        let mut behind = frames.behind(node, byte);
-        let (node, None) = (behind.next()?, behind.next()) else {
+        let mut after = frames.after(node, byte);
+        let (node, None) = (after.next()?, after.next()) else {
             return None;
         };
         let at = At::Node { rule, node };

@@ -95,7 +95,7 @@ impl Frames {
     /// Returns the frame of an object list after any key with its item, for looking ahead: the progress does
     /// not know the key. Returns `None` if the continuation depends on the key, as when keys can run out or a
     /// key in doubt was written before.
-    pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
+    pub(crate) fn frame_after_any_key(&self, id: FrameId) -> Option<FrameId> {
         let (object_list, additional, progress, _) = self.key_parts(id);
         let plan = &self.nfa.object_lists[object_list as usize];
         let after = Progress {
@@ -161,8 +161,8 @@ impl Frames {
         if terminal.is_infinite(cursor) {
             return true;
         }
-        let taken = self.nfa.object_lists[object_list as usize].taken.behind(prefix);
-        let unwritable = used.behind(prefix).chain(taken);
+        let taken = self.nfa.object_lists[object_list as usize].taken.after(prefix);
+        let unwritable = used.after(prefix).chain(taken);
         let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
         terminal.has_more_words(cursor, unwritable.count())
     }
@@ -221,7 +221,7 @@ impl Frames {
     fn excluded_text(&self, object_list: u32, text: u32, written: &[u8]) -> u32 {
         let key = [&self.texts.to_vec(text)[..], written].concat();
         let excluded = &self.nfa.object_lists[object_list as usize].taken;
-        match excluded.behind(&key).next() {
+        match excluded.after(&key).next() {
             Some(_) => self.add_text(text, written),
             None => self.add_text(NIL, &[NO_TEXT]),
         }
@@ -245,8 +245,8 @@ impl Frames {
         let terminal = self.key_terminal(object_list, additional);
         let prefix = self.texts.to_vec(text);
         let used = self.used_keys(progress);
-        let taken = self.nfa.object_lists[object_list as usize].taken.behind(&prefix);
-        let lefts = used.behind(&prefix).chain(taken);
+        let taken = self.nfa.object_lists[object_list as usize].taken.after(&prefix);
+        let lefts = used.after(&prefix).chain(taken);
         if terminal.is_endless_inside() {
             let fitting = lefts.filter(|left| fits(left) && terminal.matches_from(cursor, left));
             return fitting.map(<[u8]>::to_vec).collect();
@@ -292,7 +292,7 @@ impl Frames {
 
     /// Returns the texts of at most `longest` bytes that complete the key of a frame, after these bytes of
     /// it, to one that may not be written; `None` if it follows an unknown key.
-    pub(crate) fn unwritable_behind(
+    pub(crate) fn unwritable_after(
         &self,
         id: FrameId,
         written: &[u8],
@@ -307,9 +307,9 @@ impl Frames {
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
         let used = self.used_keys(progress);
-        let taken = self.nfa.object_lists[object_list as usize].taken.behind(&prefix);
+        let taken = self.nfa.object_lists[object_list as usize].taken.after(&prefix);
         Some(
-            used.behind(&prefix)
+            used.after(&prefix)
                 .chain(taken)
                 .filter(|left| left.len() <= longest)
                 .map(<[u8]>::to_vec)

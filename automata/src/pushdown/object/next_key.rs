@@ -119,7 +119,7 @@ impl NextKeyAutomaton {
 
     /// Returns the properties that continue after their opening byte with one of these bytes, or that may do
     /// so.
-    pub(crate) fn properties_behind(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
+    pub(crate) fn properties_after(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
         let Some(node) = self.nodes[0].next(opening) else {
             return FxHashSet::default();
         };

@@ -167,11 +167,11 @@ impl Frames {
     }
 
     /// Returns the frame of the object list after a property that was written in one of its ways.
-    pub(crate) fn behind_way(&self, at: &NextKeyState, way: u32) -> FrameId {
-        self.behind_property(at, &self.next_key_automaton(at.object_list).ways[way as usize])
+    pub(crate) fn frame_after_way(&self, at: &NextKeyState, way: u32) -> FrameId {
+        self.frame_after_property(at, &self.next_key_automaton(at.object_list).ways[way as usize])
     }
 
-    pub(crate) fn behind_property(&self, at: &NextKeyState, way: &Way) -> FrameId {
+    pub(crate) fn frame_after_property(&self, at: &NextKeyState, way: &Way) -> FrameId {
         let after = self.after_property(at.object_list, at.progress, way.property as usize, way.meets);
         self.object_list_frame(at.object_list, after)
     }
@@ -187,7 +187,7 @@ impl Frames {
     pub(crate) fn own_calls(&self, at: NextKeyState) -> Calls {
         let call = |(way, rule, node)| Call {
             callee: self.standing(rule, node),
-            then: self.behind_way(&at, way),
+            then: self.frame_after_way(&at, way),
         };
         self.own_ways(at).map(call).collect()
     }

@@ -61,7 +61,7 @@ pub(crate) fn analyse(
     prune(nfa, &productive);
     // Removed items no longer use anything; including them is harmless.
     let nullable = spread(nfa, &uses, terminals, Question::Nullable, cancel);
-    check_items_behind_keys(nfa, &nullable.rules)?;
+    check_items_after_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
     let mut analysis = Analysis {
         nullable_rules: nullable.rules,
@@ -168,7 +168,7 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
 
 /// Checks that the item after a key is always empty or never empty, so that a complete key continues in one
 /// way.
-fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
+fn check_items_after_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
     let keyed = nfa
         .object_lists
         .iter()

@@ -125,7 +125,7 @@ impl Spread<'_> {
 
     /// Returns the node at the end of a fixed text, given a node in it: most nodes are inside fixed texts,
     /// and neither complete a rule nor have other edges. Returns `None` if it was reached before.
-    fn behind_text(&mut self, mut node: u32) -> Option<u32> {
+    fn after_text(&mut self, mut node: u32) -> Option<u32> {
         while let [
             Edge {
                 label: Label::Bytes(..),
@@ -144,7 +144,7 @@ impl Spread<'_> {
     }
 
     fn visit(&mut self, node: u32) {
-        let Some(node) = self.behind_text(node) else {
+        let Some(node) = self.after_text(node) else {
             return;
         };
         let rule = self.uses.rule_of_accept[node as usize];

@@ -142,10 +142,10 @@ pub(super) fn row(parts: &[Shape]) -> Shape {
 
 /// Returns, for each part, whether it begins with many characters, together with the regular parts after it.
 pub(super) fn open_wide(parts: &[Option<Shape>]) -> Vec<bool> {
-    let mut behind = Shape::default();
+    let mut after = Shape::default();
     let wide = parts.iter().rev().map(|part| {
-        behind = part.map_or(Shape::default(), |part| part.then(behind));
-        behind.opens_wide()
+        after = part.map_or(Shape::default(), |part| part.then(after));
+        after.opens_wide()
     });
     let mut wide: Vec<bool> = wide.collect();
     wide.reverse();

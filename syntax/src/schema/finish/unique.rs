@@ -144,7 +144,7 @@ impl Algebra<'_> {
                 arrays.extend(
                     chosen
                         .iter()
-                        .filter_map(|list| self.behind_values(shape, list, node)),
+                        .filter_map(|list| self.after_values(shape, list, node)),
                 );
             } else if count > 1 && count >= shape.min {
                 arrays.extend(chosen.iter().map(|list| just_values(list)));
@@ -154,10 +154,10 @@ impl Algebra<'_> {
     }
 
     /// Returns the arrays that begin with these values, which fill all leading places.
-    fn behind_values(&mut self, shape: &ArrayShape, list: &[Scalar], node: NodeId) -> Option<Array> {
-        let mut behind = shape.clone();
-        behind.prefix.clear();
-        let array = self.finish_counted(&behind)?;
+    fn after_values(&mut self, shape: &ArrayShape, list: &[Scalar], node: NodeId) -> Option<Array> {
+        let mut after = shape.clone();
+        after.prefix.clear();
+        let array = self.finish_counted(&after)?;
         let mut taken: Vec<Box<[u8]>> = list.iter().map(|(_, text)| text.clone()).collect();
         taken.sort_unstable();
         let least = list.len().max(2) as u64;

@@ -55,11 +55,11 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
         .prefix
         .iter()
         .take(usize::try_from(array.min).unwrap_or(usize::MAX));
-    let behind = array.min.saturating_sub(array.prefix.len() as u64);
+    let after = array.min.saturating_sub(array.prefix.len() as u64);
     let count = array.distinct.iter().filter(|goal| found[goal.index()]).count() as u64;
     array.max.is_none_or(|max| array.min <= max)
         && leading.clone().all(live)
-        && (behind <= count || live(&array.additional))
+        && (after <= count || live(&array.additional))
         && meets_all(
             array.demands.iter().map(|demand| demand.min > 0),
             array.prefix.iter().chain([&array.additional]).flatten(),

@@ -318,19 +318,19 @@ impl Writer<'_> {
         );
         let beginnings = beginnings(&run, style);
         let mut leads = Vec::new();
-        let mut behind = remaining.clone();
+        let mut after = remaining.clone();
         if let Some(next) = properties.get(run.len())
             && let ([way], true) = (&next.ways[..], depth > 0)
         {
             let inner = self.leads(way.goal, style, depth - 1, false);
             if inner.iter().any(|lead| lead.varies) && inner.len() * beginnings.len() < LEADS {
-                behind = without(&remaining, [&*next.name]);
+                after = without(&remaining, [&*next.name]);
                 for (beginning, some) in &beginnings {
                     let comma = if *some { style.comma } else { "" };
                     for lead in &inner {
                         let text = Flat::seq(&[beginning.clone(), Flat::text(comma)]);
                         let key = self.entry(&next.name, lead.key.clone(), style);
-                        let tail = self.object_tail(&behind, goal, true);
+                        let tail = self.object_tail(&after, goal, true);
                         leads.push(Lead {
                             key: Flat::seq(&[text, key]),
                             item: self.builder.seq([lead.item, tail]),
@@ -343,7 +343,7 @@ impl Writer<'_> {
                 }
             }
         }
-        leads.extend(self.ends_of_run(beginnings, &behind, goal));
+        leads.extend(self.ends_of_run(beginnings, &after, goal));
         leads
     }
 
@@ -388,15 +388,15 @@ impl Writer<'_> {
     }
 
     /// Returns the leads that end after a run of properties.
-    fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
-        let closed = !self.is_any_live_object(behind);
+    fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, after: &Object, goal: GoalId) -> Vec<Lead> {
+        let closed = !self.is_any_live_object(after);
         let mut leads = Vec::new();
         for (beginning, some) in beginnings {
             let lead = match closed {
                 true => self.whole(Flat::seq(&[beginning, Flat::text("}")])),
                 false => Lead {
                     key: beginning,
-                    item: self.object_tail(behind, goal, some),
+                    item: self.object_tail(after, goal, some),
                     varies: some,
                 },
             };
@@ -432,8 +432,8 @@ impl Writer<'_> {
         let mut leads = Vec::new();
         for (object, list) in objects.iter().zip(lists).filter(|_| !values.is_empty()) {
             let run = self.entries_of(list, &values, style);
-            let behind = without(object, list[..run.len()].iter().map(|property| &*property.name));
-            leads.extend(self.ends_of_run(beginnings(&run, style), &behind, goal));
+            let after = without(object, list[..run.len()].iter().map(|property| &*property.name));
+            leads.extend(self.ends_of_run(beginnings(&run, style), &after, goal));
         }
         (!leads.is_empty()).then_some(leads)
     }
