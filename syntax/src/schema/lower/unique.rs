@@ -70,12 +70,8 @@ impl Writer<'_> {
             ways.push(self.array_body(&alone));
         }
         // Ways may overlap, and then their leads would distinguish an item from itself.
-        let alike = array
-            .additional
-            .iter()
-            .filter(|way| self.has_structure(way))
-            .count()
-            == 1;
+        let others = array.additional.iter();
+        let alike = others.filter(|way| self.has_structure(way)).count() == 1;
         let close = self.builder.bytes("]");
         let (mut several, mut open) = (false, false);
         for &style in self.styles() {
@@ -312,10 +308,8 @@ impl Writer<'_> {
         }
         let values = self.run_of(&[&properties], style);
         let run = self.entries_of(&properties, &values, style);
-        let remaining = without(
-            object,
-            properties[..run.len()].iter().map(|property| &*property.name),
-        );
+        let written = properties[..run.len()].iter();
+        let remaining = without(object, written.map(|property| &*property.name));
         let beginnings = beginnings(&run, style);
         let mut leads = Vec::new();
         let mut after = remaining.clone();
@@ -379,10 +373,8 @@ impl Writer<'_> {
         let entries = properties.iter().zip(values);
         entries
             .map(|(property, value)| {
-                (
-                    self.entry(&property.name, value.clone(), style),
-                    property.required,
-                )
+                let entry = self.entry(&property.name, value.clone(), style);
+                (entry, property.required)
             })
             .collect()
     }
@@ -409,10 +401,8 @@ impl Writer<'_> {
     /// as branches that each require another property. An object that is in several sets has the same lead in
     /// all of them, since all leads end after the same properties.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
-        let lists: Vec<Vec<forms::Property>> = objects
-            .iter()
-            .map(|object| self.live_properties(object))
-            .collect();
+        let lists = objects.iter().map(|object| self.live_properties(object));
+        let lists: Vec<Vec<forms::Property>> = lists.collect();
         let lists: Vec<&[forms::Property]> = lists.iter().map(|list| &list[..]).collect();
         let parts = |list: &[forms::Property]| -> Vec<_> {
             let parts = list
@@ -471,10 +461,8 @@ impl Writer<'_> {
     fn bucket_tail(&mut self, object: &Object, goal: GoalId, keys: Hir) -> ExprId {
         let close = self.builder.bytes("}");
         let (additional, _) = self.additional(object, goal);
-        let narrowed: Vec<Additional> = additional
-            .into_iter()
-            .map(|additional| self.with_keys(additional, &keys))
-            .collect();
+        let narrowed = additional.into_iter();
+        let narrowed: Vec<Additional> = narrowed.map(|item| self.with_keys(item, &keys)).collect();
         let more = self.builder.object_list(ObjectList {
             properties: Vec::new(),
             additional: narrowed,
@@ -566,11 +554,8 @@ fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Obj
 /// other keys.
 fn without_properties(object: &Object) -> Object {
     let mut object = object.clone();
-    let names: Vec<Rc<str>> = object
-        .properties
-        .drain(..)
-        .map(|property| property.name)
-        .collect();
+    let names = object.properties.drain(..).map(|property| property.name);
+    let names: Vec<Rc<str>> = names.collect();
     for class in &mut object.additional {
         match &mut class.key.only {
             Some(only) => *only = only.iter().filter(|key| !names.contains(key)).cloned().collect(),
