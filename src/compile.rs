@@ -188,13 +188,14 @@ impl Compiler {
         let limits = &*options.limits.begin();
         check_size(source, &options.prefix, limits)?;
         let (cfg, diagnostics) = lower(source, self.vocabulary(), options, limits)?;
-        let grammar =
-            Grammar::new(&cfg.behind(&options.prefix), &self.tables, limits).map_err(|error| match source {
+        let grammar = Grammar::new(&cfg.with_prefix(&options.prefix), &self.tables, limits).map_err(
+            |error| match source {
                 Source::JsonSchema(text) => {
                     schema::explained(at_pointers(error), text, &options.schema, limits)
                 }
                 _ => error,
-            });
+            },
+        );
         Ok((limits.cancel.unless(grammar)?, diagnostics))
     }
 }

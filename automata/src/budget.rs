@@ -23,8 +23,9 @@
 //! If few tokens are allowed, the others cannot be completed in time, provided that the search ran to its
 //! end. Otherwise an omitted token may be one of many that leave the current value (`nearby`); with a large
 //! vocabulary, one for which only a completion longer in bytes would have been short enough in tokens; or one
-//! inside a word that a judge decides (`grammar::Judge`), of whose completions not all are known. This is a
-//! property of the constraint "within the budget" as it is defined here, and laws are stated for it.
+//! inside a word that a validator decides (`grammar::Validator`), of whose completions not all are known.
+//! This is a property of the constraint "within the budget" as it is defined here, and laws are stated for
+//! it.
 
 mod nearby;
 mod place;

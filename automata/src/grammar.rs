@@ -2,13 +2,13 @@
 //!
 //! A [`Cfg`] is a context-free grammar over **bytes** whose leaves may be whole regular languages
 //! ([`Regular`]: intersections and complements of regular expressions, with counted units) and whose
-//! [`Series`] nodes describe lists of items with counts and order without unrolling them: the members of an
-//! object, the items of an array, a counted repetition. Languages that no automaton decides are left to a
-//! [`Judge`].
+//! [`ObjectList`] nodes describe lists of items with counts and order without unrolling them: the properties
+//! of an object, the items of an array, a counted repetition. Languages that no automaton decides are left to
+//! a [`Validator`].
 //!
 //! ```text
 //!   rule value  = choice( "null", string, array, … )
-//!   rule array  = seq( "[", series{ rest: value, separator: ",", min, max }, "]" )
+//!   rule array  = seq( "[", object_list{ additional: value, separator: ",", min, max }, "]" )
 //!   string      = seq( "\"", regular{ Units(char, 0..=20) ∩ Match(pattern) }, "\"" )
 //! ```
 //!
@@ -21,16 +21,16 @@ mod cfg;
 mod expression;
 mod hash;
 mod ids;
-mod judge;
 mod marks;
+mod object_list;
 mod regular;
-mod series;
 mod shift;
+mod validator;
 
 pub use builder::CfgBuilder;
-pub use cfg::{Cfg, Expr, Judged, Rule};
+pub use cfg::{Cfg, Expr, Rule, Validated};
 pub use expression::Expression;
-pub use ids::{ExprId, RegularId, RuleId, SeriesId};
-pub use judge::Judge;
+pub use ids::{ExprId, ObjectListId, RegularId, RuleId};
+pub use object_list::{Additional, Demand, ItemOrder, Meets, ObjectList, Property, Way};
 pub use regular::{Part, Regular};
-pub use series::{Demand, Meets, Member, Rest, Series, SeriesOrder, Way};
+pub use validator::Validator;

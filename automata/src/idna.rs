@@ -132,8 +132,8 @@ pub(crate) fn completions(text: &[u8]) -> impl Iterator<Item = (usize, &'static 
 /// valid label.
 pub(crate) fn beginnings() -> String {
     let ending = ending(FREE_BODY).iter().rev();
-    let ending = ending.fold(String::new(), |behind, &byte| {
-        format!("(?:{}{behind})?", char::from(byte))
+    let ending = ending.fold(String::new(), |after, &byte| {
+        format!("(?:{}{after})?", char::from(byte))
     });
     format!(
         "{FREE_CHARACTERS}{{1,{}}}|{FREE_CHARACTERS}{{{FREE_BODY}}}{ending}",

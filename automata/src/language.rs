@@ -1,5 +1,5 @@
-//! Regular languages: compiles a regular expression to a minimal byte automaton with an identity that
-//! grammars share.
+//! Regular languages: compiles a regular expression to a minimal byte automaton with an id that grammars
+//! share.
 //!
 //! ```text
 //!   Regular ─► characters   each part determinised, over characters if possible, otherwise over bytes
@@ -8,7 +8,7 @@
 //!           ─► counter      which counts of a counted part can still be completed
 //!           ─► terminal     a cursor that reads one byte with one look-up
 //!              minimise     states with the same language
-//!              identity     … and an id for that language, equal across automata
+//!              language_id  … and an id for that language, equal across automata
 //!              attributes   other properties of states, computed on demand
 //! ```
 //!
@@ -23,7 +23,7 @@ mod components;
 mod counter;
 mod error;
 mod graph;
-mod identity;
+mod language_id;
 mod minimise;
 mod product;
 mod table;
@@ -38,6 +38,6 @@ pub use characters::{Alphabet, Automaton, Letters, Room};
 pub(crate) use components::components;
 pub use counter::Cursor;
 pub use error::TerminalError;
-pub(crate) use identity::LanguageId;
-pub(crate) use terminal::Identity;
+pub(crate) use language_id::LanguageId;
+pub(crate) use terminal::CursorId;
 pub use terminal::Terminal;

@@ -19,7 +19,7 @@
 //! the tokens for that.
 //!
 //! Four more mechanisms were measured and removed, because together they saved only 1.9 % of the mean time of
-//! a cold mask: masks of states that take few bytes, without an identity; the tokens that other parses left
+//! a cold mask: masks of states that take few bytes, without an id; the tokens that other parses left
 //! over, one by one; what a rule allows below a node, whoever called it; choices read by the rules that they
 //! share.
 

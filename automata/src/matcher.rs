@@ -215,7 +215,7 @@ impl Grammar {
         match inner.masks.known(state.0) {
             Some(known) => Ok(known),
             None => self.ask(|| {
-                let compute = |like| self.compute_mask(State(like));
+                let compute = |representative| self.compute_mask(State(representative));
                 inner
                     .masks
                     .get(state.0, &inner.machine, inner.tables.facts(), compute)

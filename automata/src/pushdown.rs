@@ -196,20 +196,25 @@ fn place_of(cfg: &Cfg, regular: usize) -> Place {
             }
             match cfg.expr(id) {
                 Expr::Regular(id) if wanted(*id) => return true,
-                Expr::Judged(judged) if wanted(judged.beginnings()) => return true,
+                Expr::Validated(validated) if wanted(validated.beginnings()) => return true,
                 Expr::Seq(parts) | Expr::Choice(parts) => open.extend(parts),
                 Expr::Repeat { body, .. } => open.push(*body),
-                Expr::Series(series) => {
-                    let series = &cfg.series[series.index()];
-                    if series.rest.iter().filter_map(|rest| rest.key).any(wanted) {
+                Expr::ObjectList(object_list) => {
+                    let object_list = &cfg.object_lists[object_list.index()];
+                    if object_list
+                        .additional
+                        .iter()
+                        .filter_map(|additional| additional.key)
+                        .any(wanted)
+                    {
                         return true;
                     }
-                    let ways = series.members.iter().flat_map(|member| &member.ways);
+                    let ways = object_list.properties.iter().flat_map(|property| &property.ways);
                     open.extend(
                         ways.map(|way| way.item)
-                            .chain(series.rest.iter().map(|rest| rest.item)),
+                            .chain(object_list.additional.iter().map(|additional| additional.item)),
                     );
-                    open.push(series.separator);
+                    open.push(object_list.separator);
                 }
                 _ => {}
             }

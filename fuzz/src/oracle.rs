@@ -15,14 +15,14 @@ mod judge;
 #[path = "../../tests/masks/oracle/lower.rs"]
 mod lower;
 #[allow(dead_code, unused_imports)]
+#[path = "../../tests/masks/oracle/object_list.rs"]
+mod object_list;
+#[allow(dead_code, unused_imports)]
 #[path = "../../tests/masks/oracle/open_keys.rs"]
 mod open_keys;
 #[allow(dead_code, unused_imports)]
 #[path = "../../tests/masks/oracle/regular.rs"]
 mod regular;
-#[allow(dead_code, unused_imports)]
-#[path = "../../tests/masks/oracle/series.rs"]
-mod series;
 #[allow(dead_code, unused_imports)]
 #[path = "../../tests/masks/oracle/vocabulary.rs"]
 mod vocabulary;
@@ -202,7 +202,7 @@ fn count_before(numbers: &mut Numbers) -> Option<()> {
 
 fn list(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.vocabulary(LISTED)?;
-    let list = numbers.draw(series::lists())?;
+    let list = numbers.draw(object_list::lists())?;
     compare(
         lower::compile(&list.grammar(), &vocabulary),
         list.language(),

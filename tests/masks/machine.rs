@@ -6,7 +6,7 @@ use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use lexiform_automata::grammar::{
-    Cfg, CfgBuilder, ExprId, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
+    Additional, Cfg, CfgBuilder, ExprId, ItemOrder, ObjectList, Part, Property, Regular, RuleId, Way,
 };
 use lexiform_automata::mask::Tables;
 use proptest::prelude::*;
@@ -178,14 +178,14 @@ fn what_cannot_be_completed_is_cut_away() {
     assert!(error.to_string().contains("never"), "{error}");
 }
 
-/// `{"a":1,…}`: members a (required), b, c, and other keys that end with a quote.
-fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
+/// `{"a":1,…}`: properties a (required), b, c, and other keys that end with a quote.
+fn object(order: ItemOrder, min: u64, max: Option<u64>) -> Cfg {
     build(|b, _| {
         let separator = b.bytes(",");
         let value = regular(b, "[0-9]{1,3}");
-        let members = [("\"a\":", true), ("\"b\":", false), ("\"c\":", false)].map(|(key, required)| {
+        let properties = [("\"a\":", true), ("\"b\":", false), ("\"c\":", false)].map(|(key, required)| {
             let key = b.bytes(key);
-            Member::new(b.seq([key, value]), required)
+            Property::new(b.seq([key, value]), required)
         });
         let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap().into());
         let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap().into());
@@ -195,10 +195,10 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
         let colon = b.bytes(":");
         let item = b.seq([colon, value]);
         let key = Some(key);
-        let rest = vec![Rest { key, item, meets: 0 }];
-        let body = b.series(Series {
-            members: members.into(),
-            rest,
+        let additional = vec![Additional { key, item, meets: 0 }];
+        let body = b.object_list(ObjectList {
+            properties: properties.into(),
+            additional,
             taken: vec![],
             separator,
             order,
@@ -228,7 +228,7 @@ const OBJECT_TOKENS: [&str; 12] = [
 
 #[test]
 fn members_in_listed_order() {
-    let grammar = grammar(&object(SeriesOrder::Listed, 0, None), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Listed, 0, None), &OBJECT_TOKENS);
     for text in [
         r#"{"a":1}"#,
         r#"{"a":1,"c":2}"#,
@@ -252,7 +252,7 @@ fn members_in_listed_order() {
 
 #[test]
 fn members_in_any_order_and_no_key_twice() {
-    let grammar = grammar(&object(SeriesOrder::Any, 0, None), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Any, 0, None), &OBJECT_TOKENS);
     for text in [
         r#"{"a":1}"#,
         r#"{"x":1,"c":2,"a":3,"y":4}"#,
@@ -286,22 +286,22 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
     prop::collection::vec(prop::array::uniform6(key), 1..40)
 }
 
-/// Returns objects that have most members in common and differ in the allowed keys and in the number of the
+/// Returns objects that have most properties in common and differ in the allowed keys and in the number of the
 /// alternative in some values.
-fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
+fn object_of(alternatives: &[Alternative], order: ItemOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));
         let objects = alternatives.iter().enumerate().map(|(number, keys)| {
-            let members = keys.iter().zip(KEYS).filter(|((may, ..), _)| *may);
-            let members = members.map(|(&(_, must, own), key)| {
+            let properties = keys.iter().zip(KEYS).filter(|((may, ..), _)| *may);
+            let properties = properties.map(|(&(_, must, own), key)| {
                 let (key, value) = (format!("\"{key}\":"), if own { number % 10 } else { 1 });
                 let (key, value) = (b.bytes(key), b.bytes(value.to_string()));
-                Member::new(b.seq([key, value]), must)
+                Property::new(b.seq([key, value]), must)
             });
-            let members = members.collect();
-            let body = b.series(Series {
-                members,
-                rest: vec![],
+            let properties = properties.collect();
+            let body = b.object_list(ObjectList {
+                properties,
+                additional: vec![],
                 taken: vec![],
                 separator,
                 order,
@@ -323,7 +323,7 @@ proptest! {
     #[test]
     fn many_objects_with_members_in_common(
         alternatives in alternatives(),
-        order in prop::sample::select(vec![SeriesOrder::Any, SeriesOrder::Listed]),
+        order in prop::sample::select(vec![ItemOrder::Any, ItemOrder::Listed]),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 12),
     ) {
         let tokens = ["{\"", "\":1", "\":1,\"", "\"a\":1,\"b", "a\":", "{\"ab\":1,\"a\":1", "1}", "{}", "abc\":1}", "ba", "2,\""];
@@ -345,7 +345,7 @@ proptest! {
 
 #[test]
 fn counts_of_items_leave_no_dead_end() {
-    let grammar = grammar(&object(SeriesOrder::Any, 2, Some(2)), &OBJECT_TOKENS);
+    let grammar = grammar(&object(ItemOrder::Any, 2, Some(2)), &OBJECT_TOKENS);
     assert!(accepts(&grammar, r#"{"a":1,"x":2}"#) && accepts(&grammar, r#"{"c":1,"a":2}"#));
     assert!(!accepts(&grammar, r#"{"a":1}"#));
     let after = grammar.step_bytes(grammar.start(), br#"{"x":1,"#).unwrap();
@@ -364,13 +364,13 @@ fn finite_keys_run_out() {
         };
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
         let key = Some(key);
-        let rest = vec![Rest { key, item, meets: 0 }];
-        b.series(Series {
-            members: vec![],
-            rest,
+        let additional = vec![Additional { key, item, meets: 0 }];
+        b.object_list(ObjectList {
+            properties: vec![],
+            additional,
             taken: vec![],
             separator,
-            order: SeriesOrder::Any,
+            order: ItemOrder::Any,
             min: 0,
             max: None,
             demands: vec![],
@@ -444,18 +444,18 @@ fn a_key_may_be_the_whole_item() {
     assert!(!accepts(&grammar, r#"["ab", "a", "ab"]"#));
 }
 
-/// Two definitions of a required member that write the same text are one rule, which is settled once.
+/// Two definitions of a required property that write the same text are one rule, which is settled once.
 #[test]
 fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
     let cfg = build(|b, _| {
         let (item, separator) = (b.bytes("b"), b.bytes(","));
         let ways = vec![Way { item, meets: 0 }; 2];
-        b.series(Series {
-            members: vec![Member { ways, required: true }],
-            rest: vec![],
+        b.object_list(ObjectList {
+            properties: vec![Property { ways, required: true }],
+            additional: vec![],
             taken: vec![],
             separator,
-            order: SeriesOrder::Listed,
+            order: ItemOrder::Listed,
             min: 0,
             max: None,
             demands: vec![],

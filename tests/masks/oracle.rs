@@ -15,9 +15,9 @@ mod distance;
 mod json;
 mod judge;
 mod lower;
+mod object_list;
 mod open_keys;
 mod regular;
-mod series;
 mod vocabulary;
 mod walk;
 
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn lists(list in series::lists(), vocabulary in vocabulary::vocabularies(b"ab,:")) {
+    fn lists(list in object_list::lists(), vocabulary in vocabulary::vocabularies(b"ab,:")) {
         let language = list.language();
         match lower::compile(&list.grammar(), &vocabulary) {
             Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,

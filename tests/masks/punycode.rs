@@ -9,7 +9,7 @@ use lexiform::MaskRequest;
 use lexiform::schema::Whitespace;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
-use lexiform_automata::grammar::Judge;
+use lexiform_automata::grammar::Validator;
 use serde_json::json;
 
 use published::published;
@@ -64,24 +64,26 @@ fn after(grammar: &Grammar, text: &str) -> State {
 }
 
 /// Another project's validator, which accepts more than the rules of RFC 5892 and 5893.
-fn other_judge(format: &str) -> jsonschema::Validator {
+fn other_validator(format: &str) -> jsonschema::Validator {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
     let options = options.should_validate_formats(true);
     options.build(&json!({"format": format})).expect("a schema")
 }
 
-fn is_label(body: &str, judges: &[Judge]) -> bool {
-    judges.iter().any(|judge| judge.accepts(body.as_bytes()))
+fn is_label(body: &str, validators: &[Validator]) -> bool {
+    validators
+        .iter()
+        .any(|validator| validator.accepts(body.as_bytes()))
 }
 
-const BOTH: [Judge; 2] = [Judge::LabelFromLeft, Judge::OrderedLabel];
+const BOTH: [Validator; 2] = [Validator::LabelFromLeft, Validator::OrderedLabel];
 
 /// A katakana middle dot next to Han of extension A, U+3E3A and U+3614.
 const HAN_BEYOND_ITS_TABLE: [&str; 1] = ["vekz6m15h"];
 
 #[test]
-fn another_judge_accepts_whatever_this_one_does() {
-    let (other, mut dice) = (other_judge("hostname"), Dice(3));
+fn another_validator_accepts_whatever_this_one_does() {
+    let (other, mut dice) = (other_validator("hostname"), Dice(3));
     let mut valid = 0;
     for _ in 0..100_000 {
         let length = 1 + dice.roll(9);
@@ -114,8 +116,13 @@ fn is_name(name: &str) -> bool {
     all_plain
         && match bodies.len() {
             0 => true,
-            1 if is_label(bodies[0], &[Judge::LabelFromLeft]) => true,
-            1 | 2 => letters_first && bodies.iter().all(|body| is_label(body, &[Judge::OrderedLabel])),
+            1 if is_label(bodies[0], &[Validator::LabelFromLeft]) => true,
+            1 | 2 => {
+                letters_first
+                    && bodies
+                        .iter()
+                        .all(|body| is_label(body, &[Validator::OrderedLabel]))
+            }
             _ => false,
         }
 }
@@ -283,7 +290,7 @@ fn random_walk(
 }
 
 fn check_walks(grammar: &Grammar, walks: usize) {
-    let (other, mut dice) = (other_judge("hostname"), Dice(5));
+    let (other, mut dice) = (other_validator("hostname"), Dice(5));
     for walk in 0..walks {
         let length = dice.roll(50);
         let begin = format!("\"{}xn--{}", dice.pick(&["", "www.", "1."]), dice.body(length));

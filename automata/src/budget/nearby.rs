@@ -109,7 +109,7 @@ impl<'a> Nearby<'a> {
         let mut walk = Ahead::new(self.distances.achievable(), self.place);
         for &reader in readers {
             let part = Part::new(&mut walk, self.place, reader);
-            if let Some(part) = part.filter(|part| !part.judged) {
+            if let Some(part) = part.filter(|part| !part.validated) {
                 let alone = !part.overlaps && is_alone(&walk, readers, reader);
                 self.stay(reader, &part, alone);
             }

@@ -62,15 +62,15 @@ pub(super) struct Part<'a> {
     pub(super) terminal: &'a Terminal,
     pub(super) cursor: Cursor,
     /// The heads after the regular language, expanded as far as they are known.
-    pub(super) behind: Vec<Head>,
+    pub(super) after: Vec<Head>,
     /// The bytes that these heads may read.
     next: ByteSet,
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
-    /// `true` if a judge decides which tokens leave and how far those that stay are from the end, or if that
-    /// depends on the text of a key.
-    pub(super) judged: bool,
+    /// `true` if a validator decides which tokens leave and how far those that stay are from the end, or if
+    /// that depends on the text of a key.
+    pub(super) validated: bool,
     /// `true` if the continuation may begin with a byte that the language also reads, so that a token may do
     /// both.
     pub(super) overlaps: bool,
@@ -88,22 +88,22 @@ impl<'a> Part<'a> {
             walk.shortest.peak_of(stacks, frame),
             walk.shortest.of(stacks, callers),
         );
-        let (terminal, cursor, behind) = match stacks.view(frame) {
+        let (terminal, cursor, after) = match stacks.view(frame) {
             _ if inner == NEVER => return None,
-            View::Terminal(terminal, cursor) | View::Judged(terminal, cursor) => {
+            View::Terminal(terminal, cursor) | View::Validated(terminal, cursor) => {
                 (terminal, cursor, walk.lookahead.readers_of(callers, 0))
             }
             View::Key(terminal, cursor) if terminal.is_prefix_code() => {
-                (terminal, cursor, walk.lookahead.behind_key(frame, callers))
+                (terminal, cursor, walk.lookahead.after_key(frame, callers))
             }
             _ => return None,
         };
-        // The continuation after a key may depend on the key; then `behind` is incomplete.
+        // The continuation after a key may depend on the key; then `after` is incomplete.
         if walk.lookahead.take_lost() {
             return None;
         }
         let mut next = ByteSet::default();
-        for reader in &behind {
+        for reader in &after {
             walk.lookahead
                 .add_bytes(reader, &mut next, &mut ByteSet::default());
         }
@@ -111,11 +111,11 @@ impl<'a> Part<'a> {
             entry: place.tables.entry(terminal, cursor),
             terminal,
             cursor,
-            behind,
+            after,
             next,
             inner,
-            judged: matches!(stacks.view(frame), View::Judged(..)),
-            overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
+            validated: matches!(stacks.view(frame), View::Validated(..)),
+            overlaps: !next.common(terminal.bytes_after_words()).is_empty(),
         })
     }
 
@@ -146,9 +146,9 @@ impl<'a> Part<'a> {
         for rests in rests.filter(|rests| self.next.contains(rests.byte)) {
             for &node in &rests.large {
                 let range = node as usize..vocabulary.nodes()[node as usize].end as usize;
-                walk.visit_range(vocabulary, range, &self.behind, &mut visit);
+                walk.visit_range(vocabulary, range, &self.after, &mut visit);
             }
-            walk.visit(rests.trie(vocabulary), &self.behind, &mut visit);
+            walk.visit(rests.trie(vocabulary), &self.after, &mut visit);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Steps {
         // If the shortest completion is not known, one distance cannot serve as both bounds. The same holds
         // for differing keys, where the known achievable completion is not always the shortest.
         let writes_all = usable == all;
-        let complete = writes_all && !stacks.has_judges() && !stacks.counts_keys();
+        let complete = writes_all && !stacks.has_validators() && !stacks.counts_keys();
         let at_least = Distances::new(stacks, all, complete);
         let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
         Steps {

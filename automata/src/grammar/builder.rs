@@ -8,19 +8,19 @@ use hashbrown::HashTable;
 use regex_syntax::hir::Hir;
 use rustc_hash::FxHashSet;
 
-use super::cfg::{Cfg, Expr, Judged, Rule};
-use super::ids::{ExprId, RegularId, RuleId, SeriesId};
-use super::judge::Judge;
+use super::cfg::{Cfg, Expr, Rule, Validated};
+use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
+use super::object_list::ObjectList;
 use super::regular::{Part, Regular};
-use super::series::Series;
 use super::shift::Shift;
+use super::validator::Validator;
 use crate::limits::Account;
 
 /// The initial capacity for expressions.
 const ROOM: usize = 448;
 
-/// Builds a [`Cfg`]. Equal expressions, languages and series are stored once, and obvious simplifications are
-/// made as the parts are added.
+/// Builds a [`Cfg`]. Equal expressions, languages and object lists are stored once, and obvious
+/// simplifications are made as the parts are added.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,
@@ -30,9 +30,9 @@ pub struct CfgBuilder {
     rules: Vec<Rule>,
     regulars: Vec<Regular>,
     known_regulars: HashMap<u64, Vec<RegularId>>,
-    series: Vec<Series>,
-    /// The ids of the series that were built here, hashed by series.
-    known_series: HashTable<SeriesId>,
+    object_lists: Vec<ObjectList>,
+    /// The ids of the object lists that were built here, hashed by object list.
+    known_object_lists: HashTable<ObjectListId>,
     /// The bytes of all these parts.
     held: Account,
 }
@@ -218,10 +218,13 @@ impl CfgBuilder {
         self.regular(id)
     }
 
-    /// Returns the expression for the words of a language that a judge decides.
-    pub fn judged(&mut self, judge: Judge) -> ExprId {
-        let beginnings = self.add_regular(judge.beginnings());
-        self.intern(Expr::Judged(Judged { judge, beginnings }))
+    /// Returns the expression for the words of a language that a validator decides.
+    pub fn validated(&mut self, validator: Validator) -> ExprId {
+        let beginnings = self.add_regular(validator.beginnings());
+        self.intern(Expr::Validated(Validated {
+            validator,
+            beginnings,
+        }))
     }
 
     /// Adds a regular language, or returns the id of an equal one.
@@ -243,18 +246,18 @@ impl CfgBuilder {
     }
 
     /// Adds a list of items, or returns the expression of an equal one.
-    pub fn series(&mut self, series: Series) -> ExprId {
-        let hash = self.hasher.hash_one(&series);
-        let same = |id: &SeriesId| self.series[id.index()] == series;
-        if let Some(&id) = self.known_series.find(hash, same) {
-            return self.intern(Expr::Series(id));
+    pub fn object_list(&mut self, object_list: ObjectList) -> ExprId {
+        let hash = self.hasher.hash_one(&object_list);
+        let same = |id: &ObjectListId| self.object_lists[id.index()] == object_list;
+        if let Some(&id) = self.known_object_lists.find(hash, same) {
+            return self.intern(Expr::ObjectList(id));
         }
-        let id = SeriesId(self.series.len() as u32);
-        self.held.grow(series.bytes());
-        self.series.push(series);
-        let hash_of = |id: &SeriesId| self.hasher.hash_one(&self.series[id.index()]);
-        self.known_series.insert_unique(hash, id, hash_of);
-        self.intern(Expr::Series(id))
+        let id = ObjectListId(self.object_lists.len() as u32);
+        self.held.grow(object_list.bytes());
+        self.object_lists.push(object_list);
+        let hash_of = |id: &ObjectListId| self.hasher.hash_one(&self.object_lists[id.index()]);
+        self.known_object_lists.insert_unique(hash, id, hash_of);
+        self.intern(Expr::ObjectList(id))
     }
 
     /// Adds all parts of another grammar and returns a reference to its start rule.
@@ -283,7 +286,7 @@ impl CfgBuilder {
             exprs: self.exprs.len() as u32,
             rules: self.rules.len() as u32,
             regulars: self.regulars.len() as u32,
-            series: self.series.len() as u32,
+            object_lists: self.object_lists.len() as u32,
         };
         self.exprs
             .extend(cfg.exprs.into_iter().map(|expr| shift.expr(expr)));
@@ -292,8 +295,11 @@ impl CfgBuilder {
             body: shift.id(rule.body),
         }));
         self.regulars.extend(cfg.regulars);
-        self.series
-            .extend(cfg.series.into_iter().map(|series| shift.series(series)));
+        self.object_lists.extend(
+            cfg.object_lists
+                .into_iter()
+                .map(|object_list| shift.object_list(object_list)),
+        );
         shift
     }
 
@@ -328,7 +334,7 @@ impl CfgBuilder {
             exprs: self.exprs,
             rules: self.rules,
             regulars: self.regulars,
-            series: self.series,
+            object_lists: self.object_lists,
             start,
         }
     }
@@ -341,10 +347,10 @@ impl Cfg {
     /// use lexiform::limits::Limits;
     /// use lexiform_syntax::notation::ebnf;
     /// let digit = ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap();
-    /// assert_eq!(digit.clone().behind(b"").rules.len(), 1);
-    /// assert_eq!(digit.behind(b"#").rules.len(), 2);
+    /// assert_eq!(digit.clone().with_prefix(b"").rules.len(), 1);
+    /// assert_eq!(digit.with_prefix(b"#").rules.len(), 2);
     /// ```
-    pub fn behind(self, prefix: &[u8]) -> Cfg {
+    pub fn with_prefix(self, prefix: &[u8]) -> Cfg {
         if prefix.is_empty() {
             return self;
         }
@@ -362,27 +368,27 @@ impl Cfg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::{Member, SeriesOrder};
+    use crate::grammar::{ItemOrder, Property};
 
     #[test]
-    fn equal_series_are_stored_once() {
+    fn equal_object_lists_are_stored_once() {
         let mut builder = CfgBuilder::new();
-        let mut series = |min| {
+        let mut object_list = |min| {
             let (item, separator) = (builder.bytes("a"), builder.bytes(","));
-            builder.series(Series {
-                members: vec![Member::new(item, true)],
-                rest: Vec::new(),
+            builder.object_list(ObjectList {
+                properties: vec![Property::new(item, true)],
+                additional: Vec::new(),
                 taken: Vec::new(),
                 separator,
-                order: SeriesOrder::Any,
+                order: ItemOrder::Any,
                 min,
                 max: None,
                 demands: Vec::new(),
             })
         };
-        let (one, other, same) = (series(0), series(1), series(0));
+        let (one, other, same) = (object_list(0), object_list(1), object_list(0));
         assert_eq!(one, same);
         assert_ne!(one, other);
-        assert_eq!(builder.series.len(), 2);
+        assert_eq!(builder.object_lists.len(), 2);
     }
 }

@@ -1,8 +1,8 @@
 //! Estimates of the bytes of the parts of a grammar, for the byte count of a compile.
 
 use super::cfg::{Cfg, Expr, Rule};
+use super::object_list::ObjectList;
 use super::regular::{Part, Regular};
-use super::series::Series;
 
 /// About the bytes of an expression and its entries in the tables, without the lists that it owns.
 const EXPR_BYTES: usize = 2 * size_of::<Expr>() + 16;
@@ -19,8 +19,8 @@ impl Cfg {
             .iter()
             .map(|rule| 2 * size_of::<Rule>() + rule.name.len());
         let regulars = self.regulars.iter().map(Regular::bytes);
-        let series = self.series.iter().map(Series::bytes);
-        exprs.chain(rules).chain(regulars).chain(series).sum()
+        let object_lists = self.object_lists.iter().map(ObjectList::bytes);
+        exprs.chain(rules).chain(regulars).chain(object_lists).sum()
     }
 }
 
@@ -48,17 +48,17 @@ impl Regular {
     }
 }
 
-impl Series {
-    /// Returns about how many bytes the series takes.
+impl ObjectList {
+    /// Returns about how many bytes the object list takes.
     pub(super) fn bytes(&self) -> usize {
         let ways = self
-            .members
+            .properties
             .iter()
-            .map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
+            .map(|property| size_of_val(&property.ways[..]).next_multiple_of(16));
         let taken = self.taken.iter().map(|key| size_of_val(key) + key.len());
-        2 * size_of::<Series>()
-            + size_of_val(&self.members[..])
-            + size_of_val(&self.rest[..])
+        2 * size_of::<ObjectList>()
+            + size_of_val(&self.properties[..])
+            + size_of_val(&self.additional[..])
             + size_of_val(&self.demands[..])
             + ways.chain(taken).sum::<usize>()
     }

@@ -1,9 +1,9 @@
-//! The grammar arena: expressions, rules, regular languages and series that refer to each other by id.
+//! The grammar arena: expressions, rules, regular languages and object lists that refer to each other by id.
 
-use super::ids::{ExprId, RegularId, RuleId, SeriesId};
-use super::judge::Judge;
+use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
+use super::object_list::ObjectList;
 use super::regular::Regular;
-use super::series::Series;
+use super::validator::Validator;
 
 /// One node of a grammar. Children are always created before their parents, except through [`Expr::Rule`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,9 +32,9 @@ pub enum Expr {
     /// A word of a regular language.
     Regular(RegularId),
     /// A word of a language that is not regular.
-    Judged(Judged),
-    /// A list of items; see [`Series`].
-    Series(SeriesId),
+    Validated(Validated),
+    /// A list of items; see [`ObjectList`].
+    ObjectList(ObjectListId),
     /// The special token of this name (`<|eot|>`), which text never matches.
     Special(Box<str>),
     /// A text in which the names of special tokens denote those tokens, if the vocabulary has them. A machine
@@ -42,20 +42,20 @@ pub enum Expr {
     Marked(Box<str>),
 }
 
-/// A language that is not regular; see [`CfgBuilder::judged`](super::CfgBuilder::judged).
+/// A language that is not regular; see [`CfgBuilder::validated`](super::CfgBuilder::validated).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Judged {
+pub struct Validated {
     /// Decides which words belong to the language.
-    pub(super) judge: Judge,
-    /// The prefixes of the words. This is always the judge's own expression, so that every such prefix can be
-    /// completed.
+    pub(super) validator: Validator,
+    /// The prefixes of the words. This is always the validator's own expression, so that every such prefix
+    /// can be completed.
     pub(super) beginnings: RegularId,
 }
 
-impl Judged {
-    /// Returns the judge that decides which words belong to the language.
-    pub fn judge(self) -> Judge {
-        self.judge
+impl Validated {
+    /// Returns the validator that decides which words belong to the language.
+    pub fn validator(self) -> Validator {
+        self.validator
     }
 
     /// Returns the regular language of the prefixes of the words.
@@ -82,8 +82,8 @@ pub struct Cfg {
     pub rules: Vec<Rule>,
     /// All regular languages.
     pub regulars: Vec<Regular>,
-    /// All series.
-    pub series: Vec<Series>,
+    /// All object lists.
+    pub object_lists: Vec<ObjectList>,
     /// The rule that the whole text must match.
     pub start: RuleId,
 }

@@ -28,6 +28,6 @@ index!(
     RegularId
 );
 index!(
-    /// The id of a series of a [`Cfg`](super::Cfg).
-    SeriesId
+    /// The id of an object list of a [`Cfg`](super::Cfg).
+    ObjectListId
 );

@@ -1,8 +1,8 @@
 //! Shifts the ids of a grammar that becomes part of a larger one.
 
-use super::cfg::{Expr, Judged};
-use super::ids::{ExprId, RegularId, RuleId, SeriesId};
-use super::series::{Member, Rest, Series, Way};
+use super::cfg::{Expr, Validated};
+use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
+use super::object_list::{Additional, ObjectList, Property, Way};
 
 /// The offsets by which the ids of a grammar are shifted.
 #[derive(Clone, Copy)]
@@ -10,7 +10,7 @@ pub(super) struct Shift {
     pub(super) exprs: u32,
     pub(super) rules: u32,
     pub(super) regulars: u32,
-    pub(super) series: u32,
+    pub(super) object_lists: u32,
 }
 
 impl Shift {
@@ -41,34 +41,36 @@ impl Shift {
             },
             Expr::Rule(rule) => Expr::Rule(self.rule(rule)),
             Expr::Regular(regular) => Expr::Regular(self.regular(regular)),
-            Expr::Judged(judged) => Expr::Judged(Judged {
-                beginnings: self.regular(judged.beginnings),
-                ..judged
+            Expr::Validated(validated) => Expr::Validated(Validated {
+                beginnings: self.regular(validated.beginnings),
+                ..validated
             }),
-            Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
+            Expr::ObjectList(object_list) => {
+                Expr::ObjectList(ObjectListId(object_list.0 + self.object_lists))
+            }
             leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_) | Expr::Marked(_)) => leaf,
         }
     }
 
-    pub(super) fn series(self, series: Series) -> Series {
+    pub(super) fn object_list(self, object_list: ObjectList) -> ObjectList {
         let way = |way: Way| Way {
             item: self.id(way.item),
             ..way
         };
-        let member = |member: Member| Member {
-            ways: member.ways.into_iter().map(way).collect(),
-            ..member
+        let property = |property: Property| Property {
+            ways: property.ways.into_iter().map(way).collect(),
+            ..property
         };
-        let rest = |rest: Rest| Rest {
-            key: rest.key.map(|key| self.regular(key)),
-            item: self.id(rest.item),
-            ..rest
+        let additional = |additional: Additional| Additional {
+            key: additional.key.map(|key| self.regular(key)),
+            item: self.id(additional.item),
+            ..additional
         };
-        Series {
-            members: series.members.into_iter().map(member).collect(),
-            rest: series.rest.into_iter().map(rest).collect(),
-            separator: self.id(series.separator),
-            ..series
+        ObjectList {
+            properties: object_list.properties.into_iter().map(property).collect(),
+            additional: object_list.additional.into_iter().map(additional).collect(),
+            separator: self.id(object_list.separator),
+            ..object_list
         }
     }
 }

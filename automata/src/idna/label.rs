@@ -81,14 +81,14 @@ pub(super) fn is_valid(label: &[char]) -> bool {
 fn is_valid_at(label: &[char], at: usize) -> bool {
     let sets = Sets::get();
     let before = at.checked_sub(1).map(|before| label[before]);
-    let behind = label.get(at + 1).copied();
+    let after = label.get(at + 1).copied();
     let has_any = |first: char, last: char| label.iter().any(|c| (first..=last).contains(c));
     match label[at] {
         '\u{200C}' => before.is_some_and(is_virama) || joins(label, at),
         '\u{200D}' => before.is_some_and(is_virama),
         // The middle dot of Catalan, the keraia, geresh and gershayim, the middle dot of Katakana.
-        '\u{B7}' => before == Some('l') && behind == Some('l'),
-        '\u{375}' => behind.is_some_and(|c| has(&sets.greek, c)),
+        '\u{B7}' => before == Some('l') && after == Some('l'),
+        '\u{375}' => after.is_some_and(|c| has(&sets.greek, c)),
         '\u{5F3}' | '\u{5F4}' => before.is_some_and(|c| has(&sets.hebrew, c)),
         '\u{30FB}' => label.iter().any(|&c| has(&sets.japanese, c)),
         // Arabic digits, of which there are two kinds.
@@ -107,9 +107,9 @@ fn joins(label: &[char], at: usize) -> bool {
     let joining = |c: &char| get_joining_type(*c);
     let letter = |joining: &JoiningType| *joining != JoiningType::Transparent;
     let before = label[..at].iter().rev().map(joining).find(letter);
-    let behind = label[at + 1..].iter().map(joining).find(letter);
+    let after = label[at + 1..].iter().map(joining).find(letter);
     matches!(before, Some(JoiningType::LeftJoining | JoiningType::DualJoining))
-        && matches!(behind, Some(JoiningType::RightJoining | JoiningType::DualJoining))
+        && matches!(after, Some(JoiningType::RightJoining | JoiningType::DualJoining))
 }
 
 /// Returns `true` if a label has these directions.

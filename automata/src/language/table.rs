@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::counter::UnitGraph;
-use super::identity::LanguageId;
+use super::language_id::LanguageId;
 
 /// A table over classes of bytes. Each terminal has a copy, because steps look it up all the time; data that
 /// is expensive to compute is shared.

@@ -23,7 +23,7 @@ use super::cache::Automata;
 use super::counter::{Counter, Cursor};
 use super::error::TerminalError;
 use super::graph::DEAD;
-use super::identity::{LanguageId, language_ids};
+use super::language_id::{LanguageId, language_ids};
 use super::minimise::Dfa;
 use super::table::Named;
 use crate::grammar::Regular;
@@ -48,7 +48,7 @@ pub struct Terminal {
     /// The bytes that each state reads, and those of them after which infinitely many words continue.
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
     /// The bytes that are read in states in which a word may end.
-    behind_words: OnceLock<ByteSet>,
+    after_words: OnceLock<ByteSet>,
     /// The characters that lead back to each state, as computed without the names of states and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// The number of the terminal, for caches.
@@ -65,10 +65,10 @@ pub struct Terminal {
     shortest: OnceLock<Arc<Lengths>>,
 }
 
-/// The continuations of a cursor, as far as a token can distinguish them: equal identities allow the same
-/// bytes, whatever terminals they come from.
+/// The continuations of a cursor, as far as a token can distinguish them: equal ids allow the same bytes,
+/// whatever terminals they come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Identity {
+pub(crate) struct CursorId {
     language: LanguageId,
     /// The units missing to the lower bound, and in `left` those left to the upper one; both are zero if
     /// neither bound can be reached.
@@ -108,7 +108,7 @@ impl Terminal {
             words_left: OnceLock::new(),
             counter,
             bytes_of: OnceLock::new(),
-            behind_words: OnceLock::new(),
+            after_words: OnceLock::new(),
             loops: Default::default(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             structure: regular.structure_hash(),
@@ -204,8 +204,8 @@ impl Terminal {
     }
 
     /// Returns the bytes that may follow some word so that the result begins another word.
-    pub(crate) fn bytes_behind_words(&self) -> &ByteSet {
-        self.behind_words.get_or_init(|| {
+    pub(crate) fn bytes_after_words(&self) -> &ByteSet {
+        self.after_words.get_or_init(|| {
             let mut bytes = ByteSet::default();
             for state in (0..self.len() as u32).filter(|&state| self.is_accepting_state(state)) {
                 bytes.unite(&self.bytes_of(state)[0]);
@@ -256,14 +256,14 @@ impl Terminal {
         self.alive(state, count).then_some(Cursor { state, count })
     }
 
-    /// Returns the identity of the continuations of the cursor within `horizon` more bytes.
-    pub(crate) fn identity(&self, cursor: Cursor, horizon: u64) -> Identity {
+    /// Returns the id of the continuations of the cursor within `horizon` more bytes.
+    pub(crate) fn cursor_id(&self, cursor: Cursor, horizon: u64) -> CursorId {
         let felt = self
             .counter
             .as_ref()
             .and_then(|c| c.horizon(cursor.count, horizon));
         let (missing, left) = felt.unwrap_or((0, 0));
-        Identity {
+        CursorId {
             language: self.language_ids(felt.is_some())[cursor.state as usize],
             missing,
             left,

@@ -19,7 +19,7 @@ use super::terminal::terminal_mask::{Entry, TerminalMask};
 use super::terminal::token_lengths::TokenLengths;
 use super::token_facts::Facts;
 use crate::grammar::Regular;
-use crate::language::{Automata, Identity, LanguageId, Terminal, TerminalError};
+use crate::language::{Automata, CursorId, LanguageId, Terminal, TerminalError};
 use crate::limits::Limits;
 use crate::pushdown::TerminalSource;
 use crate::vocab::Vocabulary;
@@ -38,7 +38,7 @@ pub struct Tables {
     pub(super) base: Arc<Base>,
     pub(super) automata: Automata,
     pub(super) terminals: DashMap<u64, Vec<(Regular, Arc<Terminal>)>, FxBuildHasher>,
-    pub(super) entries: DashMap<Identity, Arc<Entry>, FxBuildHasher>,
+    pub(super) entries: DashMap<CursorId, Arc<Entry>, FxBuildHasher>,
     pub(super) terminal_masks: DashMap<LanguageId, Arc<TerminalMask>, FxBuildHasher>,
     pub(super) length_masks: DashMap<LanguageId, Arc<LengthMask>, FxBuildHasher>,
     pub(super) subtree_masks: DashMap<SubtreeKey, Arc<SubtreeMask>, FxBuildHasher>,

@@ -43,7 +43,7 @@ impl Fill<'_> {
         for &(frame, callers) in &closure.readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => self.part(PartKind::Terminal, terminal, cursor),
-                View::Judged(terminal, cursor) => self.part(PartKind::Judged, terminal, cursor),
+                View::Validated(terminal, cursor) => self.part(PartKind::Validated, terminal, cursor),
                 View::Key(terminal, cursor) => RegularFrame {
                     taken: self.taken(frame),
                     ..self.part(PartKind::Key, terminal, cursor)
@@ -126,9 +126,9 @@ impl Fill<'_> {
     /// Adds the tokens that one frame allows. If the part removes tokens again, the mask must hold nothing
     /// else.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &RegularFrame<'_>, mask: &mut Mask) {
-        let behind = match part.kind {
-            PartKind::Key => self.walk.lookahead.behind_key(frame, callers),
-            PartKind::Terminal | PartKind::Judged => self.walk.lookahead.readers_of(callers, 0),
+        let after = match part.kind {
+            PartKind::Key => self.walk.lookahead.after_key(frame, callers),
+            PartKind::Terminal | PartKind::Validated => self.walk.lookahead.readers_of(callers, 0),
         };
         // The key is the whole item, as in a list of distinct strings: the continuation depends on the key.
         let whole = self.walk.lookahead.take_lost();
@@ -139,11 +139,11 @@ impl Fill<'_> {
                     first.inner.add_to(mask);
                 }
                 match part.kind {
-                    PartKind::Judged => self.add_judged(terminal_mask, frame, &behind, mask),
-                    _ => self.add_unbounded(terminal_mask, true, &behind, mask),
+                    PartKind::Validated => self.add_validated(terminal_mask, frame, &after, mask),
+                    _ => self.add_unbounded(terminal_mask, true, &after, mask),
                 };
             }
-            Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
+            Entry::Bounded(bounds) => self.add_bounded(bounds, part, &after, mask),
         }
         if whole {
             self.doubt_rests(part);
@@ -178,10 +178,10 @@ impl Fill<'_> {
         &mut self,
         terminal_mask: &TerminalMask,
         inner: bool,
-        behind: &[Head],
+        after: &[Head],
         mask: &mut Mask,
     ) -> ByteSet {
-        let bytes = self.walk.start(behind);
+        let bytes = self.walk.start(after);
         if let Some(base) = &terminal_mask.base {
             self.add_rests(base, &bytes, mask);
             mask.remove_all(&terminal_mask.except);
@@ -193,27 +193,27 @@ impl Fill<'_> {
         bytes
     }
 
-    /// Adds the tokens that leave a prefix of a judged word. All such prefixes can be completed, but only the
-    /// judge can decide from the text where a word may end.
-    fn add_judged(
+    /// Adds the tokens that leave a prefix of a validated word. All such prefixes can be completed, but only
+    /// the validator can decide from the text where a word may end.
+    fn add_validated(
         &mut self,
         terminal_mask: &TerminalMask,
         frame: FrameId,
-        behind: &[Head],
+        after: &[Head],
         mask: &mut Mask,
     ) -> ByteSet {
-        let bytes = self.walk.start(behind);
+        let bytes = self.walk.start(after);
         if let Some(base) = &terminal_mask.base {
-            self.add_judged_rests(base, frame, &bytes, mask);
+            self.add_validated_rests(base, frame, &bytes, mask);
             mask.remove_all(&terminal_mask.except);
             terminal_mask.inner.add_to(mask);
         }
-        self.add_judged_rests(terminal_mask, frame, &bytes, mask);
+        self.add_validated_rests(terminal_mask, frame, &bytes, mask);
         bytes
     }
 
     /// Adds the tokens that leave the terminal at the end of a word.
-    fn add_judged_rests(
+    fn add_validated_rests(
         &mut self,
         terminal_mask: &TerminalMask,
         frame: FrameId,
@@ -241,15 +241,15 @@ impl Fill<'_> {
     }
 
     /// Adds the tokens that a state allows near a bound of its language.
-    fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, behind: &[Head], mask: &mut Mask) {
-        let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
+    fn add_bounded(&mut self, bounds: &Bounds, part: &RegularFrame<'_>, after: &[Head], mask: &mut Mask) {
+        let bytes = self.add_unbounded(&bounds.unbounded, false, after, mask);
         let trie = self.tables.vocabulary().trie();
         let place = (part.terminal, part.cursor);
         bounds
             .length_mask
             .doubt(place, &bytes, trie, mask, &mut self.lost);
         bounds.inner.add_to(mask);
-        let both = bytes.common(part.terminal.bytes_behind_words());
+        let both = bytes.common(part.terminal.bytes_after_words());
         if !both.is_empty() {
             self.doubt_inner(bounds, &both);
         }
@@ -269,8 +269,8 @@ impl Fill<'_> {
         let mut inner = Mask::empty(vocabulary.len());
         bounds.inner.add_to(&mut inner);
         let may_leave = |&token: &u32| {
-            let behind = vocabulary.bytes(token).iter().skip(1);
-            !inner.contains(token) && behind.copied().any(|byte| both.contains(byte))
+            let after = vocabulary.bytes(token).iter().skip(1);
+            !inner.contains(token) && after.copied().any(|byte| both.contains(byte))
         };
         self.lost.extend(out.iter().filter(may_leave));
     }
@@ -340,7 +340,7 @@ impl Fill<'_> {
 enum PartKind {
     Terminal,
     Key,
-    Judged,
+    Validated,
 }
 
 /// A frame inside a regular language.

@@ -31,27 +31,27 @@ type TextsBetween = Option<Arc<KeySet>>;
 #[derive(Debug)]
 pub(crate) struct Facts {
     vocabulary: Arc<Vocabulary>,
-    behind: DashMap<(ByteSet, u8), ByteSet, FxBuildHasher>,
+    after: DashMap<(ByteSet, u8), ByteSet, FxBuildHasher>,
     texts: DashMap<(u8, u8), TextsBetween, FxBuildHasher>,
     most: DashMap<ByteSet, usize, FxBuildHasher>,
 }
 
 impl TokenFacts for Facts {
-    fn behind(&self, before: &ByteSet, opening: u8) -> ByteSet {
+    fn after(&self, before: &ByteSet, opening: u8) -> ByteSet {
         let key = (*before, opening);
-        let known = &self.behind;
+        let known = &self.after;
         if let Some(known) = known.get(&key) {
             return *known;
         }
-        let mut behind = ByteSet::default();
+        let mut after = ByteSet::default();
         for token in self.tokens() {
             let seen = token.iter().position(|&byte| before.contains(byte));
             let seen = seen.map_or(&[][..], |at| &token[at + 1..]);
             for pair in seen.windows(2).filter(|pair| pair[0] == opening) {
-                behind.insert_range(pair[1], pair[1]);
+                after.insert_range(pair[1], pair[1]);
             }
         }
-        *known.entry(key).or_insert(behind)
+        *known.entry(key).or_insert(after)
     }
 
     fn texts(&self, opening: u8, closing: u8) -> TextsBetween {
@@ -101,7 +101,7 @@ impl Facts {
     pub(super) fn new(vocabulary: Arc<Vocabulary>) -> Facts {
         Facts {
             vocabulary,
-            behind: DashMap::default(),
+            after: DashMap::default(),
             texts: DashMap::default(),
             most: DashMap::default(),
         }

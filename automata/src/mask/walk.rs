@@ -42,10 +42,10 @@ struct WalkRoom {
     /// loops, all of the ways reach the same nodes; without this set, each of them would be walked again.
     branched: FxHashSet<(Option<usize>, Head)>,
     /// The nodes after subtree masks that have not been walked yet, with the indices of their readers in
-    /// `behind`.
+    /// `after`.
     exits: BTreeMap<u32, Vec<u32>>,
     /// The sets of readers that came out of subtree masks, indexed by the numbers in `exits`.
-    behind: Vec<Vec<Head>>,
+    after: Vec<Vec<Head>>,
 }
 
 /// Buffers for more readers than this are not reused.
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         lost: &mut Vec<u32>,
     ) {
         self.room.branched.clear();
-        self.room.behind.clear();
+        self.room.after.clear();
         self.room.level(0);
         let level = &mut self.room.levels[0];
         level.readers.clear();
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
             let Some((node, sources)) = self.room.exits.pop_first() else {
                 return;
             };
-            let all = sources.iter().map(|&source| &self.room.behind[source as usize]);
+            let all = sources.iter().map(|&source| &self.room.after[source as usize]);
             let mut readers: Vec<Head> = all.flatten().copied().collect();
             if sources.len() > 1 {
                 readers.sort_unstable();
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         lost: &mut Vec<u32>,
     ) {
         let level = &mut self.room.levels[0];
-        self.lookahead.behind(&reader, &mut level.readers);
+        self.lookahead.after(&reader, &mut level.readers);
         if self.lookahead.take_lost() {
             for &(_, node) in exits.iter() {
                 lost.extend_from_slice(ground.trie.tokens_below(node as usize));
@@ -170,15 +170,15 @@ impl<'a> Walk<'a> {
         let WalkRoom {
             levels,
             exits: open,
-            behind,
+            after,
             ..
         } = &mut self.room;
         let readers = &levels[0].readers;
-        spend(behind.len() + exits.len());
-        let known = behind.iter().position(|known| known == readers);
+        spend(after.len() + exits.len());
+        let known = after.iter().position(|known| known == readers);
         let source = known.unwrap_or_else(|| {
-            behind.push(readers.clone());
-            behind.len() - 1
+            after.push(readers.clone());
+            after.len() - 1
         }) as u32;
         for &(byte, node) in exits.iter() {
             if ahead.bytes.contains(byte) && !ahead.settles(ground.trie, (byte, node as usize), mask) {
@@ -378,7 +378,7 @@ impl<'a> Walk<'a> {
         let written = &self.room.path[key.start..];
         let Some(unwritable) = self
             .lookahead
-            .unwritable_behind(&key, written, subtree_mask.longest)
+            .unwritable_after(&key, written, subtree_mask.longest)
         else {
             let doubted = subtree_mask.ends.iter();
             lost.extend(doubted.flat_map(|&end| trie.tokens_below(end as usize)));
@@ -392,8 +392,8 @@ impl<'a> Walk<'a> {
         } else {
             let ends = subtree_mask.ends.iter().map(|&end| end as usize);
             let ends = ends.filter(|end| !unwritable.contains(end));
-            let behind = ends.inspect(|&end| mask.insert_all(trie.tokens_at(&trie.nodes()[end])));
-            behind.flat_map(|end| children(trie, Some(end))).collect()
+            let after = ends.inspect(|&end| mask.insert_all(trie.tokens_at(&trie.nodes()[end])));
+            after.flat_map(|end| children(trie, Some(end))).collect()
         };
         if !exits.is_empty() {
             self.room.open.push((exits, *reader));
@@ -438,8 +438,8 @@ impl Drop for Walk<'_> {
         room.exits.clear();
         room.levels
             .retain(|level| level.readers.capacity() <= KEPT_READERS);
-        if room.branched.capacity().max(room.behind.capacity()) > KEPT_READERS {
-            (room.branched, room.behind) = Default::default();
+        if room.branched.capacity().max(room.after.capacity()) > KEPT_READERS {
+            (room.branched, room.after) = Default::default();
         }
         SPARE.set(Some(Box::new(room)));
     }

@@ -5,7 +5,7 @@
 //! mask serves above any of them.
 //!
 //! ```text
-//!   {"a": [{"b": "x│          looked at:    string, member of {, item of [     below: anything
+//!   {"a": [{"b": "x│          looked at:    string, property of {, item of [   below: anything
 //! ```
 //!
 //! Each thread has a cache of its own; a mask that another thread computed first is copied.
@@ -58,35 +58,40 @@ impl Masks {
         facts: &impl TokenFacts,
         compute: impl FnOnce(u32) -> (Mask, u32),
     ) -> Arc<Mask> {
-        let (like, stacks) = (machine.representative(state, facts), machine.stacks());
-        let known = (like != state).then(|| self.known.get(&Key::State(like)));
+        let (representative, stacks) = (machine.representative(state, facts), machine.stacks());
+        let known = (representative != state).then(|| self.known.get(&Key::State(representative)));
         let mask = known.flatten().unwrap_or_else(|| {
-            let mask = self.find(like, stacks, compute);
-            self.known.keep(Key::State(like), mask.clone(), ENTRY);
+            let mask = self.find(representative, stacks, compute);
+            self.known.keep(Key::State(representative), mask.clone(), ENTRY);
             mask
         });
-        if like != state {
+        if representative != state {
             self.known.keep(Key::State(state), mask.clone(), ENTRY);
         }
         mask
     }
 
     /// Finds the mask of a state that is not cached under the state itself.
-    fn find(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
-        let upper = Masks::upper(like, stacks).map(Key::Frames);
-        let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(like)]).collect();
+    fn find(
+        &self,
+        representative: u32,
+        stacks: &Stacks,
+        compute: impl FnOnce(u32) -> (Mask, u32),
+    ) -> Arc<Mask> {
+        let upper = Masks::upper(representative, stacks).map(Key::Frames);
+        let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(representative)]).collect();
         let found = keys.iter().find_map(|key| self.known.get(key));
         found
             .or_else(|| self.copy(&keys))
-            .unwrap_or_else(|| self.compute(like, stacks, compute))
+            .unwrap_or_else(|| self.compute(representative, stacks, compute))
     }
 
     /// Returns the upper frames of a state, for each depth below its top frame that some mask computation
     /// looked at.
-    fn upper(like: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
-        let depths = stacks.depths(like);
+    fn upper(representative: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
+        let depths = stacks.depths(representative);
         let depths = (0..u64::BITS).filter(move |&depth| depths >> depth & 1 == 1);
-        depths.filter_map(move |depth| stacks.upper(like, depth))
+        depths.filter_map(move |depth| stacks.upper(representative, depth))
     }
 
     /// Copies a mask that another thread computed.
@@ -99,17 +104,24 @@ impl Masks {
         Some(mask)
     }
 
-    fn compute(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
-        let (mask, lowest) = compute(like);
+    fn compute(
+        &self,
+        representative: u32,
+        stacks: &Stacks,
+        compute: impl FnOnce(u32) -> (Mask, u32),
+    ) -> Arc<Mask> {
+        let (mask, lowest) = compute(representative);
         let mask = Arc::new(mask);
-        let depth = stacks.depth(like, lowest).filter(|&depth| depth < u64::BITS);
-        let upper = depth.and_then(|depth| Some((depth, stacks.upper(like, depth)?)));
+        let depth = stacks
+            .depth(representative, lowest)
+            .filter(|&depth| depth < u64::BITS);
+        let upper = depth.and_then(|depth| Some((depth, stacks.upper(representative, depth)?)));
         let key = match upper {
             Some((depth, frames)) => {
-                stacks.add_depth(like, depth);
+                stacks.add_depth(representative, depth);
                 Key::Frames(frames)
             }
-            None => Key::State(like),
+            None => Key::State(representative),
         };
         self.keep(key, &mask);
         mask
@@ -199,7 +211,7 @@ mod tests {
         Grammar::new(cfg, &tables, &Limits::default()).expect("the test's grammar compiles")
     }
 
-    fn behind(grammar: &Grammar, text: &str) -> State {
+    fn after(grammar: &Grammar, text: &str) -> State {
         let state = grammar.step_bytes(grammar.start(), text.as_bytes());
         state.expect("the text begins a word")
     }
@@ -207,9 +219,9 @@ mod tests {
     /// Returns the mask of a state from `masks`, and counts the masks that were computed.
     fn ask(grammar: &Grammar, masks: &Masks, state: State, computed: &AtomicUsize) -> Arc<Mask> {
         let inner = &grammar.inner;
-        let compute = |like| {
+        let compute = |representative| {
             computed.fetch_add(1, Ordering::Relaxed);
-            grammar.compute_mask(State(like))
+            grammar.compute_mask(State(representative))
         };
         let machine = &inner.machine;
         let known = masks.known(state.0);
@@ -219,7 +231,7 @@ mod tests {
     #[test]
     fn what_one_thread_finds_no_other_computes() {
         let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
-        let state = behind(&grammar, "[a");
+        let state = after(&grammar, "[a");
         let first = ask(&grammar, &masks, state, &computed);
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
@@ -233,9 +245,7 @@ mod tests {
     fn beyond_the_bound_all_are_dropped_and_found_again() {
         let bound = 3 * (4 + 2 * ENTRY);
         let (grammar, masks, computed) = (grammar(), Masks::new(bound), AtomicUsize::new(0));
-        let states: Vec<State> = (0..20)
-            .map(|depth| behind(&grammar, &"[".repeat(depth)))
-            .collect();
+        let states: Vec<State> = (0..20).map(|depth| after(&grammar, &"[".repeat(depth))).collect();
         let all = || {
             states
                 .iter()
@@ -251,7 +261,7 @@ mod tests {
     fn a_mask_serves_wherever_the_frames_lie_that_it_was_found_from() {
         let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
         let mask = |depth: usize| {
-            let state = behind(&grammar, &format!("{}a", "[".repeat(depth)));
+            let state = after(&grammar, &format!("{}a", "[".repeat(depth)));
             ask(&grammar, &masks, state, &computed)
         };
         // At depth 1 the first `]` may end the text, at depth 2 the second; deeper, no token reaches the end.
@@ -278,7 +288,7 @@ mod tests {
             AtomicUsize::new(0),
         );
         let allowed = |text: &str| {
-            let mask = ask(&grammar, &masks, behind(&grammar, text), &computed);
+            let mask = ask(&grammar, &masks, after(&grammar, text), &computed);
             let allowed = mask.iter().map(|token| tokens[token as usize - 1]);
             allowed.collect::<Vec<_>>()
         };

@@ -37,7 +37,7 @@ impl Machine {
         let frames = &self.stacks.frames;
         let is_ascii = |label| !matches!(label, Label::Bytes(_, 0x80..));
         let mut edges = frames.nfa.nodes.iter().flatten();
-        frames.nfa.judged.is_empty()
+        frames.nfa.validated.is_empty()
             && edges.all(|edge| is_ascii(edge.label))
             && frames.terminals.iter().flatten().all(|terminal| {
                 terminal.len() <= STATES
@@ -47,8 +47,8 @@ impl Machine {
 
     /// Returns the maximum number of keys that a list of the grammar excludes by name.
     pub fn excluded_keys(&self) -> usize {
-        let series = self.stacks.frames.nfa.series.iter();
-        series.map(|plan| plan.taken.len()).max().unwrap_or(0)
+        let object_lists = self.stacks.frames.nfa.object_lists.iter();
+        object_lists.map(|plan| plan.taken.len()).max().unwrap_or(0)
     }
 }
 

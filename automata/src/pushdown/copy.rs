@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::frame::{FrameId, FrameKey, Frames};
 use super::stack::{ConfigId, END, FINISHED, Stacks};
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::pushdown::intern::interner::NIL;
-use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::next_key::NextKeyState;
 use crate::pushdown::object::progress::Progress;
 use crate::work::spend;
 
@@ -77,28 +77,32 @@ impl Stacks {
 impl Frames {
     fn copy_frame(&self, from: &Frames, id: FrameId) -> FrameId {
         let key = match from.get(id).key.clone() {
-            FrameKey::Series(series, progress) => {
-                FrameKey::Series(series, self.copy_progress(from, series, progress))
+            FrameKey::ObjectList(object_list, progress) => {
+                FrameKey::ObjectList(object_list, self.copy_progress(from, object_list, progress))
             }
-            FrameKey::Choice(at) => FrameKey::Choice(Choosing {
-                progress: self.copy_progress(from, at.series, at.progress),
+            FrameKey::NextKey(at) => FrameKey::NextKey(NextKeyState {
+                progress: self.copy_progress(from, at.object_list, at.progress),
                 ..at
             }),
             FrameKey::Key {
-                series,
-                rest,
+                object_list,
+                additional,
                 progress,
                 cursor,
                 text,
             } => FrameKey::Key {
-                series,
-                rest,
-                progress: self.copy_progress(from, series, progress),
+                object_list,
+                additional,
+                progress: self.copy_progress(from, object_list, progress),
                 cursor,
                 text: self.copy_text(from, text),
             },
-            FrameKey::Judged { judged, cursor, text } => FrameKey::Judged {
-                judged,
+            FrameKey::Validated {
+                validated,
+                cursor,
+                text,
+            } => FrameKey::Validated {
+                validated,
                 cursor,
                 text: self.copy_text(from, text),
             },
@@ -107,12 +111,12 @@ impl Frames {
         self.intern(key)
     }
 
-    fn copy_progress(&self, from: &Frames, series: u32, progress: Progress) -> Progress {
+    fn copy_progress(&self, from: &Frames, object_list: u32, progress: Progress) -> Progress {
         let keys = from.keys.to_vec(progress.used).into_iter();
         Progress {
-            done: match self.nfa.series[series as usize].order {
-                SeriesOrder::Any => self.written.intern(from.written.get(progress.done).clone()),
-                SeriesOrder::Listed | SeriesOrder::Leading => progress.done,
+            done: match self.nfa.object_lists[object_list as usize].order {
+                ItemOrder::Any => self.written.intern(from.written.get(progress.done).clone()),
+                ItemOrder::Listed | ItemOrder::Leading => progress.done,
             },
             used: keys.fold(NIL, |used, text| self.keys.push(used, self.copy_text(from, text))),
             met: self.met.intern(from.met.get(progress.met).clone()),

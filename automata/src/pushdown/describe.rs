@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::stack::{ConfigId, END, Stacks};
 use crate::language::{Cursor, Terminal};
-use crate::pushdown::object::next_key::{self, Choosing};
+use crate::pushdown::object::next_key::{self, NextKeyState};
 use crate::pushdown::plan::nfa::Label;
 
 /// One way in which the text can continue.
@@ -54,8 +54,8 @@ pub enum Expected {
 /// The maximum length in bytes of fixed and shortest texts that are shown.
 const SHOWN_BYTES: usize = 64;
 
-/// The maximum number of members with a common prefix that are shown.
-const SHOWN_MEMBERS: usize = 16;
+/// The maximum number of properties with a common prefix that are shown.
+const SHOWN_PROPERTIES: usize = 16;
 
 /// The maximum number of rules that are named.
 const SHOWN_RULES: usize = 32;
@@ -65,7 +65,8 @@ impl Stacks {
     /// shown · (depth of their callers + length of their texts)).
     pub(crate) fn describe(&self, config: ConfigId, most: usize) -> (Vec<Way>, usize) {
         let readers = &self.closure(config).readers;
-        // One reader may continue in several ways: members of an object with a common prefix are one reader.
+        // One reader may continue in several ways: properties of an object with a common prefix are one
+        // reader.
         let ways = readers
             .iter()
             .flat_map(|&(frame, callers)| self.ways(frame, callers));
@@ -120,30 +121,34 @@ impl Frames {
                 let begun = text != crate::pushdown::intern::interner::NIL;
                 vec![(Expected::Key { shortest, begun }, terminal.ranges(cursor))]
             }
-            FrameKey::Judged { judged, cursor, text } => vec![self.expected_word(judged, cursor, text)],
+            FrameKey::Validated {
+                validated,
+                cursor,
+                text,
+            } => vec![self.expected_word(validated, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
-            FrameKey::Choice(at) => self.expected_of_choice(at),
-            FrameKey::Return | FrameKey::Series(..) => Vec::new(),
+            FrameKey::NextKey(at) => self.expected_of_next_key(at),
+            FrameKey::Return | FrameKey::ObjectList(..) => Vec::new(),
         }
     }
 
-    /// Returns a word of a judged language, with the shortest completion that its judge knows.
-    fn expected_word(&self, judged: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
+    /// Returns a word of a validated language, with the shortest completion that its validator knows.
+    fn expected_word(&self, validated: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
         let written = self.texts.to_vec(text);
-        let judge = self.judge(judged);
-        let known = judge.completions(&written);
+        let validator = self.validator(validated);
+        let known = validator.completions(&written);
         let shortest = known.min_by_key(|(padding, end)| padding + end.len());
         let shortest = match shortest {
-            Some((padding, end)) if !judge.accepts(&written) => [&vec![b'a'; padding], end].concat(),
+            Some((padding, end)) if !validator.accepts(&written) => [&vec![b'a'; padding], end].concat(),
             _ => Vec::new(),
         };
         let begun = text != crate::pushdown::intern::interner::NIL;
-        let ranges = self.beginnings(judged).ranges(cursor);
+        let ranges = self.beginnings(validated).ranges(cursor);
         (Expected::Word { shortest, begun }, ranges)
     }
 
-    /// Returns the members that begin with the text read so far, as far as they are fixed.
-    fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
+    /// Returns the properties that begin with the text read so far, as far as they are fixed.
+    fn expected_of_next_key(&self, at: NextKeyState) -> Vec<(Expected, Vec<(u8, u8)>)> {
         let text = |(way, node): (next_key::Way, u32)| {
             let frame = self.rule_frame(way.rule, &[node]);
             let first = self
@@ -152,7 +157,7 @@ impl Frames {
                 .map(|&(first, last, _)| (first, last));
             (Expected::Text(self.fixed_text(frame)), first.collect())
         };
-        self.open_ways(at).take(SHOWN_MEMBERS).map(text).collect()
+        self.open_ways(at).take(SHOWN_PROPERTIES).map(text).collect()
     }
 
     fn expected_of_rule(&self, id: FrameId) -> Vec<(Expected, Vec<(u8, u8)>)> {

@@ -1,11 +1,11 @@
 //! Distances to the end: the fewest steps that complete a frame, a configuration or a head.
 //!
-//! A step is a byte or a special token. The distances of rules and series are one fixed point (Knuth's
+//! A step is a byte or a special token. The distances of rules and object lists are one fixed point (Knuth's
 //! generalisation of Dijkstra's algorithm to grammars, 1977), computed on first use:
 //!
 //! ```text
 //!   node      min over edges:  bytes 1 + to     call  shortest(callee) + to     accept 0
-//!   rule      its first node                    series   required items, the cheapest others, separators
+//!   rule      its first node                    list     required items, the cheapest others, separators
 //!   frame     from the above and its progress   configuration   min over pairs:  frame + callers
 //! ```
 //!
@@ -31,7 +31,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::frame::{FrameId, FrameKey, Frames};
 use super::lookahead::At;
 use super::stack::{ConfigId, Stacks};
-use crate::grammar::Judge;
+use crate::grammar::Validator;
 use crate::language::{ByteSet, Cursor, Lengths, NEVER, Terminal, length_of_many, plus};
 use crate::pushdown::object::progress::Progress;
 pub(crate) use key::KeyLengths;
@@ -47,7 +47,7 @@ pub struct Distances {
     /// The distance from each node to the end of its own rule.
     nodes: Arc<Vec<u64>>,
     rules: Arc<Vec<u64>>,
-    series: Arc<Vec<u64>>,
+    object_lists: Arc<Vec<u64>>,
     rule_of: Arc<[u32]>,
     /// For a left-recursive rule, the distance from the end of each rule in its group to its own end.
     ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
@@ -56,7 +56,7 @@ pub struct Distances {
     /// For a place in a terminal and a number of distinct words, the distance to the last of them.
     many: Remembered<(u32, Cursor, usize)>,
     frames: Remembered<FrameId>,
-    /// For a series, its progress, and a number of keys that the progress does not include.
+    /// For an object list, its progress, and a number of keys that the progress does not include.
     lists: Remembered<(u32, Progress, usize)>,
     configs: Remembered<ConfigId>,
 }
@@ -71,7 +71,7 @@ impl Distances {
             words: self.words.clone(),
             nodes: self.nodes.clone(),
             rules: self.rules.clone(),
-            series: self.series.clone(),
+            object_lists: self.object_lists.clone(),
             rule_of: self.rule_of.clone(),
             ascents: DashMap::default(),
             peaks: DashMap::default(),
@@ -116,26 +116,26 @@ impl Distances {
                 self.of_cursor(*terminal, frames.terminal(*terminal).start())
             }
             FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
-            FrameKey::Series(series, progress) => self.of_progress(frames, *series, *progress),
-            FrameKey::Choice(at) => self.of_choice(frames, *at),
+            FrameKey::ObjectList(object_list, progress) => self.of_progress(frames, *object_list, *progress),
+            FrameKey::NextKey(at) => self.of_next_key(frames, *at),
             FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
-            FrameKey::Judged { judged, text, .. } => {
-                self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
+            FrameKey::Validated { validated, text, .. } => {
+                self.of_word(frames.validator(*validated), &frames.texts.to_vec(*text))
             }
         }
     }
 
-    /// Returns the fewest steps that complete a word of a judged language, of which `text` is written.
-    /// *Achievable* distances cover only the completions that the judge lists, so another may be shorter.
-    pub(crate) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
-        if judge.accepts(text) {
+    /// Returns the fewest steps that complete a word of a validated language, of which `text` is written.
+    /// *Achievable* distances cover only the completions that the validator lists, so another may be shorter.
+    pub(crate) fn of_word(&self, validator: Validator, text: &[u8]) -> u64 {
+        if validator.accepts(text) {
             return 0;
         }
         if !self.achievable {
             return 1;
         }
         let usable = |bytes: &[u8]| bytes.iter().all(|&byte| self.usable.contains(byte));
-        let known = judge.completions(text);
+        let known = validator.completions(text);
         let known = known.filter(|&(padding, end)| usable(end) && (padding == 0 || usable(b"a")));
         known
             .map(|(padding, end)| (padding + end.len()) as u64)
@@ -152,19 +152,19 @@ impl Distances {
             At::Key { frame, cursor, start } => {
                 self.of_key(frames, frame, cursor, path.get(start as usize..))
             }
-            At::Judged { frame, start, .. } => {
-                let (judged, mut text) = frames.judged_parts(frame);
+            At::Validated { frame, start, .. } => {
+                let (validated, mut text) = frames.validated_parts(frame);
                 text.extend_from_slice(&path[start as usize..]);
-                self.of_word(frames.judge(judged), &text)
+                self.of_word(frames.validator(validated), &text)
             }
-            At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
+            At::NextKey { frame, node } => self.of_next_key(frames, frames.next_key_state(frame, node)),
             At::Way { frame, way } => {
-                let behind = frames.behind_way(&frames.choosing(frame, 0), way);
-                self.of_frame(frames, behind)
+                let after = frames.frame_after_way(&frames.next_key_state(frame, 0), way);
+                self.of_frame(frames, after)
             }
             At::AfterKey(frame) => {
-                let (series, rest, progress, _) = frames.key_parts(frame);
-                self.behind_item(frames, series, rest, progress)
+                let (object_list, additional, progress, _) = frames.key_parts(frame);
+                self.after_item(frames, object_list, additional, progress)
             }
         }
     }
@@ -189,13 +189,13 @@ impl Distances {
             FrameKey::TerminalStart(terminal) => self.peak(terminal, frames.terminal(terminal).start()),
             FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
             FrameKey::Key {
-                series,
-                rest,
+                object_list,
+                additional,
                 progress,
                 cursor,
                 ..
             } => {
-                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+                let key = frames.nfa.object_lists[object_list as usize].additional[additional as usize].key;
                 let taken = if self.achievable {
                     frames.taken(frame, |_| true).len()
                 } else {
@@ -206,15 +206,15 @@ impl Distances {
                     (Some(key), 0) => self.peak(key, cursor),
                     (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
                 };
-                plus(word, self.behind_key(frames, series, rest, progress))
+                plus(word, self.after_key(frames, object_list, additional, progress))
             }
-            FrameKey::Judged { judged, .. } => {
-                let terminal = frames.beginnings(judged);
+            FrameKey::Validated { validated, .. } => {
+                let terminal = frames.beginnings(validated);
                 let mut bytes = ByteSet::default();
                 terminal.add_bytes(terminal.start(), &mut bytes);
                 // Without some of the bytes there is no bound.
                 match bytes.is_within(&self.usable) {
-                    true => frames.judge(judged).longest_completion() as u64,
+                    true => frames.validator(validated).longest_completion() as u64,
                     false => NEVER,
                 }
             }
@@ -262,17 +262,17 @@ impl Distances {
         words.map_or(NEVER, |words| words.peak(cursor))
     }
 
-    /// Returns the distance of a key in progress with its item and the rest of its series. `written` are the
-    /// bytes of the key since the frame; with `None` the result holds for any bytes, and may be too large for
-    /// some.
+    /// Returns the distance of a key in progress with its item and the rest of its object list. `written` are
+    /// the bytes of the key since the frame; with `None` the result holds for any bytes, and may be too large
+    /// for some.
     fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
-        let (series, rest, progress, _) = frames.key_parts(frame);
-        let word = match frames.nfa.series[series as usize].rest[rest as usize].key {
+        let (object_list, additional, progress, _) = frames.key_parts(frame);
+        let word = match frames.nfa.object_lists[object_list as usize].additional[additional as usize].key {
             None => 0,
             Some(key) if !self.achievable => self.of_cursor(key, cursor),
             Some(key) => self.of_free_key(frames, (frame, key), cursor, written),
         };
-        plus(word, self.behind_key(frames, series, rest, progress))
+        plus(word, self.after_key(frames, object_list, additional, progress))
     }
 
     /// Returns the fewest steps that complete a key to one that was not written before.
@@ -284,7 +284,7 @@ impl Distances {
         written: Option<&[u8]>,
     ) -> u64 {
         let terminal = frames.terminal(key);
-        let unwritable = written.and_then(|written| frames.unwritable_behind(frame, written, usize::MAX));
+        let unwritable = written.and_then(|written| frames.unwritable_after(frame, written, usize::MAX));
         match unwritable {
             Some(unwritable) => self.of_free_word(terminal, key, cursor, &unwritable),
             None => self.of_many(terminal, key, cursor, frames.taken(frame, |_| true).len()),
@@ -312,19 +312,31 @@ impl Distances {
         }
     }
 
-    /// Returns the distance of the item after a key and the rest of its series.
-    pub(crate) fn behind_key(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
-        let item = frames.nfa.series[series as usize].rest[rest as usize].item;
+    /// Returns the distance of the item after a key and the rest of its object list.
+    pub(crate) fn after_key(
+        &self,
+        frames: &Frames,
+        object_list: u32,
+        additional: u32,
+        progress: Progress,
+    ) -> u64 {
+        let item = frames.nfa.object_lists[object_list as usize].additional[additional as usize].item;
         plus(
             self.rules[item as usize],
-            self.behind_item(frames, series, rest, progress),
+            self.after_item(frames, object_list, additional, progress),
         )
     }
 
-    /// Returns the distance of the rest of a series after an item with a key.
-    pub(crate) fn behind_item(&self, frames: &Frames, series: u32, rest: u32, progress: Progress) -> u64 {
-        let after = frames.after_rest(series, rest, progress);
-        self.of_progress_with(frames, series, after, 1)
+    /// Returns the distance of the rest of an object list after an item with a key.
+    pub(crate) fn after_item(
+        &self,
+        frames: &Frames,
+        object_list: u32,
+        additional: u32,
+        progress: Progress,
+    ) -> u64 {
+        let after = frames.after_additional(object_list, additional, progress);
+        self.of_progress_with(frames, object_list, after, 1)
     }
 
     fn of_nodes(&self, frames: &Frames, rule: u32, nodes: &[u32]) -> u64 {
@@ -356,8 +368,8 @@ impl Distances {
         loop {
             let mut changed = false;
             for &rule in &members {
-                let behind = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
-                let ways = behind.into_iter().flatten().map(|&node| {
+                let after = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
+                let ways = after.into_iter().flatten().map(|&node| {
                     let ascent = ascents.get(&self.rule_of[node as usize]);
                     plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
                 });

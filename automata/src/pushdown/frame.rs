@@ -1,4 +1,4 @@
-//! Frames: the state of one rule, terminal or series in progress, and its possible continuations.
+//! Frames: the state of one rule, terminal or object list in progress, and its possible continuations.
 //!
 //! A frame is a determinised state *within* one callee, independent of its callers. Frames are interned, so a
 //! frame id is an identity: equal ids have equal futures up to their end.
@@ -7,10 +7,10 @@
 //!   kind        state                                own bytes            calls
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
-//!   judged      cursor of its prefix, its text       the DFA's table      –
-//!   series      progress (done, count, used)         –                    separator, next items
-//!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
-//!   choice      members with a common prefix         their next bytes     members read by their own rules
+//!   validated   cursor of its prefix, its text       the DFA's table      –
+//!   list        progress (done, count, used)         –                    separator, next items
+//!   key         an additional item's key             its DFA's table      the item, when the key is complete
+//!   next key    properties with a common prefix      their next bytes     properties read by their own rules
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
@@ -27,11 +27,11 @@ use crate::language::{Cursor, Terminal};
 use crate::pushdown::intern::index::{Index, hash_of};
 use crate::pushdown::intern::interner::{Chains, Interner};
 use crate::pushdown::object::contains::Stock;
-use crate::pushdown::object::next_key::{Choice, Choosing};
+use crate::pushdown::object::next_key::{NextKeyAutomaton, NextKeyState};
 use crate::pushdown::object::progress::{Bits, Progress};
 use crate::pushdown::object::used_keys::LastUsed;
 use crate::pushdown::plan::analysis::Analysis;
-use crate::pushdown::plan::nfa::{Callee, Label, Nfa, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, Label, Nfa, ObjectListPlan};
 
 /// The id of an interned frame.
 pub(crate) type FrameId = u32;
@@ -50,18 +50,18 @@ pub(crate) enum FrameKey {
     },
     TerminalStart(u32),
     Terminal(u32, Cursor),
-    Series(u32, Progress),
-    /// The members of a series that begin with the text read so far.
-    Choice(Choosing),
+    ObjectList(u32, Progress),
+    /// The properties of an object list that begin with the text read so far.
+    NextKey(NextKeyState),
     Key {
-        series: u32,
-        rest: u32,
+        object_list: u32,
+        additional: u32,
         progress: Progress,
         cursor: Cursor,
         text: u32,
     },
-    Judged {
-        judged: u32,
+    Validated {
+        validated: u32,
         cursor: Cursor,
         text: u32,
     },
@@ -97,10 +97,10 @@ pub(crate) type Calls = SmallVec<[Call; 2]>;
 pub(crate) enum View<'a> {
     /// In a terminal.
     Terminal(&'a Arc<Terminal>, Cursor),
-    /// In the key of a rest item.
+    /// In the key of an additional item.
     Key(&'a Arc<Terminal>, Cursor),
-    /// In the prefix of a word of a judged language, where a judge decides where words end.
-    Judged(&'a Arc<Terminal>, Cursor),
+    /// In the prefix of a word of a validated language, where a validator decides where words end.
+    Validated(&'a Arc<Terminal>, Cursor),
     /// In a rule.
     Rule,
 }
@@ -151,23 +151,23 @@ pub(crate) struct Frames {
     pub(crate) nfa: Arc<Nfa>,
     pub(crate) analysis: Arc<Analysis>,
     pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
-    /// The number of items that the rest of each series can supply.
+    /// The number of additional items that each object list can supply.
     pub(crate) capacities: Arc<[Option<u64>]>,
-    /// The items that the rest of each series with demands can supply.
+    /// The additional items that each object list with demands can supply.
     pub(crate) stocks: Arc<[Stock]>,
-    /// The automaton of the members of each series.
-    pub(crate) choices: Arc<[OnceLock<Choice>]>,
+    /// The automaton of the properties of each object list.
+    pub(crate) next_keys: Arc<[OnceLock<NextKeyAutomaton>]>,
     /// The hash that identifies the grammar, computed on first use.
     pub(crate) content: Arc<OnceLock<u64>>,
     frames: boxcar::Vec<Frame>,
     known: Index,
     pub(crate) written: Interner<Bits>,
-    /// The number of items that met each demand of a series.
+    /// The number of items that met each demand of an object list.
     pub(crate) met: Interner<Box<[u64]>>,
     /// The written keys, as lists of text numbers.
     pub(crate) keys: Chains<u32>,
     pub(crate) last_used: LastUsed,
-    /// The texts of keys and judged words.
+    /// The texts of keys and validated words.
     pub(crate) texts: Chains<u8>,
     /// `true` if keys that must differ are not remembered, so that they need not differ.
     pub(crate) forgets_keys: bool,
@@ -176,23 +176,23 @@ pub(crate) struct Frames {
 impl Frames {
     pub(crate) fn new(nfa: Nfa, analysis: Analysis, terminals: Vec<Option<Arc<Terminal>>>) -> Frames {
         let capacities: Arc<[Option<u64>]> = nfa
-            .series
+            .object_lists
             .iter()
-            .map(|series| series.rest_capacity(&terminals, |_| true))
+            .map(|object_list| object_list.additional_capacity(&terminals, |_| true))
             .collect();
-        let stock = |series: &SeriesPlan| match series.has_demands() {
-            true => Stock::new(series, &terminals, |_| true),
+        let stock = |object_list: &ObjectListPlan| match object_list.has_demands() {
+            true => Stock::new(object_list, &terminals, |_| true),
             false => Stock::default(),
         };
-        let stocks = nfa.series.iter().map(stock).collect();
-        let choices = nfa.series.iter().map(|_| OnceLock::new()).collect();
+        let stocks = nfa.object_lists.iter().map(stock).collect();
+        let next_keys = nfa.object_lists.iter().map(|_| OnceLock::new()).collect();
         Frames {
             nfa: nfa.into(),
             analysis: analysis.into(),
             terminals: terminals.into(),
             capacities,
             stocks,
-            choices,
+            next_keys,
             ..Frames::empty()
         }
         .begun()
@@ -206,7 +206,7 @@ impl Frames {
             terminals: Arc::default(),
             capacities: Arc::default(),
             stocks: Arc::default(),
-            choices: Arc::default(),
+            next_keys: Arc::default(),
             content: Arc::default(),
             frames: boxcar::Vec::new(),
             known: Index::default(),
@@ -235,7 +235,7 @@ impl Frames {
             terminals: self.terminals.clone(),
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
-            choices: self.choices.clone(),
+            next_keys: self.next_keys.clone(),
             content: self.content.clone(),
             forgets_keys: self.forgets_keys,
             ..Frames::empty()
@@ -290,8 +290,10 @@ impl Frames {
         match callee {
             Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
             Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
-            Callee::Judged(judged) => self.judged_start(judged),
-            Callee::Series(series) => self.intern(FrameKey::Series(series, Progress::START)),
+            Callee::Validated(validated) => self.validated_start(validated),
+            Callee::ObjectList(object_list) => {
+                self.intern(FrameKey::ObjectList(object_list, Progress::START))
+            }
         }
     }
 
@@ -311,15 +313,20 @@ impl Frames {
             }
             FrameKey::TerminalStart(_) => (false, (true, false)),
             FrameKey::Terminal(index, cursor) => (self.terminal(*index).is_accepting(*cursor), (true, false)),
-            FrameKey::Series(series, progress) => (self.series_may_end(*series, *progress), (false, true)),
-            FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
+            FrameKey::ObjectList(object_list, progress) => {
+                (self.object_list_may_end(*object_list, *progress), (false, true))
+            }
+            FrameKey::NextKey(at) => (false, (self.next_key_reads(at), self.leaves_next_key(at))),
             FrameKey::Key {
-                series, rest, cursor, ..
+                object_list,
+                additional,
+                cursor,
+                ..
             } => {
-                let key = self.key_terminal(*series, *rest);
+                let key = self.key_terminal(*object_list, *additional);
                 (false, (true, key.is_accepting(*cursor)))
             }
-            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), (true, false)),
+            FrameKey::Validated { validated, text, .. } => (self.is_word(*validated, *text), (true, false)),
         };
         Frame {
             key,
@@ -341,9 +348,14 @@ impl Frames {
             }
             FrameKey::Terminal(index, cursor) => View::Terminal(self.terminal(index), cursor),
             FrameKey::Key {
-                series, rest, cursor, ..
-            } => View::Key(self.key_terminal(series, rest), cursor),
-            FrameKey::Judged { judged, cursor, .. } => View::Judged(self.beginnings(judged), cursor),
+                object_list,
+                additional,
+                cursor,
+                ..
+            } => View::Key(self.key_terminal(object_list, additional), cursor),
+            FrameKey::Validated {
+                validated, cursor, ..
+            } => View::Validated(self.beginnings(validated), cursor),
             _ => View::Rule,
         }
     }
@@ -367,15 +379,15 @@ impl Frames {
         let find = || match &frame.key {
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
-            FrameKey::Series(series, progress) => self.series_calls(*series, *progress),
-            FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
+            FrameKey::ObjectList(object_list, progress) => self.object_list_calls(*object_list, *progress),
+            FrameKey::NextKey(at) => self.own_calls(*at),
             FrameKey::Key {
-                series,
-                rest,
+                object_list,
+                additional,
                 progress,
                 cursor,
                 text,
-            } => self.key_calls(*series, *rest, *progress, *cursor, *text),
+            } => self.key_calls(*object_list, *additional, *progress, *cursor, *text),
             _ => Calls::new(),
         };
         frame.calls.get_or_init(|| Box::new(find()))
@@ -391,8 +403,8 @@ impl Frames {
     /// Returns the frame after reading a byte, ignoring calls.
     pub(crate) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {
-            FrameKey::Return | FrameKey::Series(..) => None,
-            FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
+            FrameKey::Return | FrameKey::ObjectList(..) => None,
+            FrameKey::NextKey(at) => Some(self.intern(FrameKey::NextKey(self.read_next_key(&at, byte)?))),
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {
                 let terminal = self.terminal(index);
@@ -407,9 +419,9 @@ impl Frames {
                 let cursor = self.read_key(id, cursor, &[byte])?;
                 Some(self.key_frame(id, cursor, &[byte]))
             }
-            FrameKey::Judged { cursor, .. } => {
+            FrameKey::Validated { cursor, .. } => {
                 let cursor = self.beginnings_of(id).next(cursor, byte)?;
-                Some(self.judged_frame(id, cursor, &[byte]))
+                Some(self.validated_frame(id, cursor, &[byte]))
             }
         }
     }

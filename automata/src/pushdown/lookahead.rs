@@ -130,7 +130,7 @@ impl<'a> Lookahead<'a> {
     }
 
     /// Returns the readers after a complete key of the frame, whatever the key is.
-    pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
+    pub(crate) fn after_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
         let item = self.item_of(frame, callers);
         let mut readers = Vec::new();
         self.expand(&[item], &[], &mut readers);
@@ -255,8 +255,8 @@ impl<'a> Lookahead<'a> {
             At::Node { .. } => true,
             At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
             At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
-            At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
-            At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
+            At::NextKey { frame, node } => frames.only_reads_next_key(&frames.next_key_state(frame, node)),
+            At::Validated { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
 
@@ -268,14 +268,14 @@ impl<'a> Lookahead<'a> {
             match head.at {
                 At::Frame(frame) => self.expand_frame(frame, head.callers, path.len(), open, readers),
                 At::Node { .. } => readers.push(head),
-                At::Choice { frame, node } => {
-                    self.expand_choice((frame, node), head.callers, open, readers);
+                At::NextKey { frame, node } => {
+                    self.expand_next_key((frame, node), head.callers, open, readers);
                 }
                 At::Way { frame, way } => {
                     let frames = &self.stacks.frames;
-                    let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                    let after = frames.frame_after_way(&frames.next_key_state(frame, 0), way);
                     open.push(Head {
-                        at: At::Frame(behind),
+                        at: At::Frame(after),
                         callers: head.callers,
                     });
                 }
@@ -289,13 +289,13 @@ impl<'a> Lookahead<'a> {
                     readers.push(head);
                     self.expand_key((frame, cursor, start), head.callers, path, open);
                 }
-                At::Judged { frame, start, .. } => {
+                At::Validated { frame, start, .. } => {
                     readers.push(head);
                     if self.stacks.frames.word_ends(frame, &path[start as usize..]) {
                         self.give_back(head.callers, path.len(), open, readers);
                     }
                 }
-                At::AfterKey(frame) => match self.behind_item(frame) {
+                At::AfterKey(frame) => match self.after_item(frame) {
                     Some(next) => open.push(Head {
                         at: At::Frame(next),
                         callers: head.callers,
@@ -312,7 +312,7 @@ impl<'a> Lookahead<'a> {
         if callers == END || callers & LOCAL == 0 {
             return self.give_back(callers, path.len(), open, readers);
         }
-        if let Some(known) = self.local.behind(callers) {
+        if let Some(known) = self.local.after(callers) {
             spend(known.len());
             return readers.extend_from_slice(known);
         }
@@ -321,16 +321,16 @@ impl<'a> Lookahead<'a> {
         below.extend(self.local.set(callers));
         let first = readers.len();
         self.follow(&mut below, path, readers);
-        let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Judged { .. });
+        let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Validated { .. });
         if !self.lost && !readers[first..].iter().any(in_place) {
-            self.local.keep_behind(callers, &readers[first..]);
+            self.local.keep_after(callers, &readers[first..]);
         }
         self.lost |= lost;
     }
 
-    fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
+    fn after_item(&self, frame: FrameId) -> Option<FrameId> {
         (!self.strict)
-            .then(|| self.stacks.frames.behind_any_key(frame))
+            .then(|| self.stacks.frames.frame_after_any_key(frame))
             .flatten()
     }
 
@@ -344,8 +344,8 @@ impl<'a> Lookahead<'a> {
     ) {
         let frames = &self.stacks.frames;
         let known = frames.get(frame);
-        if let FrameKey::Choice(at) = known.key {
-            return self.expand_choice((frame, at.node), callers, open, readers);
+        if let FrameKey::NextKey(at) = known.key {
+            return self.expand_next_key((frame, at.node), callers, open, readers);
         }
         if known.reads {
             readers.push(Head {
@@ -371,9 +371,9 @@ impl<'a> Lookahead<'a> {
         }
     }
 
-    /// Expands a choice. The continuation after each member is computed only when the member is complete,
-    /// since few will be.
-    fn expand_choice(
+    /// Expands a next key. The continuation after each property is computed only when the property is
+    /// complete, since few will be.
+    fn expand_next_key(
         &mut self,
         (frame, node): (FrameId, u32),
         callers: Callers,
@@ -381,12 +381,12 @@ impl<'a> Lookahead<'a> {
         readers: &mut Vec<Head>,
     ) {
         let frames = &self.stacks.frames;
-        let at = frames.choosing(frame, node);
-        if frames.choice_reads(&at) {
-            let at = At::Choice { frame, node };
+        let at = frames.next_key_state(frame, node);
+        if frames.next_key_reads(&at) {
+            let at = At::NextKey { frame, node };
             readers.push(Head { at, callers });
         }
-        for (way, rule, node) in frames.chosen(at) {
+        for (way, rule, node) in frames.own_ways(at) {
             let at = At::Way { frame, way };
             let callers = self.local.single(Head { at, callers });
             let at = self.stacks.frames.place_along(rule, node);
@@ -437,7 +437,7 @@ impl<'a> Lookahead<'a> {
     }
 
     /// Computes the readers of the callers of a reader that has ended.
-    pub(crate) fn behind(&mut self, reader: &Head, readers: &mut Vec<Head>) {
+    pub(crate) fn after(&mut self, reader: &Head, readers: &mut Vec<Head>) {
         let mut callers = Vec::new();
         match (reader.at, reader.callers) {
             (At::Key { frame, .. }, below) => callers.push(self.item_of(frame, below)),

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   {│                  one configuration
-//!     "na               places in the choice of members and in the language of other keys
+//!     "na               places among the properties and in the language of other keys
 //!        me│            one configuration
 //! ```
 //!
@@ -26,15 +26,15 @@ impl Stacks {
     /// Returns the configuration after these bytes, or `None` if no text continues with them.
     pub(crate) fn step_bytes(&self, config: ConfigId, bytes: &[u8]) -> Option<ConfigId> {
         let (mut at, mut left) = (config, bytes);
-        while let Some((&byte, behind)) = left.split_first() {
-            let stretch = match behind {
+        while let Some((&byte, after)) = left.split_first() {
+            let stretch = match after {
                 [] => None,
                 _ if self.is_known(at, byte) => None,
                 _ => self.stretch(at, left),
             };
             (at, left) = match stretch {
                 Some((next, read)) => (next, &left[read..]),
-                None => (self.step(at, byte)?, behind),
+                None => (self.step(at, byte)?, after),
             };
         }
         Some(at)
@@ -97,14 +97,14 @@ impl Frames {
         match place {
             At::Node { .. } => true,
             At::Terminal(index, cursor) => !self.terminal(index).is_accepting(cursor),
-            At::Choice { frame, node } => self.only_chooses(&self.choosing(frame, node)),
+            At::NextKey { frame, node } => self.only_reads_next_key(&self.next_key_state(frame, node)),
             At::Key { frame, cursor, .. } => {
-                let (series, rest, ..) = self.key_parts(frame);
-                !self.key_terminal(series, rest).is_accepting(cursor)
+                let (object_list, additional, ..) = self.key_parts(frame);
+                !self.key_terminal(object_list, additional).is_accepting(cursor)
             }
             At::Frame(frame) => self.get(frame).is_plain(),
-            // Whether a judged word ends depends on all of its bytes. At the other places nothing is read.
-            At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
+            // Whether a validated word ends depends on all of its bytes. At the other places nothing is read.
+            At::Validated { .. } | At::Way { .. } | At::AfterKey(_) => false,
         }
     }
 
@@ -113,9 +113,9 @@ impl Frames {
         match place {
             At::Node { rule, node } => self.frame_at(rule, node),
             At::Terminal(index, cursor) => self.intern(FrameKey::Terminal(index, cursor)),
-            At::Choice { frame, node } => self.intern(FrameKey::Choice(self.choosing(frame, node))),
+            At::NextKey { frame, node } => self.intern(FrameKey::NextKey(self.next_key_state(frame, node))),
             At::Key { frame, cursor, .. } => self.key_frame(frame, cursor, written),
-            At::Judged { frame, cursor, .. } => self.judged_frame(frame, cursor, written),
+            At::Validated { frame, cursor, .. } => self.validated_frame(frame, cursor, written),
             At::Frame(frame) => frame,
             At::Way { .. } | At::AfterKey(_) => unreachable!("nothing is read there"),
         }

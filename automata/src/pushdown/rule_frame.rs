@@ -73,7 +73,7 @@ impl Frames {
     }
 
     /// Returns the nodes after a byte from a node.
-    pub(crate) fn behind(&self, node: u32, byte: u8) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn after(&self, node: u32, byte: u8) -> impl Iterator<Item = u32> + '_ {
         let edges = self.nfa.nodes[node as usize].iter();
         edges
             .filter(move |edge| edge.label.covers(byte))

@@ -8,8 +8,8 @@
 //! in a row of 256 entries, in blocks of 16.
 //!
 //! ```text
-//!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
-//!                       └ frame ┘   └────── callers ──────────────┘
+//!   {"a": [1          (array item, ⟨ (object property, ⟨ (done, END) ⟩) ⟩)
+//!                       └ frame ┘   └────── callers ────────────────┘
 //! ```
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -174,18 +174,20 @@ impl Stacks {
     }
 
     /// Returns `true` if some languages are not regular, so that not all distances in them are known.
-    pub(crate) fn has_judges(&self) -> bool {
-        !self.frames.nfa.judged.is_empty()
+    pub(crate) fn has_validators(&self) -> bool {
+        !self.frames.nfa.validated.is_empty()
     }
 
     /// Returns `true` if keys must differ or items meet demands, so that some distances belong to completions
     /// that may not be the shortest.
     pub fn counts_keys(&self) -> bool {
-        let mut series = self.frames.nfa.series.iter();
-        series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
+        let mut object_lists = self.frames.nfa.object_lists.iter();
+        object_lists.any(|plan| {
+            plan.has_demands() || plan.additional.iter().any(|additional| additional.key.is_some())
+        })
     }
 
-    /// Returns `true` if the word of a judged frame ends after these bytes.
+    /// Returns `true` if the word of a validated frame ends after these bytes.
     pub(crate) fn word_ends(&self, frame: FrameId, written: &[u8]) -> bool {
         self.frames.word_ends(frame, written)
     }
@@ -205,19 +207,19 @@ impl Stacks {
                 .load(Ordering::Relaxed)
             {
                 UNKNOWN_STATE => None,
-                like => Some(like),
+                representative => Some(representative),
             },
         }
     }
 
     /// Sets the representative of a configuration, which also represents itself.
-    pub(crate) fn set_representative(&self, config: ConfigId, like: ConfigId) {
-        self.configs[like as usize]
+    pub(crate) fn set_representative(&self, config: ConfigId, representative: ConfigId) {
+        self.configs[representative as usize]
             .representative
-            .store(like, Ordering::Relaxed);
+            .store(representative, Ordering::Relaxed);
         self.configs[config as usize]
             .representative
-            .store(like, Ordering::Relaxed);
+            .store(representative, Ordering::Relaxed);
     }
 
     /// Returns the name of a configuration, if it is known.

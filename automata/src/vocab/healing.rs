@@ -12,11 +12,11 @@
 //! ```
 //!
 //! The removed bytes become a condition on the continuation:
-//! [`CfgBuilder::behind`](crate::grammar::CfgBuilder::behind) prepends them to a grammar. Under the global
-//! law the continuation has exactly the model's distribution given the kept tokens, conditioned on the text
-//! beginning with the removed bytes and the rest obeying the grammar; all tokenizations of the removed bytes
-//! count. The local law restricts each token in turn, so it ignores how likely the model is to complete the
-//! removed bytes; the weight of a text corrects for this. If the model writes only what a longest-match
+//! [`CfgBuilder::with_prefix`](crate::grammar::CfgBuilder::with_prefix) prepends them to a grammar. Under the
+//! global law the continuation has exactly the model's distribution given the kept tokens, conditioned on the
+//! text beginning with the removed bytes and the rest obeying the grammar; all tokenizations of the removed
+//! bytes count. The local law restricts each token in turn, so it ignores how likely the model is to complete
+//! the removed bytes; the weight of a text corrects for this. If the model writes only what a longest-match
 //! tokenizer writes, the global law is the distribution of texts given that they begin with the prompt:
 //! `tests/laws/healing.rs` computes this in rationals.
 //!

@@ -31,7 +31,7 @@ const BEFORE: [&str; 8] = [
     "字a",
     "  \t\r\n q",
 ];
-const BEHIND: [&str; 8] = [
+const AFTER: [&str; 8] = [
     " two",
     " B",
     " ab12",
@@ -54,8 +54,8 @@ pub(super) fn pieces(text: &str, has_seams: bool) -> impl Iterator<Item = &str> 
             return None;
         }
         let end = has_seams.then(|| seam(rest.as_bytes(), PIECE)).flatten();
-        let (piece, behind) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = behind;
+        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
         Some(piece)
     })
 }
@@ -128,7 +128,7 @@ fn probes_agree(cuts: &[Cut<'_>]) -> bool {
     };
     BEFORE
         .iter()
-        .all(|before| BEHIND.iter().all(|behind| agree(before, behind)))
+        .all(|before| AFTER.iter().all(|after| agree(before, after)))
 }
 
 /// Returns a lower bound on the number of tokens in any tokenization of this text, at most `most`. The text

@@ -164,7 +164,7 @@ impl Trie {
 
     /// Returns the one of these children on the edge with this byte. O(log children).
     #[inline]
-    pub(crate) fn child_behind(&self, children: std::ops::Range<u32>, byte: u8) -> Option<u32> {
+    pub(crate) fn child_after(&self, children: std::ops::Range<u32>, byte: u8) -> Option<u32> {
         self.siblings().among(children, byte)
     }
 

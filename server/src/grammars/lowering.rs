@@ -37,7 +37,7 @@ pub fn lower_answer(
     let start = writer.builder.declare("");
     writer.builder.define(start, whole);
     let answers = writer.builder.finish(start);
-    Ok((answers.behind(&language.prefix), writer.findings))
+    Ok((answers.with_prefix(&language.prefix), writer.findings))
 }
 
 /// Lowers one constraint.

@@ -135,8 +135,8 @@ impl Laying<'_> {
                 let regular = self.builder.add_regular(regular);
                 self.builder.regular(regular)
             }
-            Expr::Judged(judged) => self.builder.judged(judged.judge()),
-            Expr::Series(_) => unreachable!("no text of a grammar makes a series"),
+            Expr::Validated(validated) => self.builder.validated(validated.validator()),
+            Expr::ObjectList(_) => unreachable!("no text of a grammar makes an object list"),
         }
     }
 
@@ -204,8 +204,8 @@ impl Laying<'_> {
             shape.is_some_and(|shape| shape.words && !shape.nullable)
         };
         let before = parts.iter().take_while(is_text).count();
-        let behind = parts[before..].iter().rev().take_while(is_text).count();
-        let (first, last) = (before, parts.len() - behind);
+        let after = parts[before..].iter().rev().take_while(is_text).count();
+        let (first, last) = (before, parts.len() - after);
         let terminal = (last - first > 1)
             .then(|| self.terminal(&parts[first..last]))
             .flatten();
@@ -270,7 +270,7 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Judged(_) | Expr::Series(_) => {
+            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Validated(_) | Expr::ObjectList(_) => {
                 unreachable!("these have no shape")
             }
         }

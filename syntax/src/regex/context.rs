@@ -68,8 +68,8 @@ impl Contexts {
         })
     }
 
-    fn index(&self, before: usize, behind: usize) -> usize {
-        before * (self.kinds.len() + 1) + behind
+    fn index(&self, before: usize, after: usize) -> usize {
+        before * (self.kinds.len() + 1) + after
     }
 
     fn junctions(&self) -> usize {
@@ -84,8 +84,8 @@ impl Contexts {
         let mut arrivals = self.nothing();
         let edge = self.kinds.len();
         let empty = Language::empty();
-        for behind in 0..=edge {
-            arrivals[self.index(edge, behind)] = Some(empty.clone());
+        for after in 0..=edge {
+            arrivals[self.index(edge, after)] = Some(empty.clone());
         }
         arrivals
     }
@@ -118,8 +118,8 @@ impl Contexts {
             return self.through_plain(node, from);
         }
         match node {
-            Node::Look(look) => Ok(self.filter(from, |before, behind| look::holds(*look, before, behind))),
-            Node::Test(test) => Ok(self.filter(from, |before, behind| look::passes(test, before, behind))),
+            Node::Look(look) => Ok(self.filter(from, |before, after| look::holds(*look, before, after))),
+            Node::Test(test) => Ok(self.filter(from, |before, after| look::passes(test, before, after))),
             Node::Concat(parts) => {
                 let mut at = from.clone();
                 for part in plain_runs(parts, Node::concat) {
@@ -148,9 +148,9 @@ impl Contexts {
         let mut kept = self.nothing();
         let edge = self.kinds.len();
         for before in 0..=edge {
-            for behind in 0..=edge {
-                if holds(self.sample(before), self.sample(behind)) {
-                    let index = self.index(before, behind);
+            for after in 0..=edge {
+                if holds(self.sample(before), self.sample(after)) {
+                    let index = self.index(before, after);
                     kept[index] = from[index].clone();
                 }
             }
@@ -175,8 +175,8 @@ impl Contexts {
                     continue;
                 }
                 let arrived = Language::concat(&texts, &Language::of(&words));
-                for behind in 0..=self.kinds.len() {
-                    let slot = &mut to[last * (self.kinds.len() + 1) + behind];
+                for after in 0..=self.kinds.len() {
+                    let slot = &mut to[last * (self.kinds.len() + 1) + after];
                     *slot = Some(Language::union(slot.take().into_iter().chain([arrived.clone()])));
                 }
             }

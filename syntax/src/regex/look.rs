@@ -6,28 +6,28 @@ use super::error::RegexError;
 use super::node::{Node, Test, any_set, char_set, difference, intersection, is_empty};
 
 /// Checks whether the condition holds between these two characters; `None` is the edge of the text.
-pub(crate) fn holds(look: Look, before: Option<char>, behind: Option<char>) -> bool {
+pub(crate) fn holds(look: Look, before: Option<char>, after: Option<char>) -> bool {
     let ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
     let unicode = |c: Option<char>| c.is_some_and(is_word);
     match look {
         Look::Start => before.is_none(),
-        Look::End => behind.is_none(),
+        Look::End => after.is_none(),
         Look::StartLF => before.is_none_or(|c| c == '\n'),
-        Look::EndLF => behind.is_none_or(|c| c == '\n'),
-        Look::StartCRLF => before.is_none_or(|c| c == '\n' || (c == '\r' && behind != Some('\n'))),
-        Look::EndCRLF => behind.is_none_or(|c| c == '\r' || (c == '\n' && before != Some('\r'))),
-        Look::WordAscii => ascii(before) != ascii(behind),
-        Look::WordAsciiNegate => ascii(before) == ascii(behind),
-        Look::WordUnicode => unicode(before) != unicode(behind),
-        Look::WordUnicodeNegate => unicode(before) == unicode(behind),
-        Look::WordStartAscii => !ascii(before) && ascii(behind),
-        Look::WordEndAscii => ascii(before) && !ascii(behind),
-        Look::WordStartUnicode => !unicode(before) && unicode(behind),
-        Look::WordEndUnicode => unicode(before) && !unicode(behind),
+        Look::EndLF => after.is_none_or(|c| c == '\n'),
+        Look::StartCRLF => before.is_none_or(|c| c == '\n' || (c == '\r' && after != Some('\n'))),
+        Look::EndCRLF => after.is_none_or(|c| c == '\r' || (c == '\n' && before != Some('\r'))),
+        Look::WordAscii => ascii(before) != ascii(after),
+        Look::WordAsciiNegate => ascii(before) == ascii(after),
+        Look::WordUnicode => unicode(before) != unicode(after),
+        Look::WordUnicodeNegate => unicode(before) == unicode(after),
+        Look::WordStartAscii => !ascii(before) && ascii(after),
+        Look::WordEndAscii => ascii(before) && !ascii(after),
+        Look::WordStartUnicode => !unicode(before) && unicode(after),
+        Look::WordEndUnicode => unicode(before) && !unicode(after),
         Look::WordStartHalfAscii => !ascii(before),
-        Look::WordEndHalfAscii => !ascii(behind),
+        Look::WordEndHalfAscii => !ascii(after),
         Look::WordStartHalfUnicode => !unicode(before),
-        Look::WordEndHalfUnicode => !unicode(behind),
+        Look::WordEndHalfUnicode => !unicode(after),
     }
 }
 
@@ -36,8 +36,8 @@ fn is_word(c: char) -> bool {
 }
 
 /// Checks whether the test passes between these two characters.
-pub(crate) fn passes(test: &Test, before: Option<char>, behind: Option<char>) -> bool {
-    let character = if test.ahead { behind } else { before };
+pub(crate) fn passes(test: &Test, before: Option<char>, after: Option<char>) -> bool {
+    let character = if test.ahead { after } else { before };
     match character {
         None => test.edge,
         Some(c) => test

@@ -355,18 +355,18 @@ fn what_is_too_large_is_refused_by_name() {
 /// Returns the places where a match of `node` that begins at `at` may end, directly from the definition.
 fn ends(node: &Node, text: &[char], at: usize) -> Vec<usize> {
     let before = at.checked_sub(1).map(|at| text[at]);
-    let behind = text.get(at).copied();
+    let after = text.get(at).copied();
     let if_holds = |holds: bool| if holds { vec![at] } else { Vec::new() };
     match node {
         Node::Empty => vec![at],
-        Node::Set(_) if behind.is_none() => Vec::new(),
+        Node::Set(_) if after.is_none() => Vec::new(),
         Node::Set(set) => {
             let test = Test {
                 ahead: true,
                 set: set.clone(),
                 edge: false,
             };
-            if look::passes(&test, before, behind) {
+            if look::passes(&test, before, after) {
                 vec![at + 1]
             } else {
                 Vec::new()
@@ -388,8 +388,8 @@ fn ends(node: &Node, text: &[char], at: usize) -> Vec<usize> {
             }
             union([all])
         }
-        Node::Look(look) => if_holds(look::holds(*look, before, behind)),
-        Node::Test(test) => if_holds(look::passes(test, before, behind)),
+        Node::Look(look) => if_holds(look::holds(*look, before, after)),
+        Node::Test(test) => if_holds(look::passes(test, before, after)),
         Node::Around(around) => {
             let found = if around.ahead {
                 !ends(&around.body, text, at).is_empty()

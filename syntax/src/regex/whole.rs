@@ -203,22 +203,22 @@ impl SequenceSearch {
         if !self.end {
             return Ok(());
         }
-        let mut behind = vec![Node::Look(Look::End)];
+        let mut after = vec![Node::Look(Look::End)];
         while let Some(item) = self.items.pop() {
             match item {
                 Node::Around(around) if !around.ahead => {
                     let body = (*around.body).clone();
-                    let condition = Node::concat([body].into_iter().chain(behind.iter().rev().cloned()));
+                    let condition = Node::concat([body].into_iter().chain(after.iter().rev().cloned()));
                     add_condition(condition, &around, size, parts)?;
                 }
-                item if has_fixed_length(&item) && item.around().is_none() => behind.push(item),
+                item if has_fixed_length(&item) && item.around().is_none() => after.push(item),
                 item => {
                     self.items.push(item);
                     break;
                 }
             }
         }
-        self.items.extend(behind.drain(1..).rev());
+        self.items.extend(after.drain(1..).rev());
         Ok(())
     }
 

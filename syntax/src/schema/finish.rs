@@ -22,7 +22,7 @@ use super::shape::{Shape, push_new};
 const COMPARED: usize = 1_000;
 
 /// The number of recent objects of a goal that a new one is compared with, to drop duplicates. Only objects
-/// that have the same number of members with the same goals are compared: they can differ only in names.
+/// that have the same number of properties with the same goals are compared: they can differ only in names.
 const COMPARED_OBJECTS: usize = 64;
 
 impl Algebra<'_> {
@@ -57,7 +57,7 @@ impl Algebra<'_> {
             }
             Shape::Object(shape) => {
                 if let Some(object) = self.finish_object(&shape) {
-                    // Thousands of alternatives may differ only in their last member.
+                    // Thousands of alternatives may differ only in their last property.
                     let alike = objects.entry(object.sketch()).or_default();
                     let mut near = alike.iter().rev().take(COMPARED_OBJECTS);
                     if !near.any(|&at| normal.objects[at] == object) {

@@ -16,7 +16,7 @@ mod way;
 pub(crate) use array::Array;
 pub(crate) use goal::{GoalId, Goals, Literal};
 pub(crate) use number::{Bound, NumberShape};
-pub(crate) use object::{Closing, Member, Object, RestClass};
+pub(crate) use object::{AdditionalClass, Closing, Object, Property};
 pub(crate) use string::StringShape;
 pub(crate) use way::{MOST_WISHES, Way};
 

@@ -169,7 +169,7 @@ pub(crate) enum Keyword {
     /// `prefixItems` and `items`; `None` means no constraint.
     Items {
         prefix: Vec<NodeId>,
-        rest: Option<NodeId>,
+        additional: Option<NodeId>,
     },
     MinItems(u64),
     MaxItems(u64),

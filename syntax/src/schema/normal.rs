@@ -206,11 +206,11 @@ mod tests {
         let forms = normalise(parsed, &Options::default(), &limits).expect("it is small");
         let root = &forms.normals[forms.root.index()];
         let of = |name: &str| {
-            let member = root.objects[0]
-                .members
+            let property = root.objects[0]
+                .properties
                 .iter()
-                .find(|member| &*member.name == name);
-            &forms.normals[member.expect("it has this key").ways[0].goal.index()]
+                .find(|property| &*property.name == name);
+            &forms.normals[property.expect("it has this key").ways[0].goal.index()]
         };
         assert!(Rc::ptr_eq(of("a"), of("b")));
         for other in ["c", "d", "e", "f"] {

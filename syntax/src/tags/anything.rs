@@ -6,7 +6,7 @@ use lexiform_automata::vocab::{TokenKind, Vocabulary};
 /// Returns the grammar of any bytes with any special tokens and marks of the vocabulary between them, except
 /// those that end a sequence. Of several tokens with one name it includes the first, as all grammars do.
 ///
-/// Its masks allow every token, so it is not a constraint by itself; [`Cfg::behind`] turns it into one.
+/// Its masks allow every token, so it is not a constraint by itself; [`Cfg::with_prefix`] turns it into one.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     let mut builder = CfgBuilder::new();
     // A regular language without parts contains all byte strings.
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_prefix_it_begins_with_that() {
+    fn with_a_prefix_it_begins_with_that() {
         let options = Options {
             prefix: b"ab".to_vec(),
             ..Options::default()
@@ -85,7 +85,7 @@ mod tests {
             [8],
             "\"ba\" spans its end"
         );
-        let behind = grammar.step(inside, 8).expect("it spans the end");
-        assert_eq!(grammar.mask(behind).count(), 7);
+        let after = grammar.step(inside, 8).expect("it spans the end");
+        assert_eq!(grammar.mask(after).count(), 7);
     }
 }

@@ -7,13 +7,13 @@ use lexiform::MaskRequest;
 use lexiform::schema::{KeyOrder, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, State};
-use lexiform_automata::grammar::{Cfg, Judge, SeriesOrder};
+use lexiform_automata::grammar::{Cfg, ItemOrder, Validator};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::distance::{Distance, ROUNDS, distance};
 use super::walk::show;
-use super::{BYTES, LETTERS, cases, context_free, json, lower, open_keys, regular, series, vocabulary};
+use super::{BYTES, LETTERS, cases, context_free, json, lower, object_list, open_keys, regular, vocabulary};
 
 /// Budgets are tried up to this one to see which takes nothing away.
 const AMPLE: usize = 128;
@@ -151,13 +151,13 @@ fn gappy(letters: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
     })
 }
 
-/// Words that a judge tells, of which it names one completion each: there may be shorter ones.
+/// Words that a validator tells, of which it names one completion each: there may be shorter ones.
 #[test]
-fn budgets_of_judged_words() {
+fn budgets_of_validated_words() {
     let cfg = lower::grammar_of(|builder| {
         let parts = [
             builder.bytes("<"),
-            builder.judged(Judge::LabelFromLeft),
+            builder.validated(Validator::LabelFromLeft),
             builder.bytes(">"),
         ];
         builder.seq(parts)
@@ -267,8 +267,8 @@ fn all_walks_through_lists_end_in_time() {
         (&["a,b|bb", "ab"], &[("a", "bb")], &[], 2),
     ];
     for (members, rest, taken, min) in lists {
-        for order in [SeriesOrder::Listed, SeriesOrder::Any] {
-            let grammar = lower::compile(&series::list(members, rest, taken, min, order), &vocabulary);
+        for order in [ItemOrder::Listed, ItemOrder::Any] {
+            let grammar = lower::compile(&object_list::list(members, rest, taken, min, order), &vocabulary);
             check_all_walks(&grammar.expect("there are texts"), texts.len() as u32 + 1, 4);
         }
     }
@@ -451,7 +451,7 @@ proptest! {
 
     #[test]
     fn budgets_of_lists(
-        list in series::lists(),
+        list in object_list::lists(),
         vocabulary in vocabulary::vocabularies(b"ab,:"),
         gappy in gappy(b"ab,:"),
     ) {
@@ -484,7 +484,7 @@ proptest! {
     /// The same where what must still be written hangs on the keys that were.
     #[test]
     fn every_walk_through_a_list_ends_in_time(
-        list in series::lists(),
+        list in object_list::lists(),
         vocabulary in vocabulary::vocabularies(b"ab,:"),
         gappy in gappy(b"ab,:"),
         walk in walks(),

@@ -22,7 +22,7 @@ pub(crate) struct Oracle<'a> {
     grew: bool,
 }
 
-/// Whether the grammar has the text; the grammar must be without series.
+/// Whether the grammar has the text; the grammar must be without object lists.
 pub(crate) fn has(cfg: &Cfg, text: &str) -> bool {
     let runners = cfg
         .regulars
@@ -80,13 +80,13 @@ impl Oracle<'_> {
                     .filter(|&end| runner.accepts(&self.text[at..end]))
                     .collect()
             }
-            Expr::Judged(judged) => {
+            Expr::Validated(validated) => {
                 let text = self.text;
-                let accepts = |&end: &usize| judged.judge().accepts(&text[at..end]);
+                let accepts = |&end: &usize| validated.validator().accepts(&text[at..end]);
                 (at..=text.len()).filter(accepts).collect()
             }
             Expr::Repeat { body, min, max } => self.repeated(*body, *min, *max, at),
-            Expr::Series(_) => panic!("no front end of texts makes a series"),
+            Expr::ObjectList(_) => panic!("no front end of texts makes an object list"),
         }
     }
 

@@ -68,21 +68,21 @@ pub(crate) fn spell(
     // only at single-byte letters.
     let mut known: FxHashMap<Targets, usize> = FxHashMap::default();
     let (mut targets, mut last) = (Targets::new(), Targets::new());
-    let mut like_last = None;
+    let mut last_representative = None;
     for state in 0..states {
         targets.clear();
         targets.extend(beyond.iter().map(|&class| writer.target(state, class)));
         let start = rows.len();
         rows.resize(start + stride, NOWHERE);
         // Most states are like the previous one: inside words no letter of several bytes can be read.
-        let like = match like_last {
-            Some(like) if targets == last => Some(like),
+        let representative = match last_representative {
+            Some(representative) if targets == last => Some(representative),
             _ => known.get(&targets).copied(),
         };
-        match like {
-            Some(like) => long
+        match representative {
+            Some(representative) => long
                 .iter()
-                .for_each(|&(byte, _)| rows[start + byte] = rows[like + byte]),
+                .for_each(|&(byte, _)| rows[start + byte] = rows[representative + byte]),
             None => {
                 known.insert(targets.clone(), start);
                 for &(byte, child) in &long {
@@ -90,7 +90,7 @@ pub(crate) fn spell(
                 }
             }
         }
-        like_last = Some(like.unwrap_or(start));
+        last_representative = Some(representative.unwrap_or(start));
         std::mem::swap(&mut targets, &mut last);
         let letters = &next[state * letters.count()..(state + 1) * letters.count()];
         for &(byte, class) in &single {
@@ -116,7 +116,7 @@ type Entries<T> = Vec<(usize, T)>;
 
 /// The result of reading a byte at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Behind {
+enum After {
     /// No letter begins with these bytes.
     Nothing,
     /// The letter is complete, and of this class.
@@ -125,20 +125,20 @@ enum Behind {
     Node(u32),
 }
 
-impl Behind {
+impl After {
     /// Returns a unique number, given `kinds`, the number of classes of letters and nodes.
     fn number(self, kinds: usize) -> usize {
         match self {
-            Behind::Nothing => kinds,
-            Behind::Class(class) => class as usize,
-            Behind::Node(node) => kinds - 1 - node as usize,
+            After::Nothing => kinds,
+            After::Class(class) => class as usize,
+            After::Node(node) => kinds - 1 - node as usize,
         }
     }
 }
 
 /// The tree of the bytes of letters. Node 0 is the beginning of a letter.
 struct Tree {
-    nodes: Vec<Vec<(u8, u8, Behind)>>,
+    nodes: Vec<Vec<(u8, u8, After)>>,
 }
 
 impl Tree {
@@ -148,7 +148,7 @@ impl Tree {
         };
         for (first, last, class) in letters.runs() {
             match letters.alphabet() {
-                Alphabet::Bytes => tree.nodes[0].push((first as u8, last as u8, Behind::Class(class))),
+                Alphabet::Bytes => tree.nodes[0].push((first as u8, last as u8, After::Class(class))),
                 Alphabet::Chars => tree.add_chars(first, last, class),
             }
         }
@@ -170,7 +170,7 @@ impl Tree {
                 let node = beginning
                     .iter()
                     .fold(0, |node, range| self.child(node, range.start, range.end));
-                self.nodes[node as usize].push((end.start, end.end, Behind::Class(class)));
+                self.nodes[node as usize].push((end.start, end.end, After::Class(class)));
             }
         }
     }
@@ -181,9 +181,9 @@ impl Tree {
         let new = self.nodes.len() as u32;
         let children = &mut self.nodes[node as usize];
         match children.last() {
-            Some(&(from, to, Behind::Node(known))) if (from, to) == (first, last) => known,
+            Some(&(from, to, After::Node(known))) if (from, to) == (first, last) => known,
             _ => {
-                children.push((first, last, Behind::Node(new)));
+                children.push((first, last, After::Node(new)));
                 self.nodes.push(Vec::new());
                 new
             }
@@ -213,12 +213,12 @@ impl Tree {
     }
 
     /// Returns, for each node, the result of reading each class of bytes.
-    fn rows(&self, classes: &[u8; 256], stride: usize) -> Vec<Box<[Behind]>> {
-        let row = |node: &Vec<(u8, u8, Behind)>| {
-            let mut row = vec![Behind::Nothing; stride].into_boxed_slice();
-            for &(first, last, behind) in node {
+    fn rows(&self, classes: &[u8; 256], stride: usize) -> Vec<Box<[After]>> {
+        let row = |node: &Vec<(u8, u8, After)>| {
+            let mut row = vec![After::Nothing; stride].into_boxed_slice();
+            for &(first, last, after) in node {
                 for &class in &classes[first as usize..=last as usize] {
-                    row[class as usize] = behind;
+                    row[class as usize] = after;
                 }
             }
             row
@@ -229,8 +229,8 @@ impl Tree {
     /// Returns the classes of letters that take more than one byte.
     fn classes_beyond_bytes(&self) -> Vec<u16> {
         let mut classes: Vec<u16> = (self.nodes[1..].iter().flatten())
-            .filter_map(|&(.., behind)| match behind {
-                Behind::Class(class) => Some(class),
+            .filter_map(|&(.., after)| match after {
+                After::Class(class) => Some(class),
                 _ => None,
             })
             .collect();
@@ -244,11 +244,11 @@ impl Tree {
         let mut below: Vec<Vec<u16>> = vec![Vec::new(); self.nodes.len()];
         for node in (0..self.nodes.len()).rev() {
             let mut classes = Vec::new();
-            for &(_, _, behind) in &self.nodes[node] {
-                match behind {
-                    Behind::Class(class) => classes.push(class),
-                    Behind::Node(child) => classes.extend(&below[child as usize]),
-                    Behind::Nothing => {}
+            for &(_, _, after) in &self.nodes[node] {
+                match after {
+                    After::Class(class) => classes.push(class),
+                    After::Node(child) => classes.extend(&below[child as usize]),
+                    After::Nothing => {}
                 }
             }
             classes.sort_unstable();
@@ -269,10 +269,10 @@ struct Division {
 
 impl Division {
     /// Separates bytes with different results at a node. `kinds` bounds the number of results.
-    fn refine(&mut self, node: &[(u8, u8, Behind)], kinds: usize) {
+    fn refine(&mut self, node: &[(u8, u8, After)], kinds: usize) {
         // The result of the first byte of each class; bytes with another result form a new class.
-        let mut first: Vec<Option<Behind>> = vec![None; self.count];
-        let mut others: Vec<(u8, Behind, u8)> = Vec::new();
+        let mut first: Vec<Option<After>> = vec![None; self.count];
+        let mut others: Vec<(u8, After, u8)> = Vec::new();
         // The root node is refined first, when all bytes are in one class and have many results.
         let mut of_things = if self.count == 1 {
             vec![None; kinds + 1]
@@ -284,30 +284,30 @@ impl Division {
             while ranges.peek().is_some_and(|range| range.1 < start) {
                 ranges.next();
             }
-            let behind = match ranges.peek() {
-                Some(&&(from, _, behind)) if from <= start => behind,
-                _ => Behind::Nothing,
+            let after = match ranges.peek() {
+                Some(&&(from, _, after)) if from <= start => after,
+                _ => After::Nothing,
             };
             let of_class = &mut first[*class as usize];
             if of_class.is_none() {
-                *of_class = Some(behind);
+                *of_class = Some(after);
             }
-            if *of_class == Some(behind) {
+            if *of_class == Some(after) {
                 continue;
             }
             let known = match of_things.is_empty() {
                 true => others
                     .iter()
-                    .find(|other| other.0 == *class && other.1 == behind)
+                    .find(|other| other.0 == *class && other.1 == after)
                     .map(|other| other.2),
-                false => of_things[behind.number(kinds)],
+                false => of_things[after.number(kinds)],
             };
             let found = known.unwrap_or(self.count as u8);
             if known.is_none() {
                 self.count += 1;
                 match of_things.is_empty() {
-                    true => others.push((*class, behind, found)),
-                    false => of_things[behind.number(kinds)] = Some(found),
+                    true => others.push((*class, after, found)),
+                    false => of_things[after.number(kinds)] = Some(found),
                 }
             }
             *class = found;
@@ -337,7 +337,7 @@ struct TableWriter<'a, E> {
     next: &'a [u32],
     edge: E,
     /// The result of reading each class of bytes at each node of the tree.
-    nodes: Vec<Box<[Behind]>>,
+    nodes: Vec<Box<[After]>>,
     below: Vec<Vec<u16>>,
     stride: usize,
     states: u32,
@@ -357,11 +357,11 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
     /// longer letters, each with its node.
     fn root(&self) -> (Entries<u16>, Entries<u32>) {
         let (mut single, mut long) = (Vec::new(), Vec::new());
-        for (byte, behind) in self.nodes[0].iter().enumerate() {
-            match *behind {
-                Behind::Nothing => {}
-                Behind::Class(class) => single.push((byte, class)),
-                Behind::Node(child) => long.push((byte, child)),
+        for (byte, after) in self.nodes[0].iter().enumerate() {
+            match *after {
+                After::Nothing => {}
+                After::Class(class) => single.push((byte, class)),
+                After::Node(child) => long.push((byte, child)),
             }
         }
         (single, long)
@@ -371,9 +371,9 @@ impl<E: Fn(u32) -> u32> TableWriter<'_, E> {
     fn write(&mut self, node: u32, state: usize, row: &mut [u32]) {
         for (class, entry) in row.iter_mut().enumerate() {
             *entry = match self.nodes[node as usize][class] {
-                Behind::Nothing => NOWHERE,
-                Behind::Class(class) => self.target(state, class),
-                Behind::Node(child) => self.inside(child, state),
+                After::Nothing => NOWHERE,
+                After::Class(class) => self.target(state, class),
+                After::Node(child) => self.inside(child, state),
             };
         }
     }
@@ -421,10 +421,10 @@ mod tests {
     use crate::limits::Cancel;
 
     /// Returns the result of reading a byte at each node.
-    fn column(tree: &Tree, byte: u8) -> Vec<Behind> {
-        let at = |node: &Vec<(u8, u8, Behind)>| {
+    fn column(tree: &Tree, byte: u8) -> Vec<After> {
+        let at = |node: &Vec<(u8, u8, After)>| {
             let range = node.iter().find(|range| range.0 <= byte && byte <= range.1);
-            range.map_or(Behind::Nothing, |range| range.2)
+            range.map_or(After::Nothing, |range| range.2)
         };
         tree.nodes.iter().map(at).collect()
     }
@@ -449,7 +449,7 @@ mod tests {
                 let tree = Tree::new(automaton.letters());
                 let (classes, count) = tree.byte_classes(automaton.letters().count());
                 // The naive way: a class for each list of results of a byte, in the order of the bytes.
-                let mut lists: Vec<Vec<Behind>> = Vec::new();
+                let mut lists: Vec<Vec<After>> = Vec::new();
                 for byte in 0..=255 {
                     let column = column(&tree, byte);
                     let known = lists.iter().position(|list| *list == column);

@@ -58,7 +58,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
         next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
     }
     next.resize(count, Automaton::DEAD);
-    let mut behind = Behind {
+    let mut after = After {
         places: vec![Vec::new(); count],
         classes: Vec::new(),
     };
@@ -69,11 +69,11 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
     }
     let mut state = Automaton::START as usize;
     while state < subsets.accepting.len() {
-        subsets.gather(state, &classes, &mut behind)?;
+        subsets.gather(state, &classes, &mut after)?;
         let row = next.len();
         next.resize(row + count, Automaton::DEAD);
-        for &class in &behind.classes {
-            let places = &mut behind.places[class as usize];
+        for &class in &after.classes {
+            let places = &mut after.places[class as usize];
             next[row + class as usize] = subsets.target(places)?;
             places.clear();
         }
@@ -94,7 +94,7 @@ fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automato
 const LARGE_EXPRESSION: usize = 4096;
 
 /// The places after a state.
-struct Behind {
+struct After {
     /// The places after each class of letters.
     places: Vec<Vec<u32>>,
     /// The classes after which there may be places, in order. Inside words these are few of many.
@@ -131,24 +131,24 @@ struct Subsets<'a> {
 
 impl Subsets<'_> {
     /// Collects the places after each class of letters.
-    fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut Behind) -> Result<(), Failure> {
+    fn gather(&mut self, state: usize, classes: &[Vec<u16>], after: &mut After) -> Result<(), Failure> {
         let members = &self.members[self.ends[state]..self.ends[state + 1]];
         let mut steps = 0;
-        behind.classes.clear();
+        after.classes.clear();
         for &member in members {
             if let Place::Read { set, next } = self.nfa.places[member as usize] {
                 let classes = &classes[set as usize];
                 steps += classes.len();
                 for &class in classes {
-                    behind.places[class as usize].push(next);
+                    after.places[class as usize].push(next);
                 }
                 if members.len() == 1 {
-                    behind.classes.extend(classes);
+                    after.classes.extend(classes);
                 }
             }
         }
         if members.len() > 1 {
-            behind.classes.extend(0..behind.places.len() as u16);
+            after.classes.extend(0..after.places.len() as u16);
         }
         self.work(steps)
     }

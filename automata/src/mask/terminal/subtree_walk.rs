@@ -112,11 +112,11 @@ impl KeySubtreeMask {
         let depth = |node: usize| usize::from(trie.nodes()[node].depth);
         let deepest = ends.iter().map(|&node| depth(node as usize)).max();
         let at_end = |&node: &u32| trie.tokens_at(&trie.nodes()[node as usize]);
-        let behind = |&node: &u32| children(trie, Some(node as usize));
+        let after = |&node: &u32| children(trie, Some(node as usize));
         Some(KeySubtreeMask {
             inner: TokenSet::quick(inner, tokens),
             end_tokens: ends.iter().flat_map(at_end).copied().collect(),
-            exits: ends.iter().flat_map(behind).collect(),
+            exits: ends.iter().flat_map(after).collect(),
             longest: deepest.map_or(0, |deepest| deepest - top.map_or(0, depth)),
             ends: ends.into(),
         })

@@ -15,14 +15,14 @@ use crate::work::spend;
 impl Tables {
     /// Returns the entry of a cursor.
     pub(crate) fn entry(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Entry> {
-        let identity = terminal.identity(cursor, self.horizon);
-        if let Some(known) = self.entries.get(&identity) {
+        let id = terminal.cursor_id(cursor, self.horizon);
+        if let Some(known) = self.entries.get(&id) {
             return known.clone();
         }
         // No lock is held meanwhile, because the computation may query these tables.
         let entry = Arc::new(Entry::new(terminal, cursor, self));
         self.grow(entry.bytes() + 96);
-        self.entries.entry(identity).or_insert(entry).clone()
+        self.entries.entry(id).or_insert(entry).clone()
     }
 
     /// Returns the terminal mask of a state, ignoring bounds.

@@ -45,7 +45,7 @@ impl Level {
     pub(super) fn next_child(&mut self, trie: &Trie) -> Option<(u8, usize)> {
         if let Some(few) = &mut self.few {
             while let Some(byte) = few.pop() {
-                if let Some(node) = trie.child_behind(self.places.clone(), byte) {
+                if let Some(node) = trie.child_after(self.places.clone(), byte) {
                     return Some((byte, node as usize));
                 }
             }

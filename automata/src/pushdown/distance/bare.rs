@@ -1,7 +1,7 @@
 //! Configurations that remember no more than their shortest completions need.
 //!
 //! The properties and keys that an object has so far affect what else may be written in it. The shortest
-//! completion writes the missing required members, and nothing else:
+//! completion writes the missing required properties, and nothing else:
 //!
 //! ```text
 //!   {"a":1,"x":0,"note":"…",          ┐
@@ -9,18 +9,18 @@
 //!   {"a":[1,2],                       ┘
 //! ```
 //!
-//! So texts with other optional members and other keys continue in the same bare configuration, and one
+//! So texts with other optional properties and other keys continue in the same bare configuration, and one
 //! completion is spelled for all of them.
 
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::pushdown::frame::{FrameId, FrameKey, Frames};
 use crate::pushdown::object::progress::{Bits, Progress, has_bit};
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 
 impl Stacks {
     /// Returns a configuration with the same shortest completions, in which open objects remember only the
-    /// required members that were written. `known` returns those that were computed before; `found` is called
-    /// for all that are computed on the way.
+    /// required properties that were written. `known` returns those that were computed before; `found` is
+    /// called for all that are computed on the way.
     pub(crate) fn bare(
         &self,
         config: ConfigId,
@@ -48,33 +48,33 @@ impl Stacks {
 impl Frames {
     fn bare(&self, id: FrameId) -> FrameId {
         match self.get(id).key {
-            FrameKey::Series(series, progress) if self.forgets(series, progress) => {
-                let bare = self.bare_progress(series, progress);
-                self.intern(FrameKey::Series(series, bare))
+            FrameKey::ObjectList(object_list, progress) if self.forgets(object_list, progress) => {
+                let bare = self.bare_progress(object_list, progress);
+                self.intern(FrameKey::ObjectList(object_list, bare))
             }
             _ => id,
         }
     }
 
-    fn bare_progress(&self, series: u32, progress: Progress) -> Progress {
-        let plan = &self.nfa.series[series as usize];
-        let required = || (0..plan.members.len()).filter(|&index| plan.members[index].required);
-        let missing = required().find(|&index| !self.is_written(series, progress, index));
+    fn bare_progress(&self, object_list: u32, progress: Progress) -> Progress {
+        let plan = &self.nfa.object_lists[object_list as usize];
+        let required = || (0..plan.properties.len()).filter(|&index| plan.properties[index].required);
+        let missing = required().find(|&index| !self.is_written(object_list, progress, index));
         // After a separator some item follows, and if none is required, it depends on the items written
         // before.
         if progress.separated && missing.is_none() {
             return progress;
         }
         let done = match plan.order {
-            SeriesOrder::Leading => return progress,
-            SeriesOrder::Listed => missing.unwrap_or(plan.members.len()) as u32,
-            SeriesOrder::Any => {
+            ItemOrder::Leading => return progress,
+            ItemOrder::Listed => missing.unwrap_or(plan.properties.len()) as u32,
+            ItemOrder::Any => {
                 let written = self.written.get(progress.done);
                 let mut bits: Vec<u64> = vec![0; written.len()];
                 for index in required().filter(|&index| has_bit(written, index)) {
                     bits[index / 64] |= 1 << (index % 64);
                 }
-                // Sets of written members are stored without trailing zero words.
+                // Sets of written properties are stored without trailing zero words.
                 while bits.last() == Some(&0) {
                     bits.pop();
                 }

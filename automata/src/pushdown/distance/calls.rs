@@ -1,28 +1,28 @@
-//! Computes which rules and series call which, and how far from the end tokens can lead in each.
+//! Computes which rules and object lists call which, and how far from the end tokens can lead in each.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Distances;
 use super::free::{FreeWords, KEYS};
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::ByteSet;
 use crate::language::components;
 use crate::language::{NEVER, plus};
 use crate::pushdown::equivalence::TokenFacts;
 use crate::pushdown::frame::Frames;
-use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, Label, ObjectListPlan};
 use crate::work::spend;
 
 /// The maximum number of calls that are followed in a grammar in which rules call themselves.
 const WORK: usize = 1 << 22;
 
-/// A call from a rule or series.
+/// A call from a rule or object list.
 #[derive(Clone, Copy)]
 struct Call {
     callee: u32,
     before: CallPrefix,
     /// The distance from the end of the call to the end of the caller.
-    behind: u64,
+    after: u64,
 }
 
 /// The part of the caller before the call.
@@ -35,7 +35,7 @@ enum CallPrefix {
     Key(u32),
 }
 
-/// The calls of all rules and, numbered after them, of all series.
+/// The calls of all rules and, numbered after them, of all object lists.
 pub(crate) struct Calls<'a> {
     frames: &'a Frames,
     shortest: &'a Distances,
@@ -47,7 +47,7 @@ pub(crate) struct Calls<'a> {
 impl<'a> Calls<'a> {
     pub(crate) fn new(frames: &'a Frames, shortest: &'a Distances) -> Calls<'a> {
         let nfa = &frames.nfa;
-        let all = nfa.rules.len() + nfa.series.len();
+        let all = nfa.rules.len() + nfa.object_lists.len();
         let mut calls = Calls {
             frames,
             shortest,
@@ -56,8 +56,8 @@ impl<'a> Calls<'a> {
         };
         calls.add_rules();
         let mut free = FxHashMap::default();
-        for series in 0..nfa.series.len() as u32 {
-            calls.add_series(series, &mut free);
+        for object_list in 0..nfa.object_lists.len() as u32 {
+            calls.add_object_list(object_list, &mut free);
         }
         calls
     }
@@ -77,8 +77,8 @@ impl<'a> Calls<'a> {
             self.add_own(rule, length);
             for edge in edges {
                 if let Label::Call(callee) = edge.label {
-                    let behind = shortest.nodes[edge.to as usize];
-                    self.add_call((rule, node as u32), callee, behind);
+                    let after = shortest.nodes[edge.to as usize];
+                    self.add_call((rule, node as u32), callee, after);
                 }
             }
         }
@@ -89,40 +89,40 @@ impl<'a> Calls<'a> {
         *own = length.max(*own);
     }
 
-    fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, behind: u64) {
-        let (callee, behind) = match callee {
-            Callee::Rule(rule) => (rule, behind),
-            // The reach of a series is added to the distance of its progress, here the first.
-            Callee::Series(series) => {
-                let first = self.shortest.series[series as usize];
-                (self.number(series), plus(behind, first))
+    fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, after: u64) {
+        let (callee, after) = match callee {
+            Callee::Rule(rule) => (rule, after),
+            // The reach of an object list is added to the distance of its progress, here the first.
+            Callee::ObjectList(object_list) => {
+                let first = self.shortest.object_lists[object_list as usize];
+                (self.number(object_list), plus(after, first))
             }
             Callee::Terminal(terminal) => {
                 let start = self.frames.terminal(terminal).start();
-                return self.add_own(caller, plus(behind, self.shortest.peak(terminal, start)));
+                return self.add_own(caller, plus(after, self.shortest.peak(terminal, start)));
             }
-            Callee::Judged(judged) => {
-                let longest = self.frames.judge(judged).longest_completion() as u64;
-                return self.add_own(caller, plus(behind, longest));
+            Callee::Validated(validated) => {
+                let longest = self.frames.validator(validated).longest_completion() as u64;
+                return self.add_own(caller, plus(after, longest));
             }
         };
         let before = CallPrefix::Node(node);
         self.calls[caller as usize].push(Call {
             callee,
             before,
-            behind,
+            after,
         });
     }
 
-    fn number(&self, series: u32) -> u32 {
-        self.frames.nfa.rules.len() as u32 + series
+    fn number(&self, object_list: u32) -> u32 {
+        self.frames.nfa.rules.len() as u32 + object_list
     }
 
-    /// Adds the calls of a series. The distance after an item is never greater than before it, except for the
-    /// item that must follow a separator.
-    fn add_series(&mut self, series: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
-        let (frames, shortest, caller) = (self.frames, self.shortest, self.number(series));
-        let plan = &frames.nfa.series[series as usize];
+    /// Adds the calls of an object list. The distance after an item is never greater than before it, except
+    /// for the item that must follow a separator.
+    fn add_object_list(&mut self, object_list: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
+        let (frames, shortest, caller) = (self.frames, self.shortest, self.number(object_list));
+        let plan = &frames.nfa.object_lists[object_list as usize];
         if !is_plain(plan) {
             return self.add_own(caller, NEVER);
         }
@@ -131,47 +131,54 @@ impl<'a> Calls<'a> {
             let free = free.entry(key).or_insert_with(find);
             free.map_or(NEVER, |free| free.longest(plan.taken.len() + 2 * KEYS))
         };
-        let rests = plan.rest.iter().map(|rest| {
-            let key = rest.key.map_or(0, &mut of_free_key);
-            plus(key, shortest.rules[rest.item as usize])
+        let lengths = plan.additional.iter().map(|additional| {
+            let key = additional.key.map_or(0, &mut of_free_key);
+            plus(key, shortest.rules[additional.item as usize])
         });
-        let rests: Vec<u64> = rests.collect();
-        let another = self.another(plan, &rests);
-        let members = plan.members.iter().flat_map(|member| &member.ways);
-        let call = |callee, before, behind| Call {
+        let lengths: Vec<u64> = lengths.collect();
+        let another = self.another(plan, &lengths);
+        let properties = plan.properties.iter().flat_map(|property| &property.ways);
+        let call = |callee, before, after| Call {
             callee,
             before,
-            behind,
+            after,
         };
-        let mut calls: Vec<Call> = members
+        let mut calls: Vec<Call> = properties
             .map(|&(rule, _)| call(rule, CallPrefix::Nothing, 0))
             .collect();
         calls.extend(
             plan.separator
                 .map(|rule| call(rule, CallPrefix::Nothing, another)),
         );
-        for (rest, length) in plan.rest.iter().zip(rests) {
+        for (additional, length) in plan.additional.iter().zip(lengths) {
             self.add_own(caller, length);
-            let before = rest.key.map_or(CallPrefix::Nothing, CallPrefix::Key);
-            calls.push(call(rest.item, before, 0));
+            let before = additional.key.map_or(CallPrefix::Nothing, CallPrefix::Key);
+            calls.push(call(additional.item, before, 0));
         }
         self.calls[caller as usize] = calls;
     }
 
     /// Returns the greatest cost of the cheapest optional item that may follow a separator.
-    fn another(&self, plan: &SeriesPlan, rests: &[u64]) -> u64 {
-        // There is always one more key, so a member is written only if it is cheaper.
-        let keyed = plan.rest.iter().zip(rests).filter(|(rest, _)| rest.key.is_some());
+    fn another(&self, plan: &ObjectListPlan, lengths: &[u64]) -> u64 {
+        // There is always one more key, so a property is written only if it is cheaper.
+        let keyed = plan
+            .additional
+            .iter()
+            .zip(lengths)
+            .filter(|(additional, _)| additional.key.is_some());
         let always = keyed.map(|(_, &length)| length).min().unwrap_or(NEVER);
         if always != NEVER {
             return always;
         }
-        let members = plan.members.iter().map(|member| self.shortest.of_member(member));
-        let all = members.chain(rests.iter().copied());
+        let properties = plan
+            .properties
+            .iter()
+            .map(|property| self.shortest.of_property(property));
+        let all = properties.chain(lengths.iter().copied());
         all.max().unwrap_or(0)
     }
 
-    /// Returns the greatest distance that tokens can lead to in each rule and series; `facts` knows the
+    /// Returns the greatest distance that tokens can lead to in each rule and object list; `facts` knows the
     /// contents of tokens.
     pub(crate) fn furthest(&self, facts: &impl TokenFacts) -> Vec<u64> {
         let edges = self
@@ -200,7 +207,7 @@ impl<'a> Calls<'a> {
             let outer = group.iter().map(|&caller| {
                 let calls = self.calls[caller as usize].iter();
                 let calls = calls.filter(|call| groups[call.callee as usize] != groups[caller as usize]);
-                let reached = calls.map(|call| plus(call.behind, found[call.callee as usize]));
+                let reached = calls.map(|call| plus(call.after, found[call.callee as usize]));
                 reached.fold(self.own[caller as usize], u64::max)
             });
             let outer = outer.collect();
@@ -238,7 +245,7 @@ impl<'a> Calls<'a> {
                 levels.push(CallLevel {
                     from,
                     to,
-                    behind: call.behind,
+                    after: call.after,
                     reads: bytes.is_some(),
                 });
             }
@@ -307,12 +314,12 @@ impl Opening {
 struct CallLevel {
     from: usize,
     to: usize,
-    behind: u64,
+    after: u64,
     /// `true` if a byte is read before the call.
     reads: bool,
 }
 
-/// Rules and series that call each other.
+/// Rules and object lists that call each other.
 struct Levels {
     calls: Vec<CallLevel>,
     /// The greatest distance in each without the calls within the group.
@@ -333,7 +340,7 @@ impl Levels {
         }
         let mut furthest = self.outer.clone();
         self.calls.iter().for_each(|call| {
-            furthest[call.from] = furthest[call.from].max(plus(call.behind, started[call.to]));
+            furthest[call.from] = furthest[call.from].max(plus(call.after, started[call.to]));
         });
         furthest
     }
@@ -343,7 +350,7 @@ impl Levels {
     fn add_calls(&self, reads: bool, before: &[u64], reached: &mut [u64]) -> bool {
         let mut changed = false;
         for call in self.calls.iter().filter(|call| call.reads == reads) {
-            let by_call = plus(call.behind, before[call.to]);
+            let by_call = plus(call.after, before[call.to]);
             changed |= by_call > reached[call.from];
             reached[call.from] = by_call.max(reached[call.from]);
         }
@@ -361,11 +368,15 @@ impl Levels {
     }
 }
 
-/// Returns `true` if the rest of a series is never longer than at its progress, except for an item after a
-/// separator.
-fn is_plain(plan: &SeriesPlan) -> bool {
-    let required = plan.members.iter().filter(|member| member.required).count() as u64;
-    // Skipped members no longer contribute to the count.
-    let loses = plan.order == SeriesOrder::Listed && plan.min > required && !plan.members.is_empty();
+/// Returns `true` if the rest of an object list is never longer than at its progress, except for an item
+/// after a separator.
+fn is_plain(plan: &ObjectListPlan) -> bool {
+    let required = plan
+        .properties
+        .iter()
+        .filter(|property| property.required)
+        .count() as u64;
+    // Skipped properties no longer contribute to the count.
+    let loses = plan.order == ItemOrder::Listed && plan.min > required && !plan.properties.is_empty();
     !plan.has_demands() && !loses
 }

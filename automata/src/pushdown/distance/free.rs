@@ -14,7 +14,7 @@ use super::Distances;
 use crate::language::{Cursor, Terminal};
 use crate::language::{NEVER, plus};
 
-/// The maximum number of keys of a series for which a bound is known.
+/// The maximum number of keys of an object list for which a bound is known.
 pub(super) const KEYS: usize = 256;
 
 /// The smallest number of bytes that must lead from a state to itself for it to count as free.

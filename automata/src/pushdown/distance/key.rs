@@ -16,21 +16,21 @@ pub(crate) struct KeyLengths {
     /// The texts that would complete it to keys that may not be written, sorted.
     taken: Vec<Vec<u8>>,
     /// The number of steps after the key.
-    behind: u64,
+    after: u64,
 }
 
 impl KeyLengths {
     /// Returns `None` if the continuation makes a difference in other ways.
     pub(crate) fn new(frames: &Frames, shortest: &Distances, frame: FrameId) -> Option<KeyLengths> {
-        let (series, rest, progress, _) = frames.key_parts(frame);
-        let key = frames.nfa.series[series as usize].rest[rest as usize].key?;
+        let (object_list, additional, progress, _) = frames.key_parts(frame);
+        let key = frames.nfa.object_lists[object_list as usize].additional[additional as usize].key?;
         let mut taken = match shortest.achievable {
-            true => frames.unwritable_behind(frame, &[], usize::MAX)?,
+            true => frames.unwritable_after(frame, &[], usize::MAX)?,
             false => Vec::new(),
         };
         taken.sort_unstable();
-        let behind = shortest.behind_key(frames, series, rest, progress);
-        Some(KeyLengths { key, taken, behind })
+        let after = shortest.after_key(frames, object_list, additional, progress);
+        Some(KeyLengths { key, taken, after })
     }
 
     /// Returns the fewest steps if the key has continued with these bytes; `None` if it has continued like a
@@ -41,6 +41,6 @@ impl KeyLengths {
             .taken
             .get(next)
             .is_some_and(|taken| taken.starts_with(written));
-        (!is_taken).then(|| plus(shortest.of_cursor(self.key, cursor), self.behind))
+        (!is_taken).then(|| plus(shortest.of_cursor(self.key, cursor), self.after))
     }
 }

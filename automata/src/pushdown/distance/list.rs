@@ -1,4 +1,4 @@
-//! Computes the fewest steps that complete a series from its progress.
+//! Computes the fewest steps that complete an object list from its progress.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,34 +6,34 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Distances;
-use crate::grammar::{Meets, SeriesOrder};
+use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
 use crate::language::{NEVER, plus};
 use crate::pushdown::frame::{Call, FrameKey, Frames};
-use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::next_key::NextKeyState;
 use crate::pushdown::object::progress::Progress;
-use crate::pushdown::plan::nfa::{Callee, MemberPlan, SeriesPlan};
+use crate::pushdown::plan::nfa::{Callee, ObjectListPlan, PropertyPlan};
 use crate::work::spend;
 
-/// The maximum number of progresses that are examined for a series with demands.
+/// The maximum number of progresses that are examined for an object list with demands.
 const REGISTERS: usize = 512;
 
-/// The maximum number of rest items whose steps are computed separately; those after them take as many as the
-/// last.
-const RESTS: usize = 32;
+/// The maximum number of additional items whose steps are computed separately; those after them take as many
+/// as the last.
+const ADDITIONAL_ITEMS: usize = 32;
 
 /// The items that are left to write.
 pub(crate) struct Left {
-    /// The steps of each member that can still be written, in order, and whether it must be.
-    pub(crate) members: Vec<(u64, bool)>,
-    /// The steps that each further item of the rest adds; the last entry applies to all that follow.
-    pub(crate) rest: Vec<u64>,
+    /// The steps of each property that can still be written, in order, and whether it must be.
+    pub(crate) properties: Vec<(u64, bool)>,
+    /// The steps that each further additional item adds; the last entry applies to all that follow.
+    pub(crate) additional: Vec<u64>,
     pub(crate) separator: u64,
 }
 
 impl Left {
     /// Returns the fewest steps from a progress on.
-    pub(crate) fn shortest(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+    pub(crate) fn shortest(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
         let items = self.items(plan, progress);
         if items == 0 {
             return 0;
@@ -48,80 +48,88 @@ impl Left {
     }
 
     /// Returns how many items must still be written; after a separator at least one.
-    fn items(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+    fn items(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
         let missing = plan
             .min
             .saturating_sub(progress.count)
             .max(u64::from(progress.separated));
         let required = match plan.order {
-            // No member can be skipped.
-            SeriesOrder::Leading => self
-                .members
+            // No property can be skipped.
+            ItemOrder::Leading => self
+                .properties
                 .iter()
-                .rposition(|member| member.1)
+                .rposition(|property| property.1)
                 .map_or(0, |last| last + 1),
-            _ => self.members.iter().filter(|member| member.1).count(),
+            _ => self.properties.iter().filter(|property| property.1).count(),
         };
         missing.max(required as u64)
     }
 
-    /// Returns how many of the items that must still be written are items of the rest.
-    pub(crate) fn rests(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
-        let required = self.members.iter().filter(|member| member.1).count() as u64;
+    /// Returns how many of the items that must still be written are additional items.
+    pub(crate) fn additional_needed(&self, plan: &ObjectListPlan, progress: Progress) -> u64 {
+        let required = self.properties.iter().filter(|property| property.1).count() as u64;
         self.items(plan, progress) - required.min(self.items(plan, progress))
     }
 
     /// Returns the steps of the cheapest choice of this number of items.
-    fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
-        if plan.order == SeriesOrder::Leading {
-            let members = self.members.iter().map(|member| member.0).take(items);
-            let sum = members.fold(0, plus);
-            return plus(sum, self.rest_sum(items.saturating_sub(self.members.len())));
+    fn fill(&self, plan: &ObjectListPlan, items: usize) -> u64 {
+        if plan.order == ItemOrder::Leading {
+            let properties = self.properties.iter().map(|property| property.0).take(items);
+            let sum = properties.fold(0, plus);
+            return plus(
+                sum,
+                self.additional_sum(items.saturating_sub(self.properties.len())),
+            );
         }
-        let (must, may): (Vec<_>, Vec<_>) = self.members.iter().partition(|member| member.1);
+        let (must, may): (Vec<_>, Vec<_>) = self.properties.iter().partition(|property| property.1);
         let mut may: Vec<u64> = may.into_iter().map(|(length, _)| length).collect();
         may.sort_unstable();
         let mut missing = items - must.len().min(items);
         let mut sum = must.into_iter().map(|(length, _)| length).fold(0, plus);
-        // Members that are cheaper than the next item of the rest come first.
-        let mut rests = 0;
+        // Properties that are cheaper than the next additional item come first.
+        let mut added = 0;
         for length in may {
-            while missing > 0 && self.rest_at(rests) < length && rests <= self.rest.len() {
-                sum = plus(sum, self.rest_at(rests));
-                (rests, missing) = (rests + 1, missing - 1);
+            while missing > 0 && self.additional_at(added) < length && added <= self.additional.len() {
+                sum = plus(sum, self.additional_at(added));
+                (added, missing) = (added + 1, missing - 1);
             }
-            if missing > 0 && length <= self.rest_at(rests) {
+            if missing > 0 && length <= self.additional_at(added) {
                 sum = plus(sum, length);
                 missing -= 1;
             }
         }
         match missing {
             0 => sum,
-            // No item of the rest was skipped, so the sum up to here is part of the sum up to there.
+            // No additional item was skipped, so the sum up to here is part of the sum up to there.
             more => plus(
                 sum,
-                self.rest_sum(rests + more).saturating_sub(self.rest_sum(rests)),
+                self.additional_sum(added + more)
+                    .saturating_sub(self.additional_sum(added)),
             ),
         }
     }
 
-    fn rest_at(&self, index: usize) -> u64 {
-        let last = self.rest.last().copied().unwrap_or(NEVER);
-        self.rest.get(index).copied().unwrap_or(last)
+    fn additional_at(&self, index: usize) -> u64 {
+        let last = self.additional.last().copied().unwrap_or(NEVER);
+        self.additional.get(index).copied().unwrap_or(last)
     }
 
-    fn rest_sum(&self, items: usize) -> u64 {
-        let first = self.rest.iter().take(items).copied().fold(0, plus);
-        match items.saturating_sub(self.rest.len()) {
+    fn additional_sum(&self, items: usize) -> u64 {
+        let first = self.additional.iter().take(items).copied().fold(0, plus);
+        match items.saturating_sub(self.additional.len()) {
             0 => first,
-            more => plus(first, self.rest_at(self.rest.len()).saturating_mul(more as u64)),
+            more => plus(
+                first,
+                self.additional_at(self.additional.len())
+                    .saturating_mul(more as u64),
+            ),
         }
     }
 }
 
 impl Distances {
-    pub(crate) fn of_progress(&self, frames: &Frames, series: u32, progress: Progress) -> u64 {
-        self.of_progress_with(frames, series, progress, 0)
+    pub(crate) fn of_progress(&self, frames: &Frames, object_list: u32, progress: Progress) -> u64 {
+        self.of_progress_with(frames, object_list, progress, 0)
     }
 
     /// Returns the distance from a progress if `more` keys have been written that the progress does not
@@ -129,96 +137,102 @@ impl Distances {
     pub(crate) fn of_progress_with(
         &self,
         frames: &Frames,
-        series: u32,
+        object_list: u32,
         progress: Progress,
         more: usize,
     ) -> u64 {
-        if let Some(known) = self.lists.get(&(series, progress, more)) {
+        if let Some(known) = self.lists.get(&(object_list, progress, more)) {
             return known;
         }
-        let length = self.find_progress(frames, series, progress, more);
-        self.lists.insert((series, progress, more), length);
+        let length = self.find_progress(frames, object_list, progress, more);
+        self.lists.insert((object_list, progress, more), length);
         length
     }
 
-    fn find_progress(&self, frames: &Frames, series: u32, progress: Progress, more: usize) -> u64 {
-        let plan = &frames.nfa.series[series as usize];
+    fn find_progress(&self, frames: &Frames, object_list: u32, progress: Progress, more: usize) -> u64 {
+        let plan = &frames.nfa.object_lists[object_list as usize];
         if plan.has_demands() {
-            return self.of_demanding(frames, series, progress, more);
+            return self.of_demanding(frames, object_list, progress, more);
         }
-        let mut left = self.left(frames, series, progress);
-        let rests = left.rests(plan, progress);
-        if rests > 0 {
+        let mut left = self.left(frames, object_list, progress);
+        let needed = left.additional_needed(plan, progress);
+        if needed > 0 {
             let written = frames.keys.iter(progress.used).count() + more;
-            left.rest = self.rest_of(frames, plan, written, rests);
+            left.additional = self.additional_of(frames, plan, written, needed);
         }
         left.shortest(plan, progress)
     }
 
-    /// Returns the members that can still be written, without any of the rest.
-    fn left(&self, frames: &Frames, series: u32, progress: Progress) -> Left {
-        let plan = &frames.nfa.series[series as usize];
-        let members = plan.members.iter().enumerate();
-        let members = members.filter(|&(index, _)| !frames.is_written(series, progress, index));
+    /// Returns the properties that can still be written, without any additional ones.
+    fn left(&self, frames: &Frames, object_list: u32, progress: Progress) -> Left {
+        let plan = &frames.nfa.object_lists[object_list as usize];
+        let properties = plan.properties.iter().enumerate();
+        let properties = properties.filter(|&(index, _)| !frames.is_written(object_list, progress, index));
         Left {
-            members: members
-                .map(|(_, member)| (self.of_member(member), member.required))
+            properties: properties
+                .map(|(_, property)| (self.of_property(property), property.required))
                 .collect(),
-            rest: Vec::new(),
+            additional: Vec::new(),
             separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
         }
     }
 
-    /// Returns the steps that each of `items` items of the rest adds, after `written` keys.
-    pub(crate) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
+    /// Returns the steps that each of `items` additional items adds, after `written` keys.
+    pub(crate) fn additional_of(
+        &self,
+        frames: &Frames,
+        plan: &ObjectListPlan,
+        written: usize,
+        items: u64,
+    ) -> Vec<u64> {
         let items = usize::try_from(items).unwrap_or(usize::MAX);
         let all = written.saturating_add(items);
-        let one = |index: usize| match index + 1 < RESTS {
-            true => self.cheapest_rest(frames, plan, written.saturating_add(index + 1)),
-            false => self.cheapest_rest(frames, plan, all),
+        let one = |index: usize| match index + 1 < ADDITIONAL_ITEMS {
+            true => self.cheapest_additional(frames, plan, written.saturating_add(index + 1)),
+            false => self.cheapest_additional(frames, plan, all),
         };
-        (0..items.min(RESTS)).map(one).collect()
+        (0..items.min(ADDITIONAL_ITEMS)).map(one).collect()
     }
 
-    /// Returns the distance of a choice: one of the remaining members, and the rest of the series after it,
-    /// which is computed once for members that leave the same items.
-    pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
-        let plan = &frames.nfa.series[at.series as usize];
-        let changes = self.changes_behind(frames, at);
-        let mut behind: FxHashMap<_, u64> = FxHashMap::default();
+    /// Returns the distance of a next key: one of the remaining properties, and the rest of the object list
+    /// after it, which is computed once for properties that leave the same items.
+    pub(crate) fn of_next_key(&self, frames: &Frames, at: NextKeyState) -> u64 {
+        let plan = &frames.nfa.object_lists[at.object_list as usize];
+        let changes = self.changes_after(frames, at);
+        let mut known: FxHashMap<_, u64> = FxHashMap::default();
         let lengths = frames.open_ways(at).map(|(way, node)| {
-            let index = way.member as usize;
-            let member = &plan.members[index];
-            let costs = (self.of_member(member), self.meets_of(plan, member));
+            let index = way.property as usize;
+            let property = &plan.properties[index];
+            let costs = (self.of_property(property), self.meets_of(plan, property));
             let meets = if plan.has_demands() { way.meets } else { 0 };
-            let leaves = (costs, member.required, meets, changes.get(index).copied());
-            let rest = behind.entry(leaves).or_insert_with(|| {
-                let after = frames.after_member(at.series, at.progress, index, way.meets);
-                self.of_progress(frames, at.series, after)
+            let leaves = (costs, property.required, meets, changes.get(index).copied());
+            let remaining = known.entry(leaves).or_insert_with(|| {
+                let after = frames.after_property(at.object_list, at.progress, index, way.meets);
+                self.of_progress(frames, at.object_list, after)
             });
-            plus(self.nodes[node as usize], *rest)
+            plus(self.nodes[node as usize], *remaining)
         });
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// Returns the cost of each way to write a member with the demands that it meets; empty if the series has
-    /// no demands.
-    fn meets_of(&self, plan: &SeriesPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
-        let ways = member.ways.iter().filter(|_| plan.has_demands());
+    /// Returns the cost of each way to write a property with the demands that it meets; empty if the object
+    /// list has no demands.
+    fn meets_of(&self, plan: &ObjectListPlan, property: &PropertyPlan) -> Vec<(u64, Meets)> {
+        let ways = property.ways.iter().filter(|_| plan.has_demands());
         ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
             .collect()
     }
 
-    /// Returns, in listed order, a number for each member that distinguishes what is left after it if members
-    /// are chosen to make up a count: it changes where the set of the cheapest wanted members changes. Empty
-    /// if the same is left after all members.
-    fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
-        let plan = &frames.nfa.series[at.series as usize];
-        if plan.order == SeriesOrder::Any {
+    /// Returns, in listed order, a number for each property that distinguishes what is left after it if
+    /// properties are chosen to make up a count: it changes where the set of the cheapest wanted properties
+    /// changes. Empty if the same is left after all properties.
+    fn changes_after(&self, frames: &Frames, at: NextKeyState) -> Vec<usize> {
+        let plan = &frames.nfa.object_lists[at.object_list as usize];
+        if plan.order == ItemOrder::Any {
             return Vec::new();
         }
         if plan.has_demands() {
-            return (0..plan.members.len()).collect();
+            return (0..plan.properties.len()).collect();
         }
         let wanted = plan.min.saturating_sub(at.progress.count + 1);
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -227,10 +241,10 @@ impl Distances {
         }
         let mut cheapest: Vec<u64> = Vec::new();
         let mut changed = 0;
-        let mut changes = vec![0; plan.members.len()];
-        for (member, change) in plan.members.iter().zip(&mut changes).rev() {
+        let mut changes = vec![0; plan.properties.len()];
+        for (property, change) in plan.properties.iter().zip(&mut changes).rev() {
             *change = changed;
-            let cost = self.of_member(member);
+            let cost = self.of_property(property);
             let place = cheapest.partition_point(|&other| other <= cost);
             if place < wanted {
                 cheapest.insert(place, cost);
@@ -241,25 +255,30 @@ impl Distances {
         changes
     }
 
-    /// Returns the cost of the cheapest way to write a member.
-    pub(crate) fn of_member(&self, member: &MemberPlan) -> u64 {
-        let ways = member.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
+    /// Returns the cost of the cheapest way to write a property.
+    pub(crate) fn of_property(&self, property: &PropertyPlan) -> u64 {
+        let ways = property.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
         ways.min().unwrap_or(NEVER)
     }
 
-    /// Returns the steps of the cheapest item of the rest that is the `keys`-th distinct key.
-    pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
-        let items = plan.rest.iter().map(|rest| {
-            let key = rest
+    /// Returns the steps of the cheapest additional item that is the `keys`-th distinct key.
+    pub(crate) fn cheapest_additional(&self, frames: &Frames, plan: &ObjectListPlan, keys: usize) -> u64 {
+        let items = plan.additional.iter().map(|additional| {
+            let key = additional
                 .key
                 .map_or(0, |key| self.key_among(frames.terminal(key), key, (plan, keys)));
-            plus(key, self.rules[rest.item as usize])
+            plus(key, self.rules[additional.item as usize])
         });
         items.min().unwrap_or(NEVER)
     }
 
     /// Returns the steps of a key that is the `keys`-th distinct one and not taken.
-    pub(crate) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
+    pub(crate) fn key_among(
+        &self,
+        terminal: &Terminal,
+        key: u32,
+        (plan, keys): (&ObjectListPlan, usize),
+    ) -> u64 {
         let written = keys.saturating_sub(1);
         let mut passed = 0;
         loop {
@@ -280,20 +299,20 @@ impl Distances {
         }
     }
 
-    /// Returns the distance in a series whose items have demands to meet, if `more` keys have been written
-    /// that the progress does not include, by a search over the progresses that its items lead to.
-    pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
-        if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
+    /// Returns the distance in an object list whose items have demands to meet, if `more` keys have been
+    /// written that the progress does not include, by a search over the progresses that its items lead to.
+    pub(crate) fn of_demanding(&self, frames: &Frames, object_list: u32, from: Progress, more: usize) -> u64 {
+        if !from.started && frames.analysis.is_nullable(Callee::ObjectList(object_list)) {
             return 0;
         }
-        let plan = &frames.nfa.series[series as usize];
+        let plan = &frames.nfa.object_lists[object_list as usize];
         let separator = plan.separator.map_or(0, |rule| self.rules[rule as usize]);
         let mut open = BinaryHeap::from([Reverse((0, more, Some(from)))]);
         let mut seen = FxHashSet::default();
         while let Some(Reverse((length, keys, progress))) = open.pop() {
             spend(1);
             let Some(progress) = progress else { return length };
-            if frames.series_may_end(series, progress) {
+            if frames.object_list_may_end(object_list, progress) {
                 return length;
             }
             if !seen.insert(progress) {
@@ -310,8 +329,8 @@ impl Distances {
                 separated: true,
                 ..progress
             };
-            for call in frames.item_calls(series, separated) {
-                let (item, keyed, next) = self.of_item(frames, series, call, keys);
+            for call in frames.item_calls(object_list, separated) {
+                let (item, keyed, next) = self.of_item(frames, object_list, call, keys);
                 if plus(before, item) != NEVER {
                     open.push(Reverse((plus(before, item), keys + usize::from(keyed), next)));
                 }
@@ -321,28 +340,30 @@ impl Distances {
     }
 
     /// Returns the steps of an item after a number of new keys, whether it has a key, and the progress after
-    /// it, which is `None` if the series is complete.
+    /// it, which is `None` if the object list is complete.
     fn of_item(
         &self,
         frames: &Frames,
-        series: u32,
+        object_list: u32,
         call: Call,
         keys: usize,
     ) -> (u64, bool, Option<Progress>) {
         let next = |frame| match frames.get(frame).key {
-            FrameKey::Series(_, progress) => Some(progress),
+            FrameKey::ObjectList(_, progress) => Some(progress),
             _ => None,
         };
         match frames.get(call.callee).key {
             FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
-            FrameKey::Key { rest, progress, .. } => {
-                let plan = &frames.nfa.series[series as usize].rest[rest as usize];
+            FrameKey::Key {
+                additional, progress, ..
+            } => {
+                let plan = &frames.nfa.object_lists[object_list as usize].additional[additional as usize];
                 let used = frames.keys.iter(progress.used).count() + keys;
-                let all = &frames.nfa.series[series as usize];
+                let all = &frames.nfa.object_lists[object_list as usize];
                 let word = plan.key.map_or(NEVER, |key| {
                     self.key_among(frames.terminal(key), key, (all, used + 1))
                 });
-                let after = frames.after_rest(series, rest, progress);
+                let after = frames.after_additional(object_list, additional, progress);
                 (plus(word, self.rules[plan.item as usize]), true, Some(after))
             }
             _ => (NEVER, false, None),

@@ -13,11 +13,11 @@
 //! ```
 //!
 //! Nearly all budgets are ample, which one number per configuration shows. It is composed from one number for
-//! each rule and series, which are computed along the calls:
+//! each rule and object list, which are computed along the calls:
 //!
 //! ```text
 //!   rule        max over its nodes      distance(node)
-//!                   and its calls       distance(behind) + reach(callee)
+//!                   and its calls       distance(after) + reach(callee)
 //!   progress    distance(progress) +    reach(item)
 //!               max over the items      a key and its item
 //!               and the separator       reach(separator) + another item, which must follow it
@@ -49,8 +49,8 @@ use crate::pushdown::stack::{ConfigId, Stacks};
 pub(crate) struct OvershootBound {
     /// The bound of each rule, wherever in it a token begins.
     rules: Vec<u64>,
-    /// For each series, the number to add to the distance of a progress.
-    series: Vec<u64>,
+    /// For each object list, the number to add to the distance of a progress.
+    object_lists: Vec<u64>,
     configs: Remembered<ConfigId>,
 }
 
@@ -61,7 +61,7 @@ impl OvershootBound {
     pub(crate) fn new(stacks: &Stacks, shortest: &Distances, facts: &impl TokenFacts) -> OvershootBound {
         let mut rules = Calls::new(&stacks.frames, shortest).furthest(facts);
         OvershootBound {
-            series: rules.split_off(stacks.frames.nfa.rules.len()),
+            object_lists: rules.split_off(stacks.frames.nfa.rules.len()),
             rules,
             configs: Remembered::default(),
         }
@@ -85,26 +85,30 @@ impl OvershootBound {
             FrameKey::RuleStart(rule) | FrameKey::Rule { rule, .. } => self.rules[*rule as usize],
             FrameKey::TerminalStart(terminal) => shortest.peak(*terminal, frames.terminal(*terminal).start()),
             FrameKey::Terminal(terminal, cursor) => shortest.peak(*terminal, *cursor),
-            FrameKey::Series(series, progress) => {
+            FrameKey::ObjectList(object_list, progress) => {
                 let left = shortest.of_frame(frames, frame);
-                self.of_progress(frames, (*series, *progress), left)
+                self.of_progress(frames, (*object_list, *progress), left)
             }
-            FrameKey::Choice(at) => {
-                let left = shortest.of_progress(frames, at.series, at.progress);
-                self.of_progress(frames, (at.series, at.progress), left)
+            FrameKey::NextKey(at) => {
+                let left = shortest.of_progress(frames, at.object_list, at.progress);
+                self.of_progress(frames, (at.object_list, at.progress), left)
             }
-            FrameKey::Key { series, progress, .. } => {
-                let left = shortest.of_progress(frames, *series, *progress);
-                self.of_progress(frames, (*series, *progress), left)
+            FrameKey::Key {
+                object_list,
+                progress,
+                ..
+            } => {
+                let left = shortest.of_progress(frames, *object_list, *progress);
+                self.of_progress(frames, (*object_list, *progress), left)
             }
-            FrameKey::Judged { judged, .. } => frames.judge(*judged).longest_completion() as u64,
+            FrameKey::Validated { validated, .. } => frames.validator(*validated).longest_completion() as u64,
         }
     }
 
-    fn of_progress(&self, frames: &Frames, (series, progress): (u32, Progress), left: u64) -> u64 {
+    fn of_progress(&self, frames: &Frames, (object_list, progress): (u32, Progress), left: u64) -> u64 {
         match frames.keys.iter(progress.used).nth(KEYS) {
             Some(_) => NEVER,
-            None => plus(self.series[series as usize], left),
+            None => plus(self.object_lists[object_list as usize], left),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Computes the fixed point over rules and series.
+//! Computes the fixed point over rules and object lists.
 //!
 //! Nodes are settled in order of their distance. A call costs its callee's distance plus the distance after
-//! it, so an edge that calls is used when both are settled. A series is settled when its required items are,
-//! and as many of the cheapest other items as it needs.
+//! it, so an edge that calls is used when both are settled. An object list is settled when its required items
+//! are, and as many of the cheapest other items as it needs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +33,7 @@ impl Distances {
             words: words.collect(),
             nodes: Arc::default(),
             rules: Arc::default(),
-            series: Arc::default(),
+            object_lists: Arc::default(),
             rule_of: rules_of_nodes(&frames.nfa).into(),
             ascents: DashMap::default(),
             peaks: DashMap::default(),
@@ -47,18 +47,18 @@ impl Distances {
     }
 }
 
-/// Computes the distances of all nodes, rules and series.
+/// Computes the distances of all nodes, rules and object lists.
 fn solve(shortest: &mut Distances, frames: &Frames) {
     let nfa = &frames.nfa;
     shortest.nodes = vec![NEVER; nfa.nodes.len()].into();
     shortest.rules = vec![NEVER; nfa.rules.len()].into();
-    shortest.series = vec![NEVER; nfa.series.len()].into();
+    shortest.object_lists = vec![NEVER; nfa.object_lists.len()].into();
     let mut solve = Solve {
         into: vec![Vec::new(); nfa.nodes.len()],
         calls: FxHashMap::default(),
         used_by: vec![Vec::new(); nfa.rules.len()],
-        missing: vec![0; nfa.series.len()],
-        settled: vec![false; nfa.series.len()],
+        missing: vec![0; nfa.object_lists.len()],
+        settled: vec![false; nfa.object_lists.len()],
         open: BinaryHeap::new(),
         shortest,
         frames,
@@ -68,8 +68,8 @@ fn solve(shortest: &mut Distances, frames: &Frames) {
         spend(1);
         match item {
             Item::Node(node) => solve.settle_node(node, length),
-            Item::Series(series) => solve.settle_series(series, length),
-            Item::Offer(series) => solve.try_series(series),
+            Item::ObjectList(object_list) => solve.settle_object_list(object_list, length),
+            Item::Offer(object_list) => solve.try_object_list(object_list),
         }
     }
 }
@@ -77,28 +77,28 @@ fn solve(shortest: &mut Distances, frames: &Frames) {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Node(u32),
-    Series(u32),
-    /// An item of the rest of a series is available at this length.
+    ObjectList(u32),
+    /// An additional item of an object list is available at this length.
     Offer(u32),
 }
 
-/// The use of a rule by a series.
+/// The use of a rule by an object list.
 #[derive(Clone, Copy)]
 enum Use {
-    /// A way to write this member, which must be written.
+    /// A way to write this property, which must be written.
     Required(u32),
     Optional,
-    /// An item of the rest with its key.
-    Rest(Option<u32>),
+    /// An additional item with its key.
+    Additional(Option<u32>),
     Separator,
 }
 
 struct Solve<'a> {
     into: Vec<Vec<(u32, Label)>>,
     calls: FxHashMap<Callee, Vec<(u32, u32)>>,
-    /// The series that use each rule, with the kind of use.
+    /// The object lists that use each rule, with the kind of use.
     used_by: Vec<Vec<(u32, Use)>>,
-    /// The number of rules that each series still waits for.
+    /// The number of rules that each object list still waits for.
     missing: Vec<usize>,
     settled: Vec<bool>,
     open: BinaryHeap<Reverse<(u64, Item)>>,
@@ -117,15 +117,15 @@ impl Solve<'_> {
                 }
             }
         }
-        for (index, plan) in nfa.series.iter().enumerate() {
+        for (index, plan) in nfa.object_lists.iter().enumerate() {
             let index = index as u32;
-            for (member, place) in plan.members.iter().zip(0..) {
-                for (at, &(rule, _)) in member.ways.iter().enumerate() {
+            for (property, place) in plan.properties.iter().zip(0..) {
+                for (at, &(rule, _)) in property.ways.iter().enumerate() {
                     // Ways that write the same text share their rule.
-                    if member.ways[..at].iter().any(|way| way.0 == rule) {
+                    if property.ways[..at].iter().any(|way| way.0 == rule) {
                         continue;
                     }
-                    let role = if member.required {
+                    let role = if property.required {
                         Use::Required(place)
                     } else {
                         Use::Optional
@@ -133,16 +133,20 @@ impl Solve<'_> {
                     self.used_by[rule as usize].push((index, role));
                 }
             }
-            for rest in &plan.rest {
-                self.used_by[rest.item as usize].push((index, Use::Rest(rest.key)));
+            for additional in &plan.additional {
+                self.used_by[additional.item as usize].push((index, Use::Additional(additional.key)));
             }
-            let required = plan.members.iter().filter(|member| member.required).count();
+            let required = plan
+                .properties
+                .iter()
+                .filter(|property| property.required)
+                .count();
             let many = plan.min.max(required as u64) > 1 || plan.has_demands();
             if let Some(separator) = plan.separator.filter(|_| many) {
                 self.used_by[separator as usize].push((index, Use::Separator));
             }
             self.missing[index as usize] = required + usize::from(many && plan.separator.is_some());
-            self.try_series(index);
+            self.try_object_list(index);
         }
         for rule in &nfa.rules {
             self.open.push(Reverse((0, Item::Node(rule.accept))));
@@ -176,8 +180,10 @@ impl Solve<'_> {
                 false => NEVER,
             },
             Label::Call(Callee::Rule(rule)) => self.shortest.rules[rule as usize],
-            Label::Call(Callee::Series(series)) => self.shortest.series[series as usize],
-            Label::Call(Callee::Judged(judged)) => self.shortest.of_word(self.frames.judge(judged), b""),
+            Label::Call(Callee::ObjectList(object_list)) => self.shortest.object_lists[object_list as usize],
+            Label::Call(Callee::Validated(validated)) => {
+                self.shortest.of_word(self.frames.validator(validated), b"")
+            }
             Label::Call(Callee::Terminal(terminal)) => self
                 .shortest
                 .of_cursor(terminal, self.frames.terminal(terminal).start()),
@@ -193,84 +199,86 @@ impl Solve<'_> {
     fn settle_rule(&mut self, rule: u32, length: u64) {
         Arc::make_mut(&mut self.shortest.rules)[rule as usize] = length;
         self.wake(Callee::Rule(rule), length);
-        for (series, role) in std::mem::take(&mut self.used_by[rule as usize]) {
-            if !self.settled[series as usize] {
-                self.rule_of_series(series, (rule, role), length);
+        for (object_list, role) in std::mem::take(&mut self.used_by[rule as usize]) {
+            if !self.settled[object_list as usize] {
+                self.rule_of_object_list(object_list, (rule, role), length);
             }
         }
     }
 
-    fn rule_of_series(&mut self, series: u32, (rule, role): (u32, Use), length: u64) {
-        let index = series as usize;
+    fn rule_of_object_list(&mut self, object_list: u32, (rule, role): (u32, Use), length: u64) {
+        let index = object_list as usize;
         match role {
             Use::Separator => self.missing[index] -= 1,
             Use::Optional => {}
             Use::Required(place) => {
                 // The first way that is settled is the cheapest.
-                let member = &self.frames.nfa.series[index].members[place as usize];
-                let mut others = member.ways.iter().filter(|way| way.0 != rule);
+                let property = &self.frames.nfa.object_lists[index].properties[place as usize];
+                let mut others = property.ways.iter().filter(|way| way.0 != rule);
                 if others.all(|way| self.shortest.rules[way.0 as usize] == NEVER) {
                     self.missing[index] -= 1;
                 }
             }
-            Use::Rest(key) => {
-                let plan = &self.frames.nfa.series[index];
+            Use::Additional(key) => {
+                let plan = &self.frames.nfa.object_lists[index];
                 let keys = usize::try_from(plan.min).unwrap_or(usize::MAX);
                 let terminal = |key| self.frames.terminal(key);
                 let key = key.map_or(0, |key| self.shortest.key_among(terminal(key), key, (plan, keys)));
                 if plus(key, length) != NEVER {
-                    self.open.push(Reverse((plus(key, length), Item::Offer(series))));
+                    self.open
+                        .push(Reverse((plus(key, length), Item::Offer(object_list))));
                 }
             }
         }
-        self.try_series(series);
+        self.try_object_list(object_list);
     }
 
-    fn try_series(&mut self, series: u32) {
-        if self.missing[series as usize] == 0 && !self.settled[series as usize] {
-            self.push_series(series);
+    fn try_object_list(&mut self, object_list: u32) {
+        if self.missing[object_list as usize] == 0 && !self.settled[object_list as usize] {
+            self.push_object_list(object_list);
         }
     }
 
-    /// Computes the distance of a series from what is settled so far: the first finite value is the smallest,
-    /// because everything settled later is no shorter than what was used.
-    fn push_series(&mut self, series: u32) {
-        let plan = &self.frames.nfa.series[series as usize];
+    /// Computes the distance of an object list from what is settled so far: the first finite value is the
+    /// smallest, because everything settled later is no shorter than what was used.
+    fn push_object_list(&mut self, object_list: u32) {
+        let plan = &self.frames.nfa.object_lists[object_list as usize];
         let length = match plan.has_demands() {
             true => self
                 .shortest
-                .of_demanding(self.frames, series, Progress::START, 0),
+                .of_demanding(self.frames, object_list, Progress::START, 0),
             false => {
-                let members = plan.members.iter();
-                let members = members.map(|member| (self.shortest.of_member(member), member.required));
+                let properties = plan.properties.iter();
+                let properties =
+                    properties.map(|property| (self.shortest.of_property(property), property.required));
                 let mut left = Left {
-                    members: members.collect(),
-                    rest: Vec::new(),
+                    properties: properties.collect(),
+                    additional: Vec::new(),
                     separator: plan
                         .separator
                         .map_or(0, |rule| self.shortest.rules[rule as usize]),
                 };
-                let rests = left.rests(plan, Progress::START);
-                left.rest = self.shortest.rest_of(self.frames, plan, 0, rests);
+                let needed = left.additional_needed(plan, Progress::START);
+                left.additional = self.shortest.additional_of(self.frames, plan, 0, needed);
                 left.shortest(plan, Progress::START)
             }
         };
         if length != NEVER {
-            self.open.push(Reverse((length, Item::Series(series))));
+            self.open.push(Reverse((length, Item::ObjectList(object_list))));
         }
     }
 
-    fn settle_series(&mut self, series: u32, length: u64) {
-        if !std::mem::replace(&mut self.settled[series as usize], true) {
-            Arc::make_mut(&mut self.shortest.series)[series as usize] = length;
-            self.wake(Callee::Series(series), length);
+    fn settle_object_list(&mut self, object_list: u32, length: u64) {
+        if !std::mem::replace(&mut self.settled[object_list as usize], true) {
+            Arc::make_mut(&mut self.shortest.object_lists)[object_list as usize] = length;
+            self.wake(Callee::ObjectList(object_list), length);
         }
     }
 
     fn wake(&mut self, callee: Callee, length: u64) {
         for (from, to) in self.calls.get(&callee).cloned().unwrap_or_default() {
-            let behind = self.shortest.nodes[to as usize];
-            self.push_node(from, plus(length, behind));
+            let after = self.shortest.nodes[to as usize];
+            self.push_node(from, plus(length, after));
         }
     }
 }

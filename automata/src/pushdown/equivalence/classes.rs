@@ -16,8 +16,8 @@ use crate::pushdown::stack::Stacks;
 pub(crate) struct Hidden {
     /// The keys that tokens contain; `None` if all used keys matter.
     pub(crate) keys: Option<Arc<KeySet>>,
-    /// The members that tokens cannot see from after an item.
-    pub(crate) behind_item: Bits,
+    /// The properties that tokens cannot see from after an item.
+    pub(crate) after_item: Bits,
     /// Those of them that tokens cannot see from anywhere before their keys.
     pub(crate) anywhere: Bits,
 }
@@ -40,7 +40,7 @@ pub(crate) const MANY_PLACES: usize = 64;
 pub(crate) struct Classes {
     /// The suffixes of rules from their nodes on.
     pub(crate) suffixes: Arc<OnceLock<Suffixes>>,
-    /// The parts of each series that tokens cannot see.
+    /// The parts of each object list that tokens cannot see.
     pub(crate) hidden: Arc<[OnceLock<Hidden>]>,
     /// The first and last byte of the keys for which `held` records whether tokens contain them.
     pub(crate) key_edges: Arc<OnceLock<(u8, u8)>>,
@@ -55,7 +55,7 @@ impl Classes {
     pub(crate) fn new(frames: &Frames) -> Classes {
         Classes {
             suffixes: Arc::default(),
-            hidden: frames.nfa.series.iter().map(|_| OnceLock::new()).collect(),
+            hidden: frames.nfa.object_lists.iter().map(|_| OnceLock::new()).collect(),
             key_edges: Arc::default(),
             held: DashMap::default(),
             first: DashMap::default(),

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::classes::{Class, Equivalence, Hidden, MANY_PLACES};
 use super::suffix::Suffixes;
 use super::token_facts::TokenFacts;
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::{Cursor, Terminal};
 use crate::pushdown::frame::{FrameId, FrameKey, UNKNOWN_FRAME};
 use crate::pushdown::intern::interner::NIL;
@@ -24,36 +24,39 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         if known != UNKNOWN_FRAME {
             return known;
         }
-        let like = match self.frames.get(id).key.clone() {
-            FrameKey::Series(series, progress)
-                if self.frames.forgets(series, progress) && progress.started =>
+        let representative = match self.frames.get(id).key.clone() {
+            FrameKey::ObjectList(object_list, progress)
+                if self.frames.forgets(object_list, progress) && progress.started =>
             {
-                let hidden = self.hidden(series);
-                let members = match progress.separated {
+                let hidden = self.hidden(object_list);
+                let properties = match progress.separated {
                     true => &hidden.anywhere,
-                    false => &hidden.behind_item,
+                    false => &hidden.after_item,
                 };
-                let progress = self.without_members(series, progress, (members, &hidden.anywhere));
+                let progress = self.without_properties(object_list, progress, (properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
-                self.frames.intern(FrameKey::Series(series, progress))
+                self.frames.intern(FrameKey::ObjectList(object_list, progress))
             }
             FrameKey::Key {
-                series,
-                rest,
+                object_list,
+                additional,
                 progress,
                 cursor,
                 text,
-            } if self.frames.forgets(series, progress) => self.of_key((series, rest, progress), cursor, text),
-            FrameKey::Choice(at) if self.frames.forgets(at.series, at.progress) && at.node != 0 => {
-                let hidden = self.hidden(at.series);
-                let mut members = hidden.behind_item.clone();
-                for member in self.frames.members_at(&at) {
-                    clear_bit(&mut members, member as usize);
+            } if self.frames.forgets(object_list, progress) => {
+                self.of_key((object_list, additional, progress), cursor, text)
+            }
+            FrameKey::NextKey(at) if self.frames.forgets(at.object_list, at.progress) && at.node != 0 => {
+                let hidden = self.hidden(at.object_list);
+                let mut properties = hidden.after_item.clone();
+                for property in self.frames.properties_at(&at) {
+                    clear_bit(&mut properties, property as usize);
                 }
-                let progress = self.without_members(at.series, at.progress, (&members, &hidden.anywhere));
+                let progress =
+                    self.without_properties(at.object_list, at.progress, (&properties, &hidden.anywhere));
                 let progress = self.without_keys(progress, hidden);
                 self.frames
-                    .intern(FrameKey::Choice(self.frames.choosing_with(&at, progress)))
+                    .intern(FrameKey::NextKey(self.frames.next_key_with(&at, progress)))
             }
             FrameKey::Rule { rule, nodes }
                 if self.frames.analysis.recursive_group[rule as usize].is_none() =>
@@ -63,24 +66,27 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             _ => id,
         };
         self.frames
-            .get(like)
+            .get(representative)
             .representative
-            .store(like, Ordering::Relaxed);
-        self.frames.get(id).representative.store(like, Ordering::Relaxed);
-        like
+            .store(representative, Ordering::Relaxed);
+        self.frames
+            .get(id)
+            .representative
+            .store(representative, Ordering::Relaxed);
+        representative
     }
 
-    /// Splits a frame that can only make one call into that call and its continuation: if one member is left,
-    /// its rule; if the only call is of a terminal that may be empty, that terminal at its start.
+    /// Splits a frame that can only make one call into that call and its continuation: if one property is
+    /// left, its rule; if the only call is of a terminal that may be empty, that terminal at its start.
     pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
         match &self.frames.get(id).key {
-            FrameKey::Choice(at) if at.node != 0 => {
+            FrameKey::NextKey(at) if at.node != 0 => {
                 let mut ways = self.frames.open_ways(*at);
                 let (way, node) = ways.next()?;
                 ways.next().is_none().then(|| {
                     (
                         self.frames.standing(way.rule, node),
-                        self.frames.behind_member(at, &way),
+                        self.frames.frame_after_property(at, &way),
                     )
                 })
             }
@@ -141,8 +147,11 @@ impl<F: TokenFacts> Equivalence<'_, F> {
             .iter()
             .filter_map(|&(frame, _)| match self.frames.get(frame).key {
                 FrameKey::Key {
-                    series, rest, cursor, ..
-                } => Some((self.frames.key_terminal(series, rest), cursor)),
+                    object_list,
+                    additional,
+                    cursor,
+                    ..
+                } => Some((self.frames.key_terminal(object_list, additional), cursor)),
                 _ => None,
             });
         let key = (pairs.len() > 1).then(|| keys.next()).flatten();
@@ -166,7 +175,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         };
         match &self.frames.get(id).key {
             FrameKey::Rule { rule, nodes } => matches!(nodes[..], [node] if is_far(*rule, node)),
-            FrameKey::Choice(at) => {
+            FrameKey::NextKey(at) => {
                 let mut ways = self.frames.open_ways(*at);
                 ways.all(|(way, node)| is_far(way.rule, node))
             }
@@ -174,12 +183,17 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         }
     }
 
-    fn of_key(&self, (series, rest, progress): (u32, u32, Progress), cursor: Cursor, text: u32) -> FrameId {
-        let hidden = self.hidden(series);
-        let progress = self.without_members(series, progress, (&hidden.behind_item, &hidden.anywhere));
+    fn of_key(
+        &self,
+        (object_list, additional, progress): (u32, u32, Progress),
+        cursor: Cursor,
+        text: u32,
+    ) -> FrameId {
+        let hidden = self.hidden(object_list);
+        let progress = self.without_properties(object_list, progress, (&hidden.after_item, &hidden.anywhere));
         let key = |progress, text| FrameKey::Key {
-            series,
-            rest,
+            object_list,
+            additional,
             progress,
             cursor,
             text,
@@ -189,19 +203,19 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         };
         let begun = self.frames.texts.to_vec(text);
         let used = self.frames.used_keys(progress);
-        if text != NIL && used.behind(&begun).any(|left| self.facts.begins(left)) {
+        if text != NIL && used.after(&begun).any(|left| self.facts.begins(left)) {
             return self.frames.intern(key(progress, text));
         }
         let progress = self.without_keys(progress, hidden);
-        let taken = &self.frames.nfa.series[series as usize].taken;
-        let is_taken = || taken.behind(&begun).any(|left| self.facts.begins(left));
-        if text == NIL || held.behind(&begun).next().is_some() || is_taken() {
+        let taken = &self.frames.nfa.object_lists[object_list as usize].taken;
+        let is_taken = || taken.after(&begun).any(|left| self.facts.begins(left));
+        if text == NIL || held.after(&begun).next().is_some() || is_taken() {
             return self.frames.intern(key(progress, text));
         }
         // Nothing depends on the text: the first one represents all.
-        let like = || self.frames.intern(key(progress, text));
+        let representative = || self.frames.intern(key(progress, text));
         let class = Class::Key(key(progress, NIL));
-        *self.classes.first.entry(class).or_insert_with(like)
+        *self.classes.first.entry(class).or_insert_with(representative)
     }
 
     /// Returns the progress with only those used keys that tokens contain.
@@ -213,8 +227,8 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         Progress { used, ..progress }
     }
 
-    /// Returns the part of a list of keys that tokens contain, which is the same for all series of a grammar.
-    /// Usually the list is a known one with one more key.
+    /// Returns the part of a list of keys that tokens contain, which is the same for all object lists of a
+    /// grammar. Usually the list is a known one with one more key.
     fn held_keys(&self, list: u32, held: &KeySet) -> u32 {
         let mut longer = Vec::new();
         let mut at = list;
@@ -237,42 +251,42 @@ impl<F: TokenFacts> Equivalence<'_, F> {
         found
     }
 
-    /// Returns the progress in which all of these members are written, except one that must be written if any
-    /// of them must be, and one that may be written if any of them that is not hidden everywhere may be.
-    fn without_members(
+    /// Returns the progress in which all of these properties are written, except one that must be written if
+    /// any of them must be, and one that may be written if any of them that is not hidden everywhere may be.
+    fn without_properties(
         &self,
-        series: u32,
+        object_list: u32,
         progress: Progress,
-        (members, anywhere): (&Bits, &Bits),
+        (properties, anywhere): (&Bits, &Bits),
     ) -> Progress {
-        let plan = &self.frames.nfa.series[series as usize];
-        if plan.order != SeriesOrder::Any || members.iter().all(|&word| word == 0) {
+        let plan = &self.frames.nfa.object_lists[object_list as usize];
+        if plan.order != ItemOrder::Any || properties.iter().all(|&word| word == 0) {
             return progress;
         }
         let written = self.frames.written.get(progress.done);
-        let mut like: Vec<u64> = written.to_vec();
-        like.resize(members.len().max(written.len()), 0);
+        let mut representative: Vec<u64> = written.to_vec();
+        representative.resize(properties.len().max(written.len()), 0);
         let (mut first, mut is_left) = ([None; 2], [false; 2]);
-        for index in (0..plan.members.len()).filter(|&index| has_bit(members, index)) {
-            let required = plan.members[index].required;
+        for index in (0..plan.properties.len()).filter(|&index| has_bit(properties, index)) {
+            let required = plan.properties[index].required;
             if !required && has_bit(anywhere, index) {
-                like[index / 64] |= 1 << (index % 64);
+                representative[index / 64] |= 1 << (index % 64);
                 continue;
             }
             let kind = usize::from(required);
             first[kind].get_or_insert(index);
             is_left[kind] |= !has_bit(written, index);
-            like[index / 64] |= 1 << (index % 64);
+            representative[index / 64] |= 1 << (index % 64);
         }
         for (first, _) in first.into_iter().zip(is_left).filter(|&(_, left)| left) {
-            first.inspect(|&first| clear_bit(&mut like, first));
+            first.inspect(|&first| clear_bit(&mut representative, first));
         }
-        // Sets of written members are stored without trailing zero words.
-        while like.last() == Some(&0) {
-            like.pop();
+        // Sets of written properties are stored without trailing zero words.
+        while representative.last() == Some(&0) {
+            representative.pop();
         }
         Progress {
-            done: self.frames.written.intern(like.into()),
+            done: self.frames.written.intern(representative.into()),
             ..progress
         }
     }

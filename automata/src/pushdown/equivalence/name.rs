@@ -23,13 +23,13 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::pushdown::frame::{FrameId, FrameKey, Frames};
 use crate::pushdown::object::progress::Progress;
 use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
 use crate::work::spend;
 
-/// The number of last bytes of a key or a judged word that its name depends on.
+/// The number of last bytes of a key or a validated word that its name depends on.
 const TEXT: usize = 64;
 
 /// The number of values that are hashed in the time of one round of other loops.
@@ -152,24 +152,30 @@ impl Frames {
                     (rule, nodes).hash(name);
                 }
                 FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),
-                FrameKey::Series(series, progress) => self.hash_progress(*series, *progress, name),
-                FrameKey::Choice(at) => {
+                FrameKey::ObjectList(object_list, progress) => {
+                    self.hash_progress(*object_list, *progress, name)
+                }
+                FrameKey::NextKey(at) => {
                     (at.permit, at.node).hash(name);
-                    self.hash_progress(at.series, at.progress, name);
+                    self.hash_progress(at.object_list, at.progress, name);
                 }
                 FrameKey::Key {
-                    series,
-                    rest,
+                    object_list,
+                    additional,
                     progress,
                     cursor,
                     text,
                 } => {
-                    (rest, cursor).hash(name);
-                    self.hash_progress(*series, *progress, name);
+                    (additional, cursor).hash(name);
+                    self.hash_progress(*object_list, *progress, name);
                     self.hash_text(*text, name);
                 }
-                FrameKey::Judged { judged, cursor, text } => {
-                    (judged, cursor).hash(name);
+                FrameKey::Validated {
+                    validated,
+                    cursor,
+                    text,
+                } => {
+                    (validated, cursor).hash(name);
                     self.hash_text(*text, name);
                 }
             }
@@ -177,11 +183,11 @@ impl Frames {
     }
 
     /// Hashes the data that a list remembers, without its free keys.
-    fn hash_progress(&self, series: u32, progress: Progress, name: &mut Stable) {
-        series.hash(name);
-        match self.nfa.series[series as usize].order {
-            SeriesOrder::Any => self.written.get(progress.done).hash(name),
-            SeriesOrder::Listed | SeriesOrder::Leading => progress.done.hash(name),
+    fn hash_progress(&self, object_list: u32, progress: Progress, name: &mut Stable) {
+        object_list.hash(name);
+        match self.nfa.object_lists[object_list as usize].order {
+            ItemOrder::Any => self.written.get(progress.done).hash(name),
+            ItemOrder::Listed | ItemOrder::Leading => progress.done.hash(name),
         }
         self.met.get(progress.met).hash(name);
         (progress.count, progress.started, progress.separated).hash(name);

@@ -1,8 +1,8 @@
 //! Finds rules with the same continuation from some node on.
 //!
-//! Each member of an object is a rule, and after the last letter of their keys most continue in the same way:
-//! a quote, a colon and any string. The rest of a rule is its *suffix*: two nodes have the same suffix if the
-//! same labels lead from them to nodes with the same suffixes.
+//! Each property of an object is a rule, and after the last letter of their keys most continue in the same
+//! way: a quote, a colon and any string. The rest of a rule is its *suffix*: two nodes have the same suffix
+//! if the same labels lead from them to nodes with the same suffixes.
 //!
 //! ```text
 //!   "name": string      … m ─► e ─► " ─► : ─► string

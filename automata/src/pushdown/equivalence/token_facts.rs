@@ -9,7 +9,7 @@ use crate::pushdown::object::key_set::KeySet;
 pub(crate) trait TokenFacts {
     /// Returns the bytes that occur in some token directly after `opening`, with one of `before` earlier in
     /// the token.
-    fn behind(&self, before: &ByteSet, opening: u8) -> ByteSet;
+    fn after(&self, before: &ByteSet, opening: u8) -> ByteSet;
 
     /// Returns all texts within tokens that begin and end with these bytes, at different positions; `None` if
     /// there are too many.

@@ -39,10 +39,10 @@ impl<'a> Lookahead<'a> {
                     sure.unite(endless);
                 }
             }
-            At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
-            At::Choice { frame, node } => {
-                let at = frames.choosing(frame, node);
-                bytes.unite(frames.choice(at.series).bytes(node));
+            At::Validated { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
+            At::NextKey { frame, node } => {
+                let at = frames.next_key_state(frame, node);
+                bytes.unite(frames.next_key_automaton(at.object_list).bytes(node));
             }
             At::Way { .. } | At::AfterKey(_) => {}
         }
@@ -90,13 +90,13 @@ impl<'a> Lookahead<'a> {
 
     /// Returns the texts of at most `longest` bytes that complete a key in progress, after `written`, to one
     /// that may not be written; `None` if not all of them are known.
-    pub(crate) fn unwritable_behind(
+    pub(crate) fn unwritable_after(
         &self,
         key: &KeyReader<'_>,
         written: &[u8],
         longest: usize,
     ) -> Option<Vec<Vec<u8>>> {
-        self.stacks.frames.unwritable_behind(key.frame, written, longest)
+        self.stacks.frames.unwritable_after(key.frame, written, longest)
     }
 }
 

@@ -33,18 +33,18 @@ pub(crate) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// In a judged word that was at the frame when the path had `start` bytes.
-    Judged {
+    /// In a validated word that was at the frame when the path had `start` bytes.
+    Validated {
         frame: FrameId,
         cursor: Cursor,
         start: u32,
     },
-    /// Among the members of a series that begin with the same text; `frame` is where the choice began.
-    Choice {
+    /// Among the properties of an object list that begin with the same text; `frame` is where the key began.
+    NextKey {
         frame: FrameId,
         node: u32,
     },
-    /// After a member that was written in this way, one of those that `frame` offered.
+    /// After a property that was written in this way, one of those that `frame` offered.
     Way {
         frame: FrameId,
         way: u32,

@@ -13,9 +13,9 @@ pub(crate) struct Local {
     singles: FxHashMap<Head, Callers>,
     unions: FxHashMap<Box<[Head]>, Callers>,
     pub(crate) open: Reached,
-    /// The readers of local sets after a terminal, as ranges of `behind`.
+    /// The readers of local sets after a terminal, as ranges of `after`.
     found: FxHashMap<Callers, (u32, u32)>,
-    behind: Vec<Head>,
+    after: Vec<Head>,
 }
 
 /// The cost of a new set, in rounds of a plain loop.
@@ -27,7 +27,7 @@ const KEPT_PAIRS: usize = 1 << 14;
 impl Local {
     /// Clears all sets and keeps the buffers, or drops them if they are large.
     pub(crate) fn clear(&mut self) {
-        if self.pairs.len().max(self.behind.len()) > KEPT_PAIRS {
+        if self.pairs.len().max(self.after.len()) > KEPT_PAIRS {
             *self = Local::default();
         }
         self.sets.clear();
@@ -36,7 +36,7 @@ impl Local {
         self.unions.clear();
         self.open.clear();
         self.found.clear();
-        self.behind.clear();
+        self.after.clear();
     }
 
     pub(crate) fn set(&self, callers: Callers) -> &[Head] {
@@ -65,16 +65,16 @@ impl Local {
     }
 
     /// Returns the readers of the callers after a terminal, if they were computed.
-    pub(crate) fn behind(&self, callers: Callers) -> Option<&[Head]> {
+    pub(crate) fn after(&self, callers: Callers) -> Option<&[Head]> {
         let &(first, end) = self.found.get(&callers)?;
-        Some(&self.behind[first as usize..end as usize])
+        Some(&self.after[first as usize..end as usize])
     }
 
     /// Caches the readers of the callers after a terminal.
-    pub(crate) fn keep_behind(&mut self, callers: Callers, readers: &[Head]) {
-        let first = self.behind.len() as u32;
-        self.behind.extend_from_slice(readers);
-        self.found.insert(callers, (first, self.behind.len() as u32));
+    pub(crate) fn keep_after(&mut self, callers: Callers, readers: &[Head]) {
+        let first = self.after.len() as u32;
+        self.after.extend_from_slice(readers);
+        self.found.insert(callers, (first, self.after.len() as u32));
     }
 
     fn add_set(&mut self, heads: &[Head]) -> Callers {

@@ -12,13 +12,13 @@ impl Frames {
         match self.get(frame).key {
             FrameKey::TerminalStart(index) => At::Terminal(index, self.terminal(index).start()),
             FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
-            FrameKey::Choice(at) => At::Choice { frame, node: at.node },
+            FrameKey::NextKey(at) => At::NextKey { frame, node: at.node },
             FrameKey::Key { cursor, .. } => At::Key {
                 frame,
                 cursor,
                 start: written as u32,
             },
-            FrameKey::Judged { cursor, .. } => At::Judged {
+            FrameKey::Validated { cursor, .. } => At::Validated {
                 frame,
                 cursor,
                 start: written as u32,
@@ -56,12 +56,12 @@ impl Frames {
 
     /// Returns the place after a byte from a node that only reads.
     fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
-        let mut behind = self.behind(node, byte);
-        let first = behind.next()?;
-        match behind.next() {
+        let mut after = self.after(node, byte);
+        let first = after.next()?;
+        match after.next() {
             None => Some(self.place_at(rule, first)),
             Some(second) => {
-                let nodes = [first, second].into_iter().chain(behind).collect::<Vec<u32>>();
+                let nodes = [first, second].into_iter().chain(after).collect::<Vec<u32>>();
                 Some(self.place_in_rule(self.rule_frame(rule, &nodes)))
             }
         }
@@ -80,13 +80,13 @@ impl Frames {
                 let cursor = self.read_key(frame, cursor, &path[start as usize..])?;
                 Some(At::Key { frame, cursor, start })
             }
-            At::Judged { frame, cursor, start } => {
+            At::Validated { frame, cursor, start } => {
                 let cursor = self.beginnings_of(frame).next(cursor, byte)?;
-                Some(At::Judged { frame, cursor, start })
+                Some(At::Validated { frame, cursor, start })
             }
-            At::Choice { frame, node } => {
-                let node = self.choose(&self.choosing(frame, node), byte)?.node;
-                Some(At::Choice { frame, node })
+            At::NextKey { frame, node } => {
+                let node = self.read_next_key(&self.next_key_state(frame, node), byte)?.node;
+                Some(At::NextKey { frame, node })
             }
             At::Way { .. } | At::AfterKey(_) => None,
         }
@@ -101,8 +101,8 @@ impl Lookahead<'_> {
             return None;
         };
         let frames = &self.stacks.frames;
-        let mut behind = frames.behind(node, byte);
-        let (node, None) = (behind.next()?, behind.next()) else {
+        let mut after = frames.after(node, byte);
+        let (node, None) = (after.next()?, after.next()) else {
             return None;
         };
         let at = At::Node { rule, node };

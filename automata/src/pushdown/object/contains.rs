@@ -1,4 +1,4 @@
-//! Decides whether the demands of a series can still be met.
+//! Decides whether the demands of an object list can still be met.
 //!
 //! A demand counts the items that meet it, and one item may meet several. The items that may still be written
 //! after a progress are a *supply*; the question is whether some choice of them brings every count into its
@@ -6,8 +6,8 @@
 //! smallest number of items for each vector.
 //!
 //! ```text
-//!   demands  x: 1.., y: 1..         supply  member a {}, {x}     member b {x}, {y}     rest {}, {x y}
-//!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──rest──► (1,1):1     one item is enough
+//!   demands  x: 1.., y: 1..      supply  property a {}, {x}   property b {x}, {y}   additional {}, {x y}
+//!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──more──► (1,1):1     one item is enough
 //! ```
 //!
 //! If some item can be written any number of times without exceeding a bound, more items than the minimum are
@@ -18,11 +18,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::progress::MANY_WORDS;
-use crate::grammar::{Meets, SeriesOrder};
+use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
-use crate::pushdown::plan::nfa::SeriesPlan;
+use crate::pushdown::plan::nfa::ObjectListPlan;
 
-/// The items that the rest of a series can supply before anything is written.
+/// The additional items that an object list can supply before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     /// Keys that can run out, grouped by the items that can be written after them.
@@ -38,25 +38,29 @@ struct Keys {
 }
 
 impl Stock {
-    /// Computes the stock of a series; items of rules that are not `usable` supply nothing.
+    /// Computes the stock of an object list; items of rules that are not `usable` supply nothing.
     pub(crate) fn new(
-        plan: &SeriesPlan,
+        plan: &ObjectListPlan,
         terminals: &[Option<Arc<Terminal>>],
         usable: impl Fn(u32) -> bool,
     ) -> Stock {
         let mut stock = Stock::default();
         let mut by_word: FxHashMap<Vec<u8>, Vec<Meets>> = FxHashMap::default();
-        for rest in plan.rest.iter().filter(|rest| usable(rest.item)) {
-            let words = match rest.key.map(|key| &terminals[key as usize]) {
+        for additional in plan
+            .additional
+            .iter()
+            .filter(|additional| usable(additional.item))
+        {
+            let words = match additional.key.map(|key| &terminals[key as usize]) {
                 Some(None) => continue,
                 Some(Some(terminal)) => terminal.words(terminal.start(), MANY_WORDS),
                 None => None,
             };
             match words {
-                None => stock.endless.push(rest.meets),
+                None => stock.endless.push(additional.meets),
                 Some(words) => {
                     for word in words.into_iter().filter(|word| !plan.is_taken(word)) {
-                        by_word.entry(word).or_default().push(rest.meets);
+                        by_word.entry(word).or_default().push(additional.meets);
                     }
                 }
             }
@@ -76,7 +80,7 @@ impl Stock {
 
     /// Returns `true` if, for each item with finitely many keys, all its keys are alike: the same other items
     /// share each of them.
-    pub(crate) fn keys_are_alike(&self, plan: &SeriesPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
+    pub(crate) fn keys_are_alike(&self, plan: &ObjectListPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
         let alike = |key: u32| {
             let Some(terminal) = &terminals[key as usize] else {
                 return true;
@@ -88,7 +92,10 @@ impl Stock {
                 (self.finite.iter()).filter(|keys| words.iter().any(|word| keys.words.contains(word)));
             holding.count() <= 1
         };
-        plan.rest.iter().filter_map(|rest| rest.key).all(alike)
+        plan.additional
+            .iter()
+            .filter_map(|additional| additional.key)
+            .all(alike)
     }
 
     /// Returns, for each group, how many keys are left once `used` keys are used, and the demands that the
@@ -103,10 +110,10 @@ impl Stock {
 
 /// The items that may still be written after a progress.
 pub(crate) struct Supply<'a> {
-    pub(crate) plan: &'a SeriesPlan,
+    pub(crate) plan: &'a ObjectListPlan,
     pub(crate) stock: &'a Stock,
-    /// The ways of the members that may still be written, in order, and whether each member must be.
-    pub(crate) members: Vec<(Vec<Meets>, bool)>,
+    /// The ways of the properties that may still be written, in order, and whether each property must be.
+    pub(crate) properties: Vec<(Vec<Meets>, bool)>,
     pub(crate) used: &'a [Vec<u8>],
     /// The number of items written.
     pub(crate) count: u64,
@@ -120,10 +127,11 @@ type DemandCounts = Box<[u64]>;
 /// The vectors that were reached, each with the smallest number of items.
 type Reached = FxHashMap<DemandCounts, u64>;
 
-/// The maximum number of demands of a series: they and the number of all items are bits of one word.
+/// The maximum number of demands of an object list: they and the number of all items are bits of one word.
 pub(crate) const MOST_DEMANDS: usize = 31;
 
-/// The maximum number of vectors that a search may reach; series beyond it are rejected at compile time.
+/// The maximum number of vectors that a search may reach; object lists beyond it are rejected at compile
+/// time.
 pub(crate) const MOST_VECTORS: u64 = 1 << 16;
 
 struct DemandSearch {
@@ -136,7 +144,7 @@ struct DemandSearch {
 }
 
 impl Supply<'_> {
-    /// Returns `true` if the series can be completed.
+    /// Returns `true` if the object list can be completed.
     pub(crate) fn suffices(&self) -> bool {
         if self.suffices_plainly() {
             return true;
@@ -144,14 +152,14 @@ impl Supply<'_> {
         let Some(search) = self.search() else { return false };
         let start: DemandCounts = vec![0; search.bounds.len()].into();
         let mut reached = Reached::from_iter([(start, 0)]);
-        let leading = self.plan.order == SeriesOrder::Leading;
-        for (index, (ways, required)) in self.members.iter().enumerate() {
+        let leading = self.plan.order == ItemOrder::Leading;
+        for (index, (ways, required)) in self.properties.iter().enumerate() {
             if leading && search.ends(&reached, Some(index as u64)) {
                 return true;
             }
             reached = search.one_more(&reached, ways, *required || leading);
         }
-        search.write_rest(&mut reached, self);
+        search.write_additional(&mut reached, self);
         search.ends(&reached, None)
     }
 
@@ -162,7 +170,7 @@ impl Supply<'_> {
         let mut demands = plan.demands.iter().enumerate();
         !self.stock.endless.is_empty()
             && plan.max.is_none()
-            && self.members.iter().all(|(ways, _)| !ways.is_empty())
+            && self.properties.iter().all(|(ways, _)| !ways.is_empty())
             && demands.all(|(bit, demand)| {
                 let met = self.met.get(bit).copied().unwrap_or(0);
                 demand.max.is_none() && (met >= demand.min || met_without_end >> bit & 1 == 1)
@@ -219,7 +227,7 @@ impl DemandSearch {
         Some(next)
     }
 
-    /// Returns the vectors reached with one more member, and also those without it if it is optional.
+    /// Returns the vectors reached with one more property, and also those without it if it is optional.
     fn one_more(&self, reached: &Reached, ways: &[Meets], required: bool) -> Reached {
         let mut next = if required {
             Reached::default()
@@ -236,7 +244,7 @@ impl DemandSearch {
         next
     }
 
-    fn write_rest(&self, reached: &mut Reached, supply: &Supply<'_>) {
+    fn write_additional(&self, reached: &mut Reached, supply: &Supply<'_>) {
         for (left, ways) in supply.stock.left(supply.used) {
             for _ in 0..left {
                 let next = self.one_more(reached, ways, false);
@@ -255,8 +263,8 @@ impl DemandSearch {
         }
     }
 
-    /// Returns `true` if the series may end with one of the vectors: with `exactly` that number of items, if
-    /// no more can follow.
+    /// Returns `true` if the object list may end with one of the vectors: with `exactly` that number of
+    /// items, if no more can follow.
     fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
         reached.iter().any(|(counts, &items)| {
             let met = counts
@@ -274,20 +282,20 @@ fn note(reached: &mut Reached, counts: DemandCounts, items: u64) {
     *known = items.min(*known);
 }
 
-impl SeriesPlan {
+impl ObjectListPlan {
     /// Returns an upper bound on the number of vectors that a search can reach.
     pub(crate) fn vectors(&self) -> u64 {
         let bounded = self.demands.iter().map(|demand| demand.max.unwrap_or(demand.min));
         let total = self.max.unwrap_or(self.min);
         let own = bounded.clone().fold(0u64, u64::saturating_add);
         let free = self
-            .rest
+            .additional
             .iter()
-            .any(|rest| self.is_free(rest.meets) && rest.key.is_none());
+            .any(|additional| self.is_free(additional.meets) && additional.key.is_none());
         let searched = if free {
             0
         } else {
-            total.min(own.saturating_add((self.members.len() + MANY_WORDS) as u64))
+            total.min(own.saturating_add((self.properties.len() + MANY_WORDS) as u64))
         };
         bounded
             .chain([searched])

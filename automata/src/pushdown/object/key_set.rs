@@ -85,7 +85,7 @@ impl KeySet {
 
     /// Returns the keys that begin with a prefix, without the prefix. A caller that uses only their lengths
     /// reads no key. O(log keys), and the bytes that are read.
-    pub(crate) fn behind(&self, prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn after(&self, prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
         let length = prefix.len();
         let low = head(prefix);
         let high = low | u64::MAX.checked_shr(8 * length as u32).unwrap_or(0);
@@ -139,11 +139,11 @@ mod tests {
             let at_once = KeySet::new(sorted.iter().rev().cloned().collect());
             let one_by_one = sorted.iter().rev().fold(KeySet::default(), |all, key| all.with(key));
             let prefix = prefix.as_bytes();
-            let behind: Vec<&[u8]> = sorted.iter().filter_map(|key| key.strip_prefix(prefix)).collect();
+            let after: Vec<&[u8]> = sorted.iter().filter_map(|key| key.strip_prefix(prefix)).collect();
             for found in [&at_once, &one_by_one] {
                 prop_assert_eq!(found.len(), sorted.len());
                 prop_assert!(found.iter().eq(sorted.iter().map(|key| &key[..])));
-                prop_assert!(found.behind(prefix).eq(behind.iter().copied()));
+                prop_assert!(found.after(prefix).eq(after.iter().copied()));
                 prop_assert!(sorted.iter().all(|key| found.contains(key)));
                 prop_assert_eq!(found.contains(prefix), sorted.iter().any(|key| key == prefix));
             }

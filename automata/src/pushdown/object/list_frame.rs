@@ -2,58 +2,58 @@
 
 use super::contains::Supply;
 use super::progress::{MANY_WORDS, Outlook, Progress, has_bit, with_bit};
-use crate::grammar::{Meets, SeriesOrder};
+use crate::grammar::{ItemOrder, Meets};
 use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::intern::interner::NIL;
-use crate::pushdown::plan::nfa::{Callee, RestPlan};
+use crate::pushdown::plan::nfa::{AdditionalPlan, Callee};
 
 impl Frames {
-    /// Returns how many more items the rest can supply; `None` if unbounded.
-    pub(crate) fn rest_capacity(&self, series: u32, progress: Progress) -> Option<u64> {
-        self.capacities[series as usize].map(|capacity| {
+    /// Returns how many more additional items there can be; `None` if unbounded.
+    pub(crate) fn additional_capacity(&self, object_list: u32, progress: Progress) -> Option<u64> {
+        self.capacities[object_list as usize].map(|capacity| {
             let used = self.keys.iter(progress.used).count() as u64;
             capacity.saturating_sub(used)
         })
     }
 
-    pub(crate) fn outlook(&self, series: u32, progress: Progress) -> Outlook {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn outlook(&self, object_list: u32, progress: Progress) -> Outlook {
+        let plan = &self.nfa.object_lists[object_list as usize];
         plan.outlook(
-            |index| self.is_written(series, progress, index),
-            self.rest_capacity(series, progress),
+            |index| self.is_written(object_list, progress, index),
+            self.additional_capacity(object_list, progress),
         )
     }
 
-    pub(crate) fn is_written(&self, series: u32, progress: Progress, index: usize) -> bool {
-        match self.nfa.series[series as usize].order {
-            SeriesOrder::Listed | SeriesOrder::Leading => index < progress.done as usize,
-            SeriesOrder::Any => has_bit(self.written.get(progress.done), index),
+    pub(crate) fn is_written(&self, object_list: u32, progress: Progress, index: usize) -> bool {
+        match self.nfa.object_lists[object_list as usize].order {
+            ItemOrder::Listed | ItemOrder::Leading => index < progress.done as usize,
+            ItemOrder::Any => has_bit(self.written.get(progress.done), index),
         }
     }
 
-    pub(crate) fn series_may_end(&self, series: u32, progress: Progress) -> bool {
-        // The start frame is never complete: a caller skips an empty series.
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn object_list_may_end(&self, object_list: u32, progress: Progress) -> bool {
+        // The start frame is never complete: a caller skips an empty object list.
+        let plan = &self.nfa.object_lists[object_list as usize];
         progress.started
             && !progress.separated
-            && plan.may_end(progress.count, &self.outlook(series, progress))
+            && plan.may_end(progress.count, &self.outlook(object_list, progress))
             && plan.demands_are_met(self.met.get(progress.met))
     }
 
-    /// Returns `true` if a series with demands can still be completed when this key is used as well.
-    fn can_meet_demands(&self, series: u32, progress: Progress, key: Option<Vec<u8>>) -> bool {
-        let plan = &self.nfa.series[series as usize];
+    /// Returns `true` if an object list with demands can still be completed when this key is used as well.
+    fn can_meet_demands(&self, object_list: u32, progress: Progress, key: Option<Vec<u8>>) -> bool {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let used = self.used_keys(progress);
         let used: Vec<Vec<u8>> = used.iter().map(<[u8]>::to_vec).chain(key).collect();
-        let open = plan.members.iter().enumerate();
-        let open = open.filter(|&(index, _)| !self.is_written(series, progress, index));
+        let open = plan.properties.iter().enumerate();
+        let open = open.filter(|&(index, _)| !self.is_written(object_list, progress, index));
         let supply = Supply {
             plan,
-            stock: &self.stocks[series as usize],
-            members: open
-                .map(|(_, member)| {
-                    let ways = member.ways.iter().map(|&(_, meets)| meets);
-                    (ways.collect(), member.required)
+            stock: &self.stocks[object_list as usize],
+            properties: open
+                .map(|(_, property)| {
+                    let ways = property.ways.iter().map(|&(_, meets)| meets);
+                    (ways.collect(), property.required)
                 })
                 .collect(),
             used: &used,
@@ -63,41 +63,47 @@ impl Frames {
         supply.suffices()
     }
 
-    /// Returns `true` if a series with demands can be completed after an unused key of a rest item. Keys that
-    /// can run out are all alike, so one of them represents all.
-    fn some_key_meets_demands(&self, series: u32, rest: u32, before: Progress, after: Progress) -> bool {
-        let terminal = self.key_terminal(series, rest);
+    /// Returns `true` if an object list with demands can be completed after an unused key of an additional
+    /// item. Keys that can run out are all alike, so one of them represents all.
+    fn some_key_meets_demands(
+        &self,
+        object_list: u32,
+        additional: u32,
+        before: Progress,
+        after: Progress,
+    ) -> bool {
+        let terminal = self.key_terminal(object_list, additional);
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
-            return self.can_meet_demands(series, after, None);
+            return self.can_meet_demands(object_list, after, None);
         };
         let used = self.used_keys(before);
-        let taken = |word: &Vec<u8>| self.nfa.series[series as usize].is_taken(word);
+        let taken = |word: &Vec<u8>| self.nfa.object_lists[object_list as usize].is_taken(word);
         let mut unused = words
             .into_iter()
             .filter(|word| !used.contains(word) && !taken(word));
         unused
             .next()
-            .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
+            .is_some_and(|word| self.can_meet_demands(object_list, after, Some(word)))
     }
 
-    pub(crate) fn series_calls(&self, series: u32, progress: Progress) -> Calls {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn object_list_calls(&self, object_list: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let separator = plan.separator.filter(|_| progress.started && !progress.separated);
         let Some(separator) = separator.map(Callee::Rule) else {
-            return self.item_calls(series, progress);
+            return self.item_calls(object_list, progress);
         };
         let separated = Progress {
             separated: true,
             ..progress
         };
-        if !self.has_items(series, separated) {
+        if !self.has_items(object_list, separated) {
             return Calls::new();
         }
         let mut items = match self.analysis.is_nullable(separator) {
-            true => self.item_calls(series, separated),
+            true => self.item_calls(object_list, separated),
             false => Calls::new(),
         };
-        let then = self.intern(FrameKey::Series(series, separated));
+        let then = self.intern(FrameKey::ObjectList(object_list, separated));
         items.push(Call {
             callee: self.start(separator),
             then,
@@ -106,49 +112,58 @@ impl Frames {
     }
 
     /// Returns `true` if an item may come next.
-    fn has_items(&self, series: u32, progress: Progress) -> bool {
-        let plan = &self.nfa.series[series as usize];
+    fn has_items(&self, object_list: u32, progress: Progress) -> bool {
+        let plan = &self.nfa.object_lists[object_list as usize];
         if plan.has_demands() {
-            return !self.item_calls(series, progress).is_empty();
+            return !self.item_calls(object_list, progress).is_empty();
         }
-        let outlook = self.outlook(series, progress);
-        let is_written = |index| self.is_written(series, progress, index);
-        let mut rest = 0..plan.rest.len() as u32;
-        plan.next_members(progress, is_written, outlook).next().is_some()
-            || (plan.rest_is_open(progress, &outlook)
-                && rest.any(|rest| self.rest_call(series, progress, rest).is_some()))
+        let outlook = self.outlook(object_list, progress);
+        let is_written = |index| self.is_written(object_list, progress, index);
+        let mut additional = 0..plan.additional.len() as u32;
+        plan.next_properties(progress, is_written, outlook)
+            .next()
+            .is_some()
+            || (plan.additional_is_open(progress, &outlook)
+                && additional
+                    .any(|additional| self.additional_call(object_list, progress, additional).is_some()))
     }
 
-    pub(crate) fn item_calls(&self, series: u32, progress: Progress) -> Calls {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn item_calls(&self, object_list: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.object_lists[object_list as usize];
         if plan.has_demands() {
-            return self.demanded_calls(series, progress);
+            return self.demanded_calls(object_list, progress);
         }
-        let outlook = self.outlook(series, progress);
-        let mut calls = self.next_member_calls(series, progress, outlook);
-        if plan.rest_is_open(progress, &outlook) {
-            let items = 0..plan.rest.len() as u32;
-            calls.extend(items.filter_map(|rest| self.rest_call(series, progress, rest)));
+        let outlook = self.outlook(object_list, progress);
+        let mut calls = self.next_property_calls(object_list, progress, outlook);
+        if plan.additional_is_open(progress, &outlook) {
+            let items = 0..plan.additional.len() as u32;
+            calls.extend(
+                items.filter_map(|additional| self.additional_call(object_list, progress, additional)),
+            );
         }
         calls
     }
 
-    /// Returns the calls of the members that may come next: a single member directly, several as a choice.
-    fn next_member_calls(&self, series: u32, progress: Progress, outlook: Outlook) -> Calls {
-        let plan = &self.nfa.series[series as usize];
-        let is_written = |index| self.is_written(series, progress, index);
-        let mut members = plan.next_members(progress, is_written, outlook);
-        match (members.next(), members.next()) {
+    /// Returns the calls of the properties that may come next: a single property directly, several as a
+    /// next key.
+    fn next_property_calls(&self, object_list: u32, progress: Progress, outlook: Outlook) -> Calls {
+        let plan = &self.nfa.object_lists[object_list as usize];
+        let is_written = |index| self.is_written(object_list, progress, index);
+        let mut properties = plan.next_properties(progress, is_written, outlook);
+        match (properties.next(), properties.next()) {
             (None, _) => Calls::new(),
-            (Some(only), None) => self.member_calls(series, progress, only),
-            _ => self.choice_call(series, progress, outlook).into_iter().collect(),
+            (Some(only), None) => self.property_calls(object_list, progress, only),
+            _ => self
+                .next_key_call(object_list, progress, outlook)
+                .into_iter()
+                .collect(),
         }
     }
 
-    /// Returns the calls of the items that may come next in a series with demands: each is judged by the
-    /// progress after it.
-    fn demanded_calls(&self, series: u32, progress: Progress) -> Calls {
-        let plan = &self.nfa.series[series as usize];
+    /// Returns the calls of the items that may come next in an object list with demands: each is judged by
+    /// the progress after it.
+    fn demanded_calls(&self, object_list: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let first = if plan.is_listed() {
             progress.done as usize
         } else {
@@ -156,68 +171,76 @@ impl Frames {
         };
         let mut calls = Calls::new();
         let mut required = 0;
-        for (index, member) in plan.members.iter().enumerate().skip(first) {
-            if self.is_written(series, progress, index) {
+        for (index, property) in plan.properties.iter().enumerate().skip(first) {
+            if self.is_written(object_list, progress, index) {
                 continue;
             }
             if required == 0 || !plan.is_listed() {
-                calls.extend(self.member_calls(series, progress, index));
+                calls.extend(self.property_calls(object_list, progress, index));
             }
-            required += u64::from(member.required || plan.order == SeriesOrder::Leading);
+            required += u64::from(property.required || plan.order == ItemOrder::Leading);
         }
-        if plan.members_are_passed(progress, required) {
-            let items = 0..plan.rest.len() as u32;
-            calls.extend(items.filter_map(|rest| self.rest_call(series, progress, rest)));
+        if plan.properties_are_passed(progress, required) {
+            let items = 0..plan.additional.len() as u32;
+            calls.extend(
+                items.filter_map(|additional| self.additional_call(object_list, progress, additional)),
+            );
         }
         calls
     }
 
-    pub(crate) fn member_calls(&self, series: u32, progress: Progress, index: usize) -> Calls {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn property_calls(&self, object_list: u32, progress: Progress, index: usize) -> Calls {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let mut calls = Calls::new();
-        for &(rule, meets) in &plan.members[index].ways {
-            let after = self.after_member(series, progress, index, meets);
-            if !plan.has_demands() || self.can_meet_demands(series, after, None) {
+        for &(rule, meets) in &plan.properties[index].ways {
+            let after = self.after_property(object_list, progress, index, meets);
+            if !plan.has_demands() || self.can_meet_demands(object_list, after, None) {
                 calls.push(Call {
                     callee: self.start(Callee::Rule(rule)),
-                    then: self.series_frame(series, after),
+                    then: self.object_list_frame(object_list, after),
                 });
             }
         }
         calls
     }
 
-    /// Returns the progress after a member.
-    pub(crate) fn after_member(
+    /// Returns the progress after a property.
+    pub(crate) fn after_property(
         &self,
-        series: u32,
+        object_list: u32,
         progress: Progress,
         index: usize,
         meets: Meets,
     ) -> Progress {
-        let done = match self.nfa.series[series as usize].order {
-            SeriesOrder::Listed | SeriesOrder::Leading => index as u32 + 1,
-            SeriesOrder::Any => self
+        let done = match self.nfa.object_lists[object_list as usize].order {
+            ItemOrder::Listed | ItemOrder::Leading => index as u32 + 1,
+            ItemOrder::Any => self
                 .written
                 .intern(with_bit(self.written.get(progress.done), index)),
         };
         Progress {
             done,
-            ..self.one_more(series, progress, meets)
+            ..self.one_more(object_list, progress, meets)
         }
     }
 
-    pub(crate) fn rest_call(&self, series: u32, progress: Progress, rest: u32) -> Option<Call> {
-        let plan = &self.nfa.series[series as usize];
-        let RestPlan { key, item, .. } = plan.rest[rest as usize];
-        let after = self.after_rest(series, rest, progress);
+    pub(crate) fn additional_call(
+        &self,
+        object_list: u32,
+        progress: Progress,
+        additional: u32,
+    ) -> Option<Call> {
+        let plan = &self.nfa.object_lists[object_list as usize];
+        let AdditionalPlan { key, item, .. } = plan.additional[additional as usize];
+        let after = self.after_additional(object_list, additional, progress);
         if key.is_some() {
-            let cursor = self.key_terminal(series, rest).start();
-            let exists = self.unused_key_exists((series, rest, progress), cursor, b"")
-                && (!plan.has_demands() || self.some_key_meets_demands(series, rest, progress, after));
+            let cursor = self.key_terminal(object_list, additional).start();
+            let exists = self.unused_key_exists((object_list, additional, progress), cursor, b"")
+                && (!plan.has_demands()
+                    || self.some_key_meets_demands(object_list, additional, progress, after));
             let key = FrameKey::Key {
-                series,
-                rest,
+                object_list,
+                additional,
                 progress,
                 cursor,
                 text: NIL,
@@ -227,29 +250,29 @@ impl Frames {
                 then: RETURN,
             });
         }
-        if plan.has_demands() && !self.can_meet_demands(series, after, None) {
+        if plan.has_demands() && !self.can_meet_demands(object_list, after, None) {
             return None;
         }
         Some(Call {
             callee: self.start(Callee::Rule(item)),
-            then: self.series_frame(series, after),
+            then: self.object_list_frame(object_list, after),
         })
     }
 
-    pub(crate) fn after_rest(&self, series: u32, rest: u32, progress: Progress) -> Progress {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn after_additional(&self, object_list: u32, additional: u32, progress: Progress) -> Progress {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let done = match plan.order {
-            SeriesOrder::Listed | SeriesOrder::Leading => plan.members.len() as u32,
-            SeriesOrder::Any => progress.done,
+            ItemOrder::Listed | ItemOrder::Leading => plan.properties.len() as u32,
+            ItemOrder::Any => progress.done,
         };
         Progress {
             done,
-            ..self.one_more(series, progress, plan.rest[rest as usize].meets)
+            ..self.one_more(object_list, progress, plan.additional[additional as usize].meets)
         }
     }
 
-    pub(crate) fn one_more(&self, series: u32, progress: Progress, meets: Meets) -> Progress {
-        let plan = &self.nfa.series[series as usize];
+    pub(crate) fn one_more(&self, object_list: u32, progress: Progress, meets: Meets) -> Progress {
+        let plan = &self.nfa.object_lists[object_list as usize];
         let met = if plan.has_demands() {
             self.met.intern(plan.meet(self.met.get(progress.met), meets))
         } else {
@@ -264,13 +287,13 @@ impl Frames {
         }
     }
 
-    /// Returns the frame of a series after an item; [`RETURN`] if the series can only end.
-    pub(crate) fn series_frame(&self, series: u32, progress: Progress) -> FrameId {
-        let id = self.intern(FrameKey::Series(series, progress));
-        let plan = &self.nfa.series[series as usize];
+    /// Returns the frame of an object list after an item; [`RETURN`] if the object list can only end.
+    pub(crate) fn object_list_frame(&self, object_list: u32, progress: Progress) -> FrameId {
+        let id = self.intern(FrameKey::ObjectList(object_list, progress));
+        let plan = &self.nfa.object_lists[object_list as usize];
         let full = plan.max.is_some_and(|max| progress.count >= max);
-        let listed = plan.is_listed() && progress.done as usize == plan.members.len();
-        let over = full || (listed && plan.rest.is_empty());
+        let listed = plan.is_listed() && progress.done as usize == plan.properties.len();
+        let over = full || (listed && plan.additional.is_empty());
         if over && self.get(id).accepting {
             RETURN
         } else {
@@ -278,9 +301,9 @@ impl Frames {
         }
     }
 
-    /// Returns `true` if a series no longer counts anything.
-    pub(crate) fn forgets(&self, series: u32, progress: Progress) -> bool {
-        let plan = &self.nfa.series[series as usize];
+    /// Returns `true` if an object list no longer counts anything.
+    pub(crate) fn forgets(&self, object_list: u32, progress: Progress) -> bool {
+        let plan = &self.nfa.object_lists[object_list as usize];
         plan.max.is_none() && progress.count >= plan.min && !plan.has_demands() && !progress.doubted
     }
 }

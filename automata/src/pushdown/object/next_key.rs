@@ -1,9 +1,9 @@
-//! The members of a series, read together as long as they have a common prefix.
+//! The properties of an object list, read together as long as they have a common prefix.
 //!
 //! An object with a thousand properties may continue with a thousand keys. Following each separately would
 //! cost a thousand frames for every set of remaining keys, and a thousand look-ups for every byte. So one
-//! automaton, which depends on the series alone, reads the members until a single one is left or its rule
-//! does more than read bytes; from there on the rule of the member reads itself.
+//! automaton, which depends on the object list alone, reads the properties until a single one is left or its
+//! rule does more than read bytes; from there on the rule of the property reads itself.
 //!
 //! ```text
 //!   "name" "namespace" "id"        ○ ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○ ─"─► ● name
@@ -11,8 +11,8 @@
 //!                                         └──i─► ● id
 //! ```
 //!
-//! Which members may still be written depends on the progress: a branch is open as long as one of its members
-//! is. A [`Permit`] describes the open members in a few numbers.
+//! Which properties may still be written depends on the progress: a branch is open as long as one of its
+//! properties is. A [`Permit`] describes the open properties in a few numbers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,17 +21,17 @@ use crate::grammar::Meets;
 use crate::language::ByteSet;
 use crate::pushdown::plan::nfa::{Label, Nfa};
 
-/// The automaton of the members of one series. Its first node is the start.
+/// The automaton of the properties of one object list. Its first node is the start.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct NextKeyAutomaton {
     pub(super) ways: Box<[Way]>,
     pub(super) nodes: Vec<Node>,
 }
 
-/// One way to write a member.
+/// One way to write a property.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    pub(crate) member: u32,
+    pub(crate) property: u32,
     pub(crate) rule: u32,
     pub(crate) meets: Meets,
 }
@@ -50,8 +50,8 @@ pub(super) struct Node {
     bytes: ByteSet,
 }
 
-/// The members of a series that may come next: the unwritten ones from `first` to `end` that are required or
-/// optional as the flags allow.
+/// The properties of an object list that may come next: the unwritten ones from `first` to `end` that are
+/// required or optional as the flags allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Permit {
     pub(super) first: u32,
@@ -60,10 +60,10 @@ pub(crate) struct Permit {
     pub(super) optional: bool,
 }
 
-/// The state of a choice: the series with its progress and permit, and the node of the automaton.
+/// The state of a next key: the object list with its progress and permit, and the node of the automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Choosing {
-    pub(crate) series: u32,
+pub(crate) struct NextKeyState {
+    pub(crate) object_list: u32,
     pub(crate) progress: Progress,
     pub(crate) permit: Permit,
     pub(crate) node: u32,
@@ -73,17 +73,20 @@ pub(crate) struct Choosing {
 /// rules themselves.
 const MOST_STAND_NODES: usize = 64;
 
-impl Choice {
+impl NextKeyAutomaton {
     /// Builds the automaton. O(stands), of which there is at most a constant number for each way.
-    pub(crate) fn new(nfa: &Nfa, series: u32) -> Choice {
-        let members = nfa.series[series as usize].members.iter().zip(0u32..);
-        let ways = members.flat_map(|(member, index)| {
+    pub(crate) fn new(nfa: &Nfa, object_list: u32) -> NextKeyAutomaton {
+        let properties = nfa.object_lists[object_list as usize]
+            .properties
+            .iter()
+            .zip(0u32..);
+        let ways = properties.flat_map(|(property, index)| {
             let way = move |&(rule, meets): &(u32, Meets)| Way {
-                member: index,
+                property: index,
                 rule,
                 meets,
             };
-            member.ways.iter().map(way)
+            property.ways.iter().map(way)
         });
         let ways: Box<[Way]> = ways.collect();
         let start = ways.iter().zip(0u32..);
@@ -102,10 +105,10 @@ impl Choice {
                 })
             }));
         }
-        Choice { ways, nodes }
+        NextKeyAutomaton { ways, nodes }
     }
 
-    /// Returns the byte with which all members begin, if they are read together.
+    /// Returns the byte with which all properties begin, if they are read together.
     pub(crate) fn opening(&self) -> Option<u8> {
         let start = self.nodes.first()?;
         match start.edges[..] {
@@ -114,8 +117,9 @@ impl Choice {
         }
     }
 
-    /// Returns the members that continue after their opening byte with one of these bytes, or that may do so.
-    pub(crate) fn members_behind(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
+    /// Returns the properties that continue after their opening byte with one of these bytes, or that may do
+    /// so.
+    pub(crate) fn properties_after(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
         let Some(node) = self.nodes[0].next(opening) else {
             return FxHashSet::default();
         };
@@ -124,10 +128,10 @@ impl Choice {
         let reached = reached.filter(|&&(first, last, _)| (first..=last).any(|byte| bytes.contains(byte)));
         let stands = reached.flat_map(|&(.., next)| &self.nodes[next as usize].stands);
         let stands = stands.chain(&node.own);
-        stands.map(|&(way, _)| self.ways[way as usize].member).collect()
+        stands.map(|&(way, _)| self.ways[way as usize].property).collect()
     }
 
-    /// Returns the bytes with which some member continues at a node.
+    /// Returns the bytes with which some property continues at a node.
     pub(crate) fn bytes(&self, node: u32) -> &ByteSet {
         &self.nodes[node as usize].bytes
     }

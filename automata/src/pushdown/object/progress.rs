@@ -1,25 +1,26 @@
 //! The progress of an object list: which items were written, how many, and with which keys.
 //!
-//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From it, the
-//! list may end or continue with one of the items after which it can still end.
+//! A list (`ObjectList` in the grammar) has no states of its own; its frame carries a [`Progress`]. From it,
+//! the list may end or continue with one of the items after which it can still end.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::grammar::{Demand, Meets, SeriesOrder};
+use crate::grammar::{Demand, ItemOrder, Meets};
 use crate::language::Terminal;
-use crate::pushdown::plan::nfa::SeriesPlan;
+use crate::pushdown::plan::nfa::ObjectListPlan;
 
 /// The data that a list remembers about the items written so far. `done`, `used` and `met` are numbers of
 /// interned values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Progress {
-    /// In listed order, the position of the next member; in any order, the interned set of written members.
+    /// In listed order, the position of the next property; in any order, the interned set of written
+    /// properties.
     pub(crate) done: u32,
     /// The number of items written, clamped where more make no difference.
     pub(crate) count: u64,
-    /// The interned list of keys that rest items have used.
+    /// The interned list of keys that additional items have used.
     pub(crate) used: u32,
     /// The interned counts of items that met each demand, clamped like `count`.
     pub(crate) met: u32,
@@ -45,7 +46,7 @@ impl Progress {
     };
 }
 
-/// A set of members as bits.
+/// A set of properties as bits.
 pub(crate) type Bits = Box<[u64]>;
 
 /// Returns `true` if a bit is set; bits beyond the end are not.
@@ -54,7 +55,7 @@ pub(crate) fn has_bit(bits: &[u64], index: usize) -> bool {
         .is_some_and(|word| word >> (index % 64) & 1 == 1)
 }
 
-/// Returns the set with one more member.
+/// Returns the set with one more property.
 pub(crate) fn with_bit(bits: &[u64], index: usize) -> Bits {
     let mut bits = bits.to_vec();
     if bits.len() <= index / 64 {
@@ -67,28 +68,32 @@ pub(crate) fn with_bit(bits: &[u64], index: usize) -> Bits {
 /// The items that may still be written after a progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
-    /// The number of members that must still be written.
+    /// The number of properties that must still be written.
     pub(crate) required: u64,
-    /// The number of members that may still be written.
+    /// The number of properties that may still be written.
     pub(crate) optional: u64,
-    /// The number of further items that the rest can supply; `None` if unbounded.
-    pub(crate) rest: Option<u64>,
+    /// The number of further additional items that there can be; `None` if unbounded.
+    pub(crate) additional: Option<u64>,
 }
 
 /// The maximum number of words of a key language that is counted; larger languages count as unbounded.
 pub(crate) const MANY_WORDS: usize = 4096;
 
-impl SeriesPlan {
-    /// Returns how many items the rest can supply: unbounded, unless all keys come from small finite sets.
-    /// Items of rules that are not `usable` supply nothing; a key that two items share counts once.
-    pub(crate) fn rest_capacity(
+impl ObjectListPlan {
+    /// Returns how many additional items there can be: unbounded, unless all keys come from small finite
+    /// sets. Items of rules that are not `usable` supply nothing; a key that two items share counts once.
+    pub(crate) fn additional_capacity(
         &self,
         terminals: &[Option<Arc<Terminal>>],
         usable: impl Fn(u32) -> bool,
     ) -> Option<u64> {
         let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
-        for rest in self.rest.iter().filter(|rest| usable(rest.item)) {
-            if let Some(terminal) = &terminals[rest.key? as usize] {
+        for additional in self
+            .additional
+            .iter()
+            .filter(|additional| usable(additional.item))
+        {
+            if let Some(terminal) = &terminals[additional.key? as usize] {
                 keys.extend(terminal.words(terminal.start(), MANY_WORDS)?);
             }
         }
@@ -96,16 +101,16 @@ impl SeriesPlan {
         Some(keys.len() as u64)
     }
 
-    /// Returns the items that are left when the members for which `written` holds can no longer be used.
-    /// O(members).
-    pub(crate) fn outlook(&self, written: impl Fn(usize) -> bool, rest: Option<u64>) -> Outlook {
+    /// Returns the items that are left when the properties for which `written` holds can no longer be used.
+    /// O(properties).
+    pub(crate) fn outlook(&self, written: impl Fn(usize) -> bool, additional: Option<u64>) -> Outlook {
         let mut outlook = Outlook {
             required: 0,
             optional: 0,
-            rest,
+            additional,
         };
-        for (index, member) in self.members.iter().enumerate() {
-            match (written(index), member.required) {
+        for (index, property) in self.properties.iter().enumerate() {
+            match (written(index), property.required) {
                 (true, _) => {}
                 (false, true) => outlook.required += 1,
                 (false, false) => outlook.optional += 1,
@@ -114,16 +119,16 @@ impl SeriesPlan {
         outlook
     }
 
-    /// Returns `true` if the series may end now.
+    /// Returns `true` if the object list may end now.
     pub(crate) fn may_end(&self, count: u64, outlook: &Outlook) -> bool {
         outlook.required == 0 && count >= self.min && self.max.is_none_or(|max| count <= max)
     }
 
-    /// Returns `true` if the series can still end.
+    /// Returns `true` if the object list can still end.
     pub(crate) fn can_end(&self, count: u64, outlook: &Outlook) -> bool {
         let least = count.saturating_add(outlook.required);
-        let most = outlook.rest.map_or(u64::MAX, |rest| {
-            least.saturating_add(outlook.optional).saturating_add(rest)
+        let most = outlook.additional.map_or(u64::MAX, |additional| {
+            least.saturating_add(outlook.optional).saturating_add(additional)
         });
         self.max.is_none_or(|max| least <= max) && most >= self.min
     }
@@ -138,23 +143,23 @@ impl SeriesPlan {
         }
     }
 
-    /// Returns the members that may come next such that the series can still end.
-    pub(crate) fn next_members<'a>(
+    /// Returns the properties that may come next such that the object list can still end.
+    pub(crate) fn next_properties<'a>(
         &'a self,
         progress: Progress,
         written: impl Fn(usize) -> bool + 'a,
         outlook: Outlook,
     ) -> impl Iterator<Item = usize> + 'a {
-        let (listed, leading) = (self.is_listed(), self.order == SeriesOrder::Leading);
+        let (listed, leading) = (self.is_listed(), self.order == ItemOrder::Leading);
         let first = if listed { progress.done as usize } else { 0 };
         let count = progress.count + 1;
         let mut left = outlook;
         let mut blocked = false;
-        (first..self.members.len()).filter(move |&index| {
+        (first..self.properties.len()).filter(move |&index| {
             if blocked || written(index) {
                 return false;
             }
-            let required = self.members[index].required;
+            let required = self.properties[index].required;
             let mut after = left;
             if required {
                 after.required -= 1
@@ -162,7 +167,7 @@ impl SeriesPlan {
                 after.optional -= 1
             }
             if listed {
-                // A skipped member cannot come later; a required one cannot be skipped.
+                // A skipped property cannot come later; a required one cannot be skipped.
                 left = after;
                 blocked = required || leading;
             }
@@ -170,39 +175,40 @@ impl SeriesPlan {
         })
     }
 
-    /// Returns `true` if members are written in the order in which they are listed.
+    /// Returns `true` if properties are written in the order in which they are listed.
     pub(crate) fn is_listed(&self) -> bool {
-        self.order != SeriesOrder::Any
+        self.order != ItemOrder::Any
     }
 
-    /// Returns `true` if items of the rest may come next; in listed order, only after the last required
-    /// member.
-    pub(crate) fn rest_is_open(&self, progress: Progress, outlook: &Outlook) -> bool {
+    /// Returns `true` if additional items may come next; in listed order, only after the last required
+    /// property.
+    pub(crate) fn additional_is_open(&self, progress: Progress, outlook: &Outlook) -> bool {
         let after = Outlook {
             optional: if self.is_listed() { 0 } else { outlook.optional },
-            rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
+            additional: outlook.additional.map(|additional| additional.saturating_sub(1)),
             ..*outlook
         };
-        self.members_are_passed(progress, outlook.required)
-            && outlook.rest != Some(0)
+        self.properties_are_passed(progress, outlook.required)
+            && outlook.additional != Some(0)
             && self.can_end(progress.count + 1, &after)
     }
 
-    /// Returns `true` if the members that must come before the rest have been written.
-    pub(crate) fn members_are_passed(&self, progress: Progress, required: u64) -> bool {
+    /// Returns `true` if the properties that must come before the additional items have been written.
+    pub(crate) fn properties_are_passed(&self, progress: Progress, required: u64) -> bool {
         match self.order {
-            SeriesOrder::Any => true,
-            SeriesOrder::Listed => required == 0,
-            SeriesOrder::Leading => progress.done as usize >= self.members.len(),
+            ItemOrder::Any => true,
+            ItemOrder::Listed => required == 0,
+            ItemOrder::Leading => progress.done as usize >= self.properties.len(),
         }
     }
 
-    /// Returns `true` if no item of the rest may have this key.
+    /// Returns `true` if no additional item may have this key.
     pub(crate) fn is_taken(&self, key: &[u8]) -> bool {
         self.taken.contains(key)
     }
 
-    /// Returns `true` if the series has demands, so that a progress is judged by what can still be supplied.
+    /// Returns `true` if the object list has demands, so that a progress is judged by what can still be
+    /// supplied.
     pub(crate) fn has_demands(&self) -> bool {
         !self.demands.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The keys that a series has used.
+//! The keys that an object list has used.
 //!
 //! A progress refers to them as a list that grows at its end. All masks up to the next key ask which of them
 //! begin with the current text; for that, the keys are read out and sorted once. Only the last list is

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
+use super::nfa::{Callee, Edge, Label, Nfa, ObjectListPlan, PropertyPlan};
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::SeriesOrder;
+use crate::grammar::ItemOrder;
 use crate::language::Terminal;
 use crate::language::components;
 use crate::limits::Cancel;
@@ -24,7 +24,7 @@ use super::fixed_point::{Answer, Question, Uses, spread};
 #[derive(Debug, Default)]
 pub(crate) struct Analysis {
     nullable_rules: Vec<bool>,
-    nullable_series: Vec<bool>,
+    nullable_object_lists: Vec<bool>,
     nullable_terminals: Vec<bool>,
     /// For the accepting node of a left-recursive rule, the nodes at which the rules that began with it
     /// continue.
@@ -39,9 +39,9 @@ impl Analysis {
         match callee {
             Callee::Rule(rule) => self.nullable_rules[rule as usize],
             Callee::Terminal(terminal) => self.nullable_terminals[terminal as usize],
-            // No judge accepts the empty text.
-            Callee::Judged(_) => false,
-            Callee::Series(series) => self.nullable_series[series as usize],
+            // No validator accepts the empty text.
+            Callee::Validated(_) => false,
+            Callee::ObjectList(object_list) => self.nullable_object_lists[object_list as usize],
         }
     }
 }
@@ -61,11 +61,11 @@ pub(crate) fn analyse(
     prune(nfa, &productive);
     // Removed items no longer use anything; including them is harmless.
     let nullable = spread(nfa, &uses, terminals, Question::Nullable, cancel);
-    check_items_behind_keys(nfa, &nullable.rules)?;
+    check_items_after_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
     let mut analysis = Analysis {
         nullable_rules: nullable.rules,
-        nullable_series: nullable.series,
+        nullable_object_lists: nullable.object_lists,
         nullable_terminals: nullable.terminals,
         left_corners: FxHashMap::default(),
         recursive_group: vec![None; nfa.rules.len()],
@@ -74,29 +74,31 @@ pub(crate) fn analyse(
     Ok(analysis)
 }
 
-impl SeriesPlan {
+impl ObjectListPlan {
     /// Removes items that cannot be completed.
     fn prune(&mut self, productive: &Answer) {
-        for member in &mut self.members {
-            member.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
+        for property in &mut self.properties {
+            property.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
         }
-        self.rest.retain(|rest| {
-            productive.rules[rest.item as usize]
-                && rest.key.is_none_or(|key| productive.terminals[key as usize])
+        self.additional.retain(|additional| {
+            productive.rules[additional.item as usize]
+                && additional
+                    .key
+                    .is_none_or(|key| productive.terminals[key as usize])
         });
-        if self.order != SeriesOrder::Leading {
-            self.members
-                .retain(|member| member.required || !member.ways.is_empty());
-        } else if let Some(end) = self.cut_at(|member| !member.ways.is_empty()) {
-            self.members.truncate(end);
-            self.rest.clear();
+        if self.order != ItemOrder::Leading {
+            self.properties
+                .retain(|property| property.required || !property.ways.is_empty());
+        } else if let Some(end) = self.cut_at(|property| !property.ways.is_empty()) {
+            self.properties.truncate(end);
+            self.additional.clear();
         }
     }
 }
 
 /// Rejects demands that would take too long to judge at every step.
 fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), Problem> {
-    for plan in nfa.series.iter().filter(|plan| plan.has_demands()) {
+    for plan in nfa.object_lists.iter().filter(|plan| plan.has_demands()) {
         if plan.demands.len() > MOST_DEMANDS || plan.vectors() > MOST_VECTORS {
             let message =
                 format!("the demands of a series have more than {MOST_VECTORS} combinations of counts");
@@ -112,12 +114,12 @@ fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), P
 
 /// Removes edges that call something that cannot be completed, and edges into nodes that lead nowhere.
 fn prune(nfa: &mut Nfa, productive: &Answer) {
-    let all = [&productive.rules, &productive.terminals, &productive.series];
+    let all = [&productive.rules, &productive.terminals, &productive.object_lists];
     if nfa.has_dead_ends || all.iter().any(|holding| holding.contains(&false)) {
         prune_nodes(nfa, productive);
     }
-    for series in &mut nfa.series {
-        series.prune(productive);
+    for object_list in &mut nfa.object_lists {
+        object_list.prune(productive);
     }
 }
 
@@ -125,10 +127,10 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     let usable = |edge: &Edge| match edge.label {
         Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
         Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
-        Label::Call(Callee::Judged(judged)) => {
-            productive.terminals[nfa.judged[judged as usize].terminal as usize]
+        Label::Call(Callee::Validated(validated)) => {
+            productive.terminals[nfa.validated[validated as usize].terminal as usize]
         }
-        Label::Call(Callee::Series(series)) => productive.series[series as usize],
+        Label::Call(Callee::ObjectList(object_list)) => productive.object_lists[object_list as usize],
         _ => true,
     };
     for edges in &mut nfa.nodes {
@@ -166,9 +168,14 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
 
 /// Checks that the item after a key is always empty or never empty, so that a complete key continues in one
 /// way.
-fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
-    let keyed = nfa.series.iter().flat_map(|series| &series.rest);
-    let mut items = keyed.filter(|rest| rest.key.is_some()).map(|rest| rest.item);
+fn check_items_after_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
+    let keyed = nfa
+        .object_lists
+        .iter()
+        .flat_map(|object_list| &object_list.additional);
+    let mut items = keyed
+        .filter(|additional| additional.key.is_some())
+        .map(|additional| additional.item);
     let goes_on = |rule: u32| {
         let rule = &nfa.rules[rule as usize];
         let edges = &nfa.nodes[rule.start as usize];
@@ -186,25 +193,26 @@ fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> 
 /// Removes the lower bound of repetitions without a separator whose item may be empty: the missing items are
 /// empty ones.
 fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
-    for series in &mut nfa.series {
-        let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
-        let member = series.members.iter().any(is_empty);
-        let rest = series
-            .rest
+    for object_list in &mut nfa.object_lists {
+        let is_empty =
+            |property: &PropertyPlan| property.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let property = object_list.properties.iter().any(is_empty);
+        let additional = object_list
+            .additional
             .iter()
-            .any(|rest| rest.key.is_none() && nullable[rest.item as usize]);
-        if !(member || rest) {
+            .any(|additional| additional.key.is_none() && nullable[additional.item as usize]);
+        if !(property || additional) {
             continue;
         }
-        if series.separator.is_some() || series.has_demands() {
+        if object_list.separator.is_some() || object_list.has_demands() {
             let message = "an item of a series with a separator must not be empty";
             return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
         }
-        for member in &mut series.members {
-            member.required &= !is_empty(member);
+        for property in &mut object_list.properties {
+            property.required &= !is_empty(property);
         }
-        if rest {
-            series.min = 0;
+        if additional {
+            object_list.min = 0;
         }
     }
     Ok(())
@@ -268,8 +276,10 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
                 Label::Call(Callee::Rule(callee)) if !productive.rules[callee as usize] => {
                     return Some(callee);
                 }
-                Label::Call(Callee::Series(series)) if !productive.series[series as usize] => {
-                    let mut items = nfa.series[series as usize].items();
+                Label::Call(Callee::ObjectList(object_list))
+                    if !productive.object_lists[object_list as usize] =>
+                {
+                    let mut items = nfa.object_lists[object_list as usize].items();
                     return items.find(|&item| !productive.rules[item as usize]);
                 }
                 _ => open.push(edge.to),
@@ -321,7 +331,7 @@ fn find_leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32, found: &mut Ve
 /// The length from which lists are no longer searched linearly.
 const LOOKED_THROUGH: usize = 16;
 
-/// The rules that a rule or a series begins with; usually one or none.
+/// The rules that a rule or an object list begins with; usually one or none.
 type Leading = SmallVec<[u32; 2]>;
 
 /// Finds groups of rules that begin with each other, and turns "begins with" into "continues after".
@@ -332,7 +342,7 @@ type Leading = SmallVec<[u32; 2]>;
 fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
     let rules = nfa.rules.len();
     let mut calls: Vec<(u32, u32, u32)> = Vec::new();
-    let mut graph = vec![Leading::new(); rules + nfa.series.len()];
+    let mut graph = vec![Leading::new(); rules + nfa.object_lists.len()];
     let mut leading = Vec::new();
     for (rule, edges) in nfa.rules.iter().zip(0..) {
         find_leading_nodes(nfa, analysis, rule.start, &mut leading);
@@ -343,18 +353,23 @@ fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem
                         calls.push((edges, callee, edge.to));
                         graph[edges as usize].push(callee);
                     }
-                    Label::Call(Callee::Series(series)) => graph[edges as usize].push(rules as u32 + series),
+                    Label::Call(Callee::ObjectList(object_list)) => {
+                        graph[edges as usize].push(rules as u32 + object_list)
+                    }
                     _ => {}
                 }
             }
         }
     }
-    for (index, series) in nfa.series.iter().enumerate() {
-        let unkeyed = series.rest.iter().filter(|rest| rest.key.is_none());
-        let members = series.members.iter().flat_map(|member| &member.ways);
-        let leading = members
+    for (index, object_list) in nfa.object_lists.iter().enumerate() {
+        let unkeyed = object_list
+            .additional
+            .iter()
+            .filter(|additional| additional.key.is_none());
+        let properties = object_list.properties.iter().flat_map(|property| &property.ways);
+        let leading = properties
             .map(|&(rule, _)| rule)
-            .chain(unkeyed.map(|rest| rest.item));
+            .chain(unkeyed.map(|additional| additional.item));
         graph[rules + index].extend(leading);
     }
     let component = components(&graph);
@@ -367,14 +382,14 @@ fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem
             analysis.left_corners.entry(accept).or_default().push(to);
         }
     }
-    refuse_recursive_series(nfa, &graph, &component)
+    refuse_recursive_object_lists(nfa, &graph, &component)
 }
 
-fn refuse_recursive_series(nfa: &Nfa, graph: &[Leading], component: &[u32]) -> Result<(), Problem> {
+fn refuse_recursive_object_lists(nfa: &Nfa, graph: &[Leading], component: &[u32]) -> Result<(), Problem> {
     let rules = nfa.rules.len();
-    for series in rules..graph.len() {
-        let own = component[series];
-        if let Some(&item) = graph[series]
+    for object_list in rules..graph.len() {
+        let own = component[object_list];
+        if let Some(&item) = graph[object_list]
             .iter()
             .find(|&&item| component[item as usize] == own)
         {

@@ -16,18 +16,18 @@ pub(crate) enum Question {
 
 pub(crate) struct Answer {
     pub(crate) rules: Vec<bool>,
-    pub(crate) series: Vec<bool>,
+    pub(crate) object_lists: Vec<bool>,
     pub(crate) terminals: Vec<bool>,
 }
 
-/// No rule, or no series.
+/// No rule, or no object list.
 const NONE: u32 = u32::MAX;
 
 /// The users of rules.
 pub(crate) struct Uses {
     /// The rule that each node completes, if any. Every rule has a separate node for that.
     rule_of_accept: Vec<u32>,
-    /// The series that use each rule as an item or as their separator.
+    /// The object lists that use each rule as an item or as their separator.
     users: Users,
 }
 
@@ -55,8 +55,8 @@ struct Spread<'a> {
     open: Vec<u32>,
     /// The nodes after edges that wait for a callee.
     waiting: FxHashMap<Callee, Vec<u32>>,
-    /// The series with an item that came to hold since they were last judged. They wait until no node is
-    /// open, so that a series of a thousand members is not judged a thousand times.
+    /// The object lists with an item that came to hold since they were last decided. They wait until no node
+    /// is open, so that an object list of a thousand properties is not decided a thousand times.
     doubtful: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn spread(
     });
     let answer = Answer {
         rules: vec![false; nfa.rules.len()],
-        series: vec![false; nfa.series.len()],
+        object_lists: vec![false; nfa.object_lists.len()],
         terminals: holding.collect(),
     };
     let mut spread = Spread {
@@ -87,7 +87,7 @@ pub(crate) fn spread(
         marked: vec![false; nfa.nodes.len()],
         open: Vec::new(),
         waiting: FxHashMap::default(),
-        doubtful: (0..nfa.series.len() as u32).collect(),
+        doubtful: (0..nfa.object_lists.len() as u32).collect(),
     };
     spread.run();
     spread.answer
@@ -111,8 +111,8 @@ impl Spread<'_> {
             }
             doubtful.sort_unstable();
             doubtful.dedup();
-            for series in doubtful {
-                self.judge_series(series);
+            for object_list in doubtful {
+                self.decide_object_list(object_list);
             }
         }
     }
@@ -125,7 +125,7 @@ impl Spread<'_> {
 
     /// Returns the node at the end of a fixed text, given a node in it: most nodes are inside fixed texts,
     /// and neither complete a rule nor have other edges. Returns `None` if it was reached before.
-    fn behind_text(&mut self, mut node: u32) -> Option<u32> {
+    fn after_text(&mut self, mut node: u32) -> Option<u32> {
         while let [
             Edge {
                 label: Label::Bytes(..),
@@ -144,7 +144,7 @@ impl Spread<'_> {
     }
 
     fn visit(&mut self, node: u32) {
-        let Some(node) = self.behind_text(node) else {
+        let Some(node) = self.after_text(node) else {
             return;
         };
         let rule = self.uses.rule_of_accept[node as usize];
@@ -172,11 +172,11 @@ impl Spread<'_> {
             Callee::Rule(rule) => self.answer.rules[rule as usize],
             Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
             // Every prefix of a word can be completed, so there are words.
-            Callee::Judged(judged) => {
-                let terminal = self.nfa.judged[judged as usize].terminal;
+            Callee::Validated(validated) => {
+                let terminal = self.nfa.validated[validated as usize].terminal;
                 self.answer.terminals[terminal as usize]
             }
-            Callee::Series(series) => self.answer.series[series as usize],
+            Callee::ObjectList(object_list) => self.answer.object_lists[object_list as usize],
         }
     }
 
@@ -186,18 +186,18 @@ impl Spread<'_> {
         }
     }
 
-    fn judge_series(&mut self, index: u32) {
-        if self.answer.series[index as usize] {
+    fn decide_object_list(&mut self, index: u32) {
+        if self.answer.object_lists[index as usize] {
             return;
         }
-        let series = &self.nfa.series[index as usize];
+        let object_list = &self.nfa.object_lists[index as usize];
         let holds = match self.question {
-            Question::Productive => series.is_productive(&self.answer.rules, self.terminals),
-            Question::Nullable => series.is_nullable(&self.answer.rules),
+            Question::Productive => object_list.is_productive(&self.answer.rules, self.terminals),
+            Question::Nullable => object_list.is_nullable(&self.answer.rules),
         };
         if holds {
-            self.answer.series[index as usize] = true;
-            self.wake(Callee::Series(index));
+            self.answer.object_lists[index as usize] = true;
+            self.wake(Callee::ObjectList(index));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Rules as automata over bytes and calls.
 //!
-//! Every rule, and every expression that is an item of a series, becomes a small nondeterministic automaton
-//! in one shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal
-//! or a series and continues when the callee is complete.
+//! Every rule, and every expression that is an item of an object list, becomes a small nondeterministic
+//! automaton in one shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a
+//! terminal or an object list and continues when the callee is complete.
 //!
 //! ```text
 //!   list: "[" (value ("," value)*)? "]"
@@ -18,21 +18,21 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, ItemOrder, Meets, ObjectList, Validated, Validator};
 use crate::limits::{Account, Limits};
 use crate::pushdown::object::key_set::KeySet;
 
 /// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Callee {
-    /// A rule, or an item of a series.
+    /// A rule, or an item of an object list.
     Rule(u32),
     /// A regular language.
     Terminal(u32),
     /// A language that is not regular.
-    Judged(u32),
-    /// A series.
-    Series(u32),
+    Validated(u32),
+    /// An object list.
+    ObjectList(u32),
 }
 
 /// The label of an edge from one node to another.
@@ -68,36 +68,37 @@ pub(crate) struct Rule {
     pub(crate) accept: u32,
 }
 
-/// The automata of all rules, and the series that they call.
+/// The automata of all rules, and the object lists that they call.
 #[derive(Debug, Default, Hash)]
 pub(crate) struct Nfa {
     pub(crate) nodes: Vec<Edges>,
     pub(crate) rules: Vec<Rule>,
-    pub(crate) series: Vec<SeriesPlan>,
-    pub(crate) judged: Vec<JudgedPlan>,
+    pub(crate) object_lists: Vec<ObjectListPlan>,
+    pub(crate) validated: Vec<ValidatedPlan>,
     pub(crate) specials: Vec<Box<str>>,
     pub(crate) start: u32,
     /// `true` if some node may lead nowhere although everything that is called can be completed.
     pub(crate) has_dead_ends: bool,
 }
 
-/// A language that is not regular: the terminal of the prefixes of its words, and the judge that decides it.
+/// A language that is not regular: the terminal of the prefixes of its words, and the validator that decides
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct JudgedPlan {
+pub(crate) struct ValidatedPlan {
     pub(crate) terminal: u32,
-    pub(crate) judge: Judge,
+    pub(crate) validator: Validator,
 }
 
-/// A series whose items are rules of the automata.
+/// An object list whose items are rules of the automata.
 #[derive(Debug, Hash)]
-pub(crate) struct SeriesPlan {
-    pub(crate) members: Vec<MemberPlan>,
-    pub(crate) rest: Vec<RestPlan>,
-    /// Keys that no item of the rest may have, sorted.
+pub(crate) struct ObjectListPlan {
+    pub(crate) properties: Vec<PropertyPlan>,
+    pub(crate) additional: Vec<AdditionalPlan>,
+    /// Keys that no additional item may have, sorted.
     pub(crate) taken: KeySet,
     /// The rule of the separator, unless the separator is empty.
     pub(crate) separator: Option<u32>,
-    pub(crate) order: SeriesOrder,
+    pub(crate) order: ItemOrder,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
     pub(crate) demands: Vec<Demand>,
@@ -105,14 +106,14 @@ pub(crate) struct SeriesPlan {
 
 /// An item that may be used once: the rule of each way to write it, with the demands that it meets.
 #[derive(Debug, Hash)]
-pub(crate) struct MemberPlan {
+pub(crate) struct PropertyPlan {
     pub(crate) ways: Vec<(u32, Meets)>,
     pub(crate) required: bool,
 }
 
 /// An item that may be used repeatedly: the terminal of its key, its rule, and the demands that it meets.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct RestPlan {
+pub(crate) struct AdditionalPlan {
     pub(crate) key: Option<u32>,
     pub(crate) item: u32,
     pub(crate) meets: Meets,
@@ -142,28 +143,28 @@ impl Nfa {
     }
 }
 
-impl SeriesPlan {
+impl ObjectListPlan {
     /// Returns the rules of all items.
     pub(crate) fn items(&self) -> impl Iterator<Item = u32> + '_ {
-        let members = self.members.iter().flat_map(|member| &member.ways);
-        members
+        let properties = self.properties.iter().flat_map(|property| &property.ways);
+        properties
             .map(|&(rule, _)| rule)
-            .chain(self.rest.iter().map(|rest| rest.item))
+            .chain(self.additional.iter().map(|additional| additional.item))
     }
 }
 
-/// The series that use each rule, as concatenated lists.
+/// The object lists that use each rule, as concatenated lists.
 pub(crate) struct Users {
     starts: Vec<u32>,
-    series: Vec<u32>,
+    object_lists: Vec<u32>,
 }
 
 impl Users {
     /// Collects the users of each rule. O(rules + items).
     pub(crate) fn new(nfa: &Nfa) -> Users {
         let uses = || {
-            let series = nfa.series.iter().zip(0u32..);
-            series.flat_map(|(plan, index)| {
+            let object_lists = nfa.object_lists.iter().zip(0u32..);
+            object_lists.flat_map(|(plan, index)| {
                 let rules = plan.items().chain(plan.separator);
                 rules.map(move |rule| (rule as usize, index))
             })
@@ -176,17 +177,17 @@ impl Users {
             starts[rule + 1] += starts[rule];
         }
         let mut places = starts.clone();
-        let mut series = vec![0; starts[nfa.rules.len()] as usize];
+        let mut object_lists = vec![0; starts[nfa.rules.len()] as usize];
         for (rule, index) in uses() {
-            series[places[rule] as usize] = index;
+            object_lists[places[rule] as usize] = index;
             places[rule] += 1;
         }
-        Users { starts, series }
+        Users { starts, object_lists }
     }
 
     pub(crate) fn of(&self, rule: u32) -> &[u32] {
         let rule = rule as usize;
-        &self.series[self.starts[rule] as usize..self.starts[rule + 1] as usize]
+        &self.object_lists[self.starts[rule] as usize..self.starts[rule + 1] as usize]
     }
 }
 
@@ -206,8 +207,8 @@ pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nf
     let nfa = Nfa {
         nodes: Vec::with_capacity(nodes.sum::<usize>().min(limits.rule_states)),
         rules,
-        series: Vec::new(),
-        judged: Vec::new(),
+        object_lists: Vec::new(),
+        validated: Vec::new(),
         specials: Vec::new(),
         start: cfg.start.0,
         has_dead_ends: false,
@@ -224,11 +225,11 @@ pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nf
     for rule in &cfg.rules {
         builder.add_rule(rule.name.clone(), rule.body);
     }
-    for series in &cfg.series {
+    for object_list in &cfg.object_lists {
         if limits.cancel.is_asked() {
             break;
         }
-        builder.add_series(series);
+        builder.add_object_list(object_list);
     }
     builder.connect_all()?;
     Ok(builder.nfa)
@@ -240,7 +241,7 @@ const NODE_BYTES: usize = size_of::<Edges>() + 16;
 /// About the bytes of a rule without its name, including the results of the analysis.
 const RULE_BYTES: usize = 160;
 
-/// About the bytes that the analysis and the frames store for a member.
+/// About the bytes that the analysis and the frames store for a property.
 const ITEM_BYTES: usize = 32;
 
 struct Builder<'a> {
@@ -250,8 +251,8 @@ struct Builder<'a> {
     nfa: Nfa,
     /// Expressions that still have to be built between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
-    /// The rules of the items of series. In a schema with a thousand alternatives, the objects share most
-    /// members, and text that is read by one rule is in one place for all of them.
+    /// The rules of the items of object lists. In a schema with a thousand alternatives, the objects share
+    /// most properties, and text that is read by one rule is in one place for all of them.
     items: FxHashMap<ExprId, u32>,
 }
 
@@ -284,38 +285,42 @@ impl Builder<'_> {
         rule
     }
 
-    fn add_series(&mut self, series: &Series) -> u32 {
-        let members = series.members.len() * (size_of::<MemberPlan>() + 16 + ITEM_BYTES);
-        let taken: usize = series.taken.iter().map(|key| key.len() + 16).sum();
-        self.held
-            .grow(2 * size_of::<SeriesPlan>() + members + series.rest.len() * size_of::<RestPlan>() + taken);
-        let members = series.members.iter().map(|member| MemberPlan {
-            ways: (member.ways.iter())
+    fn add_object_list(&mut self, object_list: &ObjectList) -> u32 {
+        let properties = object_list.properties.len() * (size_of::<PropertyPlan>() + 16 + ITEM_BYTES);
+        let taken: usize = object_list.taken.iter().map(|key| key.len() + 16).sum();
+        self.held.grow(
+            2 * size_of::<ObjectListPlan>()
+                + properties
+                + object_list.additional.len() * size_of::<AdditionalPlan>()
+                + taken,
+        );
+        let properties = object_list.properties.iter().map(|property| PropertyPlan {
+            ways: (property.ways.iter())
                 .map(|way| (self.add_item(way.item), way.meets))
                 .collect(),
-            required: member.required,
+            required: property.required,
         });
-        let members = members.collect();
-        let rest = series.rest.iter().map(|rest| RestPlan {
-            key: rest.key.map(|key| key.0),
-            item: self.add_item(rest.item),
-            meets: rest.meets,
+        let properties = properties.collect();
+        let additional = object_list.additional.iter().map(|additional| AdditionalPlan {
+            key: additional.key.map(|key| key.0),
+            item: self.add_item(additional.item),
+            meets: additional.meets,
         });
-        let rest = rest.collect();
-        let empty = matches!(self.cfg.expr(series.separator), Expr::Empty);
-        let separator = (!empty).then(|| self.add_item(series.separator));
-        let (order, min, max) = (series.order, series.min, series.max);
-        self.nfa.series.push(SeriesPlan {
-            members,
-            rest,
+        let additional = additional.collect();
+        let empty = matches!(self.cfg.expr(object_list.separator), Expr::Empty);
+        let separator = (!empty).then(|| self.add_item(object_list.separator));
+        let (order, min, max) = (object_list.order, object_list.min, object_list.max);
+        self.nfa.object_lists.push(ObjectListPlan {
+            properties,
+            additional,
             separator,
             order,
             min,
             max,
-            taken: KeySet::new(series.taken.iter().collect()),
-            demands: series.demands.clone(),
+            taken: KeySet::new(object_list.taken.iter().collect()),
+            demands: object_list.demands.clone(),
         });
-        self.nfa.series.len() as u32 - 1
+        self.nfa.object_lists.len() as u32 - 1
     }
 
     fn connect_all(&mut self) -> Result<(), Problem> {
@@ -377,11 +382,13 @@ impl Builder<'_> {
             &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
             Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
             Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
-            &Expr::Judged(judged) => {
-                let judged = self.judged(judged);
-                self.edge(from, Label::Call(Callee::Judged(judged)), to);
+            &Expr::Validated(validated) => {
+                let validated = self.validated(validated);
+                self.edge(from, Label::Call(Callee::Validated(validated)), to);
             }
-            Expr::Series(series) => self.edge(from, Label::Call(Callee::Series(series.0)), to),
+            Expr::ObjectList(object_list) => {
+                self.edge(from, Label::Call(Callee::ObjectList(object_list.0)), to)
+            }
             Expr::Special(name) => {
                 let special = self.special(name);
                 self.edge(from, Label::Special(special), to);
@@ -390,15 +397,15 @@ impl Builder<'_> {
         }
     }
 
-    fn judged(&mut self, judged: Judged) -> u32 {
-        let plan = JudgedPlan {
-            terminal: judged.beginnings().0,
-            judge: judged.judge(),
+    fn validated(&mut self, validated: Validated) -> u32 {
+        let plan = ValidatedPlan {
+            terminal: validated.beginnings().0,
+            validator: validated.validator(),
         };
-        let known = self.nfa.judged.iter().position(|known| *known == plan);
+        let known = self.nfa.validated.iter().position(|known| *known == plan);
         known.unwrap_or_else(|| {
-            self.nfa.judged.push(plan);
-            self.nfa.judged.len() - 1
+            self.nfa.validated.push(plan);
+            self.nfa.validated.len() - 1
         }) as u32
     }
 
@@ -458,10 +465,10 @@ impl Builder<'_> {
 
     fn counted(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
         let item = self.add_rule(String::new(), body);
-        let (order, max) = (SeriesOrder::Listed, max.map(u64::from));
-        let plan = SeriesPlan {
-            members: Vec::new(),
-            rest: vec![RestPlan {
+        let (order, max) = (ItemOrder::Listed, max.map(u64::from));
+        let plan = ObjectListPlan {
+            properties: Vec::new(),
+            additional: vec![AdditionalPlan {
                 key: None,
                 item,
                 meets: 0,
@@ -473,8 +480,8 @@ impl Builder<'_> {
             taken: KeySet::default(),
             demands: Vec::new(),
         };
-        self.nfa.series.push(plan);
-        let series = self.nfa.series.len() as u32 - 1;
-        self.edge(from, Label::Call(Callee::Series(series)), to);
+        self.nfa.object_lists.push(plan);
+        let object_list = self.nfa.object_lists.len() as u32 - 1;
+        self.edge(from, Label::Call(Callee::ObjectList(object_list)), to);
     }
 }

@@ -20,7 +20,7 @@ struct Alternatives {
     /// The alternatives without such a call.
     between: Vec<ExprId>,
     /// The parts after a call of the rule at the beginning.
-    behind: Vec<ExprId>,
+    after: Vec<ExprId>,
 }
 
 /// Returns the body of a rule as a repetition, if the rule calls itself in no other way.
@@ -30,11 +30,11 @@ pub(super) fn of(cfg: &mut Cfg, rule: RuleId) -> Option<ExprId> {
         return None;
     }
     let alternatives = split(cfg, rule, body)?;
-    let (before, behind) = (alternatives.before, alternatives.behind);
+    let (before, after) = (alternatives.before, alternatives.after);
     let between = choice(cfg, alternatives.between)?;
     let before = choice(cfg, before).map(|body| any_number(cfg, body));
-    let behind = choice(cfg, behind).map(|body| any_number(cfg, body));
-    let parts: Vec<ExprId> = before.into_iter().chain([between]).chain(behind).collect();
+    let after = choice(cfg, after).map(|body| any_number(cfg, body));
+    let parts: Vec<ExprId> = before.into_iter().chain([between]).chain(after).collect();
     Some(add(cfg, Expr::Seq(parts.into())))
 }
 
@@ -55,7 +55,7 @@ fn split(cfg: &mut Cfg, rule: RuleId, body: ExprId) -> Option<Alternatives> {
             [one] if is_call(one) => {}
             [first, rest @ ..] if is_call(first) && !calls(rest) => {
                 let rest = Expr::Seq(rest.into());
-                split.behind.push(add(cfg, rest));
+                split.after.push(add(cfg, rest));
             }
             [rest @ .., last] if is_call(last) && !calls(rest) => {
                 let rest = Expr::Seq(rest.into());

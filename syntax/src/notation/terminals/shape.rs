@@ -142,10 +142,10 @@ pub(super) fn row(parts: &[Shape]) -> Shape {
 
 /// Returns, for each part, whether it begins with many characters, together with the regular parts after it.
 pub(super) fn open_wide(parts: &[Option<Shape>]) -> Vec<bool> {
-    let mut behind = Shape::default();
+    let mut after = Shape::default();
     let wide = parts.iter().rev().map(|part| {
-        behind = part.map_or(Shape::default(), |part| part.then(behind));
-        behind.opens_wide()
+        after = part.map_or(Shape::default(), |part| part.then(after));
+        after.opens_wide()
     });
     let mut wide: Vec<bool> = wide.collect();
     wide.reverse();
@@ -232,7 +232,9 @@ impl Shapes {
     fn shape(&self, cfg: &Cfg, id: ExprId, found: &[Option<Option<Shape>>]) -> Option<Shape> {
         let known = |id: &ExprId| found[id.index()].flatten();
         match cfg.expr(id) {
-            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Judged(_) | Expr::Series(_) => None,
+            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Validated(_) | Expr::ObjectList(_) => {
+                None
+            }
             Expr::Empty => Some(Shape::EMPTY),
             Expr::Bytes(bytes) => Some(Shape::text(bytes)),
             Expr::Seq(parts) => any_none(parts.iter().map(known), Shape::then),

@@ -34,7 +34,7 @@ fn shown(cfg: &Cfg, id: ExprId) -> String {
             _ => "/counted/".into(),
         },
         Expr::Special(name) => name.to_string(),
-        Expr::Never | Expr::Judged(_) | Expr::Series(_) => panic!("no test has these"),
+        Expr::Never | Expr::Validated(_) | Expr::ObjectList(_) => panic!("no test has these"),
     }
 }
 

@@ -54,10 +54,10 @@ impl Algebra<'_> {
         let prefix: Vec<Vec<Way>> = places
             .map(|(place, literals)| self.ways(literals, &wishes(place)))
             .collect();
-        let rest = self.ways(&shape.rest, &wishes(shape.prefix.len()));
+        let additional = self.ways(&shape.additional, &wishes(shape.prefix.len()));
         Some(Array {
             prefix,
-            rest,
+            additional,
             demands: shape.some.iter().map(SomeItems::count).collect(),
             min: shape.min,
             max: shape.max,

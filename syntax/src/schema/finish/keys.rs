@@ -94,7 +94,7 @@ impl Algebra<'_> {
         }
         let named = self.named_keys(shape, &names, &key_shapes);
         let classes = if open {
-            self.rest_classes(shape, &key_shapes, &wanted)
+            self.additional_classes(shape, &key_shapes, &wanted)
         } else {
             Vec::new()
         };
@@ -268,7 +268,7 @@ impl Algebra<'_> {
     }
 
     /// Returns the classes of keys that have no name.
-    fn rest_classes(
+    fn additional_classes(
         &mut self,
         shape: &ObjectShape,
         keys: &[StringShape],

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::schema::forms::{Closing, MOST_WISHES, Member, Object, RestClass};
+use crate::schema::forms::{AdditionalClass, Closing, MOST_WISHES, Object, Property};
 use crate::schema::node::NodeId;
 use crate::schema::normal::Algebra;
 use crate::schema::options::AdditionalProperties;
@@ -76,7 +76,7 @@ impl Algebra<'_> {
             });
             wish.collect()
         };
-        let mut members = Vec::with_capacity(keys.named.len());
+        let mut properties = Vec::with_capacity(keys.named.len());
         for key in keys.named {
             let required = shape.required.contains(&key.name);
             let ways = if key.allowed {
@@ -87,7 +87,7 @@ impl Algebra<'_> {
             if required && ways.is_empty() {
                 return None;
             }
-            members.push(Member {
+            properties.push(Property {
                 name: key.name,
                 ways,
                 required,
@@ -98,18 +98,18 @@ impl Algebra<'_> {
         if lists.is_some() {
             classes.sort_by_key(|class| !class.matched);
         }
-        let (mut rest, mut matched) = (Vec::with_capacity(classes.len()), 0);
+        let (mut additional, mut matched) = (Vec::with_capacity(classes.len()), 0);
         for class in classes {
             let ways = self.ways(&class.literals, &wishes(class.wanted));
             if !ways.is_empty() {
                 matched += usize::from(class.matched);
-                rest.push(RestClass { key: class.key, ways });
+                additional.push(AdditionalClass { key: class.key, ways });
             }
         }
-        let closing = lists.filter(|_| matched < rest.len());
+        let closing = lists.filter(|_| matched < additional.len());
         Some(Object {
-            members,
-            rest,
+            properties,
+            additional,
             min: shape.min,
             max: shape.max,
             demands: shape.some.len(),

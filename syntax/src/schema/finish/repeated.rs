@@ -74,8 +74,8 @@ impl Algebra<'_> {
                 None => endless += 1,
             }
         }
-        if most > shape.prefix.len() && !shape.rest.iter().any(|literal| self.is_never(*literal)) {
-            match self.listed_values(&shape.rest) {
+        if most > shape.prefix.len() && !shape.additional.iter().any(|literal| self.is_never(*literal)) {
+            match self.listed_values(&shape.additional) {
                 Some(values) => plan.values.extend(values),
                 // Two of these items may be equal to each other, without an item of `prefixItems`.
                 None => endless += 2,
@@ -106,8 +106,8 @@ impl Algebra<'_> {
 
     /// Returns one value of each kind, and one of the multiples that the items may be.
     fn plain_values(&mut self, shape: &ArrayShape) -> Vec<Literal> {
-        let rest = self.goals.intern(shape.rest.clone());
-        let normal = self.nested_normal(rest).unwrap_or_default();
+        let additional = self.goals.intern(shape.additional.clone());
+        let normal = self.nested_normal(additional).unwrap_or_default();
         let multiples = normal.numbers.iter().filter_map(|shape| {
             let (step, zero) = (shape.step.as_ref()?, Decimal::zero());
             let from = shape.lower.as_ref().map_or(&zero, |bound| &bound.value);

@@ -25,13 +25,13 @@ impl Algebra<'_> {
         if !shape.prefix.is_empty() {
             return self.finish_unique_places(shape, node);
         }
-        let rest = self.goals.intern(shape.rest.clone());
+        let additional = self.goals.intern(shape.additional.clone());
         if shape.some.is_empty()
-            && let Some(values) = self.finite_scalars(rest)
+            && let Some(values) = self.finite_scalars(additional)
         {
             return self.distinct_values(shape, values).into_iter().collect();
         }
-        self.note_spellings(rest, node);
+        self.note_spellings(additional, node);
         let arrays = self.finish_counted(shape).into_iter();
         arrays
             .map(|array| Array {
@@ -68,7 +68,8 @@ impl Algebra<'_> {
     /// Handles shapes whose first items have their own places.
     fn finish_unique_places(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         let most = usize::try_from(shape.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let ends = most <= shape.prefix.len() || shape.rest.iter().any(|literal| self.is_never(*literal));
+        let ends =
+            most <= shape.prefix.len() || shape.additional.iter().any(|literal| self.is_never(*literal));
         if ends && self.places_differ(shape) {
             return self.finish_counted(shape).into_iter().collect();
         }
@@ -81,8 +82,8 @@ impl Algebra<'_> {
         match self.places_by_value(shape, node, most) {
             Some(by_value) => {
                 if !ends {
-                    let rest = self.goals.intern(shape.rest.clone());
-                    self.note_spellings(rest, node);
+                    let additional = self.goals.intern(shape.additional.clone());
+                    self.note_spellings(additional, node);
                 }
                 arrays.extend(by_value);
             }
@@ -143,7 +144,7 @@ impl Algebra<'_> {
                 arrays.extend(
                     chosen
                         .iter()
-                        .filter_map(|list| self.behind_values(shape, list, node)),
+                        .filter_map(|list| self.after_values(shape, list, node)),
                 );
             } else if count > 1 && count >= shape.min {
                 arrays.extend(chosen.iter().map(|list| just_values(list)));
@@ -153,10 +154,10 @@ impl Algebra<'_> {
     }
 
     /// Returns the arrays that begin with these values, which fill all leading places.
-    fn behind_values(&mut self, shape: &ArrayShape, list: &[Scalar], node: NodeId) -> Option<Array> {
-        let mut behind = shape.clone();
-        behind.prefix.clear();
-        let array = self.finish_counted(&behind)?;
+    fn after_values(&mut self, shape: &ArrayShape, list: &[Scalar], node: NodeId) -> Option<Array> {
+        let mut after = shape.clone();
+        after.prefix.clear();
+        let array = self.finish_counted(&after)?;
         let mut taken: Vec<Box<[u8]>> = list.iter().map(|(_, text)| text.clone()).collect();
         taken.sort_unstable();
         let least = list.len().max(2) as u64;

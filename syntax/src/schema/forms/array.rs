@@ -1,4 +1,4 @@
-//! Sets of arrays: goals by place, a goal for the rest, counts, and demands on *some* items.
+//! Sets of arrays: goals by place, a goal for the additional items, counts, and demands on *some* items.
 
 use crate::schema::node::NodeId;
 use lexiform_automata::grammar::Demand as Count;
@@ -12,7 +12,7 @@ pub(crate) struct Array {
     /// The ways of the leading items.
     pub(crate) prefix: Vec<Vec<Way>>,
     /// The ways of the items after them.
-    pub(crate) rest: Vec<Way>,
+    pub(crate) additional: Vec<Way>,
     /// Items that may be used at most once each, at any place after the prefix.
     pub(crate) distinct: Vec<GoalId>,
     /// The schema that demands that no two items after the prefix be equal, if there is one.
@@ -28,7 +28,7 @@ pub(crate) struct Array {
 impl Array {
     /// Returns the approximate number of bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let places = self.prefix.iter().chain([&self.rest]);
+        let places = self.prefix.iter().chain([&self.additional]);
         let taken = self.taken.iter().map(|text| size_of::<Box<[u8]>>() + text.len());
         size_of::<Array>()
             + size_of_val(&self.prefix[..])
@@ -38,7 +38,7 @@ impl Array {
 
     pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
         // Unreachable places have no parts.
-        let places = self.prefix.iter().chain([&self.rest]);
+        let places = self.prefix.iter().chain([&self.additional]);
         let reached = self
             .max
             .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));

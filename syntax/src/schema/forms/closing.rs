@@ -13,7 +13,7 @@ use lexiform_automata::limits::Cancel;
 
 use super::Normal;
 use super::goal::GoalId;
-use super::object::{Closing, Object, RestClass};
+use super::object::{AdditionalClass, Closing, Object};
 use super::productive::{object_has_value, settle};
 
 /// The number of rounds in which objects that have to stay open are searched for. After that, all objects
@@ -26,7 +26,7 @@ struct CutObject {
     /// The index of the object in the form of the goal.
     at: usize,
     closing: Closing,
-    classes: Vec<RestClass>,
+    classes: Vec<AdditionalClass>,
 }
 
 impl CutObject {
@@ -41,13 +41,13 @@ impl CutObject {
             return false;
         }
         let mut open = object.clone();
-        open.rest.extend(self.classes.iter().cloned());
+        open.additional.extend(self.classes.iter().cloned());
         round >= MOST_ROUNDS || object_has_value(&open, found)
     }
 
     fn restore(self, normals: &mut [Rc<Normal>]) {
         let normal = Rc::make_mut(&mut normals[self.goal.index()]);
-        normal.objects[self.at].rest.extend(self.classes);
+        normal.objects[self.at].additional.extend(self.classes);
     }
 }
 
@@ -90,7 +90,7 @@ fn cut(normals: &mut [Rc<Normal>], reached: &[GoalId]) -> Vec<CutObject> {
         }
         for (at, object) in Rc::make_mut(normal).objects.iter_mut().enumerate() {
             if let Some(closing) = object.closing.take() {
-                let classes = object.rest.split_off(closing.matched);
+                let classes = object.additional.split_off(closing.matched);
                 cuts.push(CutObject {
                     goal,
                     at,

@@ -23,9 +23,9 @@ use super::way::{Way, bytes_of_ways};
 /// A set of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
-    pub(crate) members: Vec<Member>,
-    /// Disjoint classes of the keys that are not members.
-    pub(crate) rest: Vec<RestClass>,
+    pub(crate) properties: Vec<Property>,
+    /// Disjoint classes of the keys that are not properties.
+    pub(crate) additional: Vec<AdditionalClass>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
     /// The number of demands for some key; ways record which of them they meet.
@@ -46,24 +46,24 @@ pub(crate) struct Closing {
 
 /// A key with its own goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct Property {
     pub(crate) name: Rc<str>,
     /// The ways of its value; empty if the key cannot be present.
     pub(crate) ways: Vec<Way>,
     pub(crate) required: bool,
 }
 
-/// A class of keys. It excludes the names of members, although the shape does not say so.
+/// A class of keys. It excludes the names of properties, although the shape does not say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RestClass {
+pub(crate) struct AdditionalClass {
     pub(crate) key: StringShape,
     pub(crate) ways: Vec<Way>,
 }
 
 impl Object {
     pub(crate) fn ways(&self) -> impl Iterator<Item = &Way> {
-        let members = self.members.iter().flat_map(|member| &member.ways);
-        members.chain(self.rest.iter().flat_map(|class| &class.ways))
+        let properties = self.properties.iter().flat_map(|property| &property.ways);
+        properties.chain(self.additional.iter().flat_map(|class| &class.ways))
     }
 
     pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
@@ -72,23 +72,26 @@ impl Object {
 
     /// Returns the approximate number of bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let members = self.members.iter().map(|member| bytes_of_ways(&member.ways));
-        let rest = self.rest.iter().map(|class| {
+        let properties = self
+            .properties
+            .iter()
+            .map(|property| bytes_of_ways(&property.ways));
+        let additional = self.additional.iter().map(|class| {
             let StringShape { texts, except, .. } = &class.key;
             bytes_of_ways(&class.ways) + size_of_val(&texts[..]) + size_of_val(&except[..])
         });
         size_of::<Object>()
-            + size_of_val(&self.members[..])
-            + size_of_val(&self.rest[..])
-            + members.chain(rest).sum::<usize>()
+            + size_of_val(&self.properties[..])
+            + size_of_val(&self.additional[..])
+            + properties.chain(additional).sum::<usize>()
     }
 
     /// Returns a hash that equal objects share, and different ones mostly do not. It does not read the names.
     pub(crate) fn sketch(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        (self.members.len(), self.min, self.max).hash(&mut hasher);
-        for member in &self.members {
-            member.required.hash(&mut hasher);
+        (self.properties.len(), self.min, self.max).hash(&mut hasher);
+        for property in &self.properties {
+            property.required.hash(&mut hasher);
         }
         for way in self.ways() {
             (way.goal, way.meets).hash(&mut hasher);

@@ -55,14 +55,14 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
         .prefix
         .iter()
         .take(usize::try_from(array.min).unwrap_or(usize::MAX));
-    let behind = array.min.saturating_sub(array.prefix.len() as u64);
+    let after = array.min.saturating_sub(array.prefix.len() as u64);
     let count = array.distinct.iter().filter(|goal| found[goal.index()]).count() as u64;
     array.max.is_none_or(|max| array.min <= max)
         && leading.clone().all(live)
-        && (behind <= count || live(&array.rest))
+        && (after <= count || live(&array.additional))
         && meets_all(
             array.demands.iter().map(|demand| demand.min > 0),
-            array.prefix.iter().chain([&array.rest]).flatten(),
+            array.prefix.iter().chain([&array.additional]).flatten(),
             found,
         )
 }
@@ -71,14 +71,22 @@ fn array_has_value(array: &Array, found: &[bool]) -> bool {
 /// are left to the machine.
 pub(super) fn object_has_value(object: &Object, found: &[bool]) -> bool {
     let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
-    let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
-    let required = object.members.iter().filter(|member| member.required).count() as u64;
-    object
-        .members
+    let count = object
+        .properties
         .iter()
-        .all(|member| !member.required || live(&member.ways))
+        .filter(|property| live(&property.ways))
+        .count() as u64;
+    let required = object
+        .properties
+        .iter()
+        .filter(|property| property.required)
+        .count() as u64;
+    object
+        .properties
+        .iter()
+        .all(|property| !property.required || live(&property.ways))
         && object.max.is_none_or(|max| required <= max && object.min <= max)
-        && (count >= object.min || object.rest.iter().any(|class| live(&class.ways)))
+        && (count >= object.min || object.additional.iter().any(|class| live(&class.ways)))
         && meets_all((0..object.demands).map(|_| true), object.ways(), found)
 }
 
@@ -115,13 +123,13 @@ pub(crate) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId
         let none = ways.iter().all(|way| !found[way.goal.index()]);
         none.then_some(first)
     };
-    let members = normal.objects.iter().flat_map(|object| &object.members);
-    let mut members = members.filter(|member| member.required);
+    let properties = normal.objects.iter().flat_map(|object| &object.properties);
+    let mut properties = properties.filter(|property| property.required);
     let mut items = normal.arrays.iter().flat_map(|array| {
         let least = usize::try_from(array.min).unwrap_or(usize::MAX);
-        let rest = (least > array.prefix.len()).then_some(&array.rest);
-        array.prefix.iter().take(least).chain(rest)
+        let additional = (least > array.prefix.len()).then_some(&array.additional);
+        array.prefix.iter().take(least).chain(additional)
     });
-    let member = members.find_map(|member| empty(&member.ways));
-    member.or_else(|| items.find_map(|ways| empty(ways)))
+    let property = properties.find_map(|property| empty(&property.ways));
+    property.or_else(|| items.find_map(|ways| empty(ways)))
 }

@@ -15,12 +15,12 @@ use std::rc::Rc;
 
 use regex_syntax::hir::Hir;
 
-use crate::schema::forms::{Array, GoalId, Member, Object, StringShape, Way};
+use crate::schema::forms::{Array, GoalId, Object, Property, StringShape, Way};
 use crate::schema::options::KeyOrder;
 use crate::schema::text::{Text, hir, unrolled};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{
-    self, Demand, ExprId, Part, Regular, RegularId, Rest, RuleId, Series, SeriesOrder,
+    self, Additional, Demand, ExprId, ItemOrder, ObjectList, Part, Regular, RegularId, RuleId,
 };
 
 use super::frame::{AfterKey, Close, Frame, ValueType, escaped, is_writable};
@@ -127,33 +127,33 @@ impl Arguments<'_, '_> {
             })
             .collect()
         };
-        let mut members = Vec::new();
+        let mut properties = Vec::new();
         for place in &array.prefix {
             let ways = items(self, place);
             if ways.is_empty() {
                 break;
             }
             let required = false;
-            members.push(grammar::Member { ways, required });
+            properties.push(grammar::Property { ways, required });
         }
-        let mut rest = Vec::new();
-        if members.len() == array.prefix.len() {
-            rest = items(self, &array.rest);
+        let mut additional = Vec::new();
+        if properties.len() == array.prefix.len() {
+            additional = items(self, &array.additional);
         }
         let (min, max) = (array.min.max(1), array.max);
-        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        let enough = !additional.is_empty() || properties.len() as u64 >= min;
         if enough && max.is_none_or(|max| max >= min) {
-            let rest = rest.into_iter().map(|way| Rest {
+            let additional = additional.into_iter().map(|way| Additional {
                 key: None,
                 item: way.item,
                 meets: way.meets,
             });
-            ways.push(self.writer.builder.series(Series {
-                members,
-                rest: rest.collect(),
+            ways.push(self.writer.builder.object_list(ObjectList {
+                properties,
+                additional: additional.collect(),
                 taken: Vec::new(),
                 separator: self.space,
-                order: SeriesOrder::Leading,
+                order: ItemOrder::Leading,
                 min,
                 max,
                 demands: array.demands.clone(),
@@ -190,34 +190,34 @@ impl Arguments<'_, '_> {
     /// Returns one or more arguments, without the text before the first name: it is part of the separator, so
     /// that each item begins with its name.
     fn list(&mut self, object: &Object) -> Option<ExprId> {
-        let mut members = Vec::new();
-        for member in &object.members {
+        let mut properties = Vec::new();
+        for property in &object.properties {
             if self.writer.is_over() {
                 return None;
             }
-            let ways = self.member_ways(member);
+            let ways = self.property_ways(property);
             if !ways.is_empty() {
-                let required = member.required;
-                members.push(grammar::Member { ways, required });
-            } else if member.required {
+                let required = property.required;
+                properties.push(grammar::Property { ways, required });
+            } else if property.required {
                 return None;
             }
         }
-        let rest = self.rest(object);
+        let additional = self.additional(object);
         let (min, max) = (object.min.max(1), object.max);
-        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        let enough = !additional.is_empty() || properties.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
             return None;
         }
         let order = match self.writer.options.key_order {
-            KeyOrder::Schema => SeriesOrder::Listed,
-            KeyOrder::Any => SeriesOrder::Any,
+            KeyOrder::Schema => ItemOrder::Listed,
+            KeyOrder::Any => ItemOrder::Any,
         };
         let open = self.writer.builder.marked(self.frame.open);
         let separator = self.writer.builder.seq([self.space, open]);
-        Some(self.writer.builder.series(Series {
-            members,
-            rest,
+        Some(self.writer.builder.object_list(ObjectList {
+            properties,
+            additional,
             taken: Vec::new(),
             separator,
             order,
@@ -227,18 +227,18 @@ impl Arguments<'_, '_> {
         }))
     }
 
-    fn member_ways(&mut self, member: &Member) -> Vec<grammar::Way> {
+    fn property_ways(&mut self, property: &Property) -> Vec<grammar::Way> {
         let forms = self.writer.forms;
-        let live: Vec<Way> = (member.ways.iter())
+        let live: Vec<Way> = (property.ways.iter())
             .filter(|way| forms.is_live(way.goal))
             .copied()
             .collect();
         let name = match self.frame.after_key {
-            AfterKey::Kind => escaped(&member.name),
-            _ => member.name.to_string(),
+            AfterKey::Kind => escaped(&property.name),
+            _ => property.name.to_string(),
         };
         if !live.is_empty() && !is_writable(&name, self.frame.after_key) {
-            let name = &member.name;
+            let name = &property.name;
             self.unsupported(format!(
                 "the name {name:?} cannot be written in the frame of an argument"
             ));
@@ -256,10 +256,10 @@ impl Arguments<'_, '_> {
     }
 
     /// Returns the arguments that the schema does not list.
-    fn rest(&mut self, object: &Object) -> Vec<Rest> {
+    fn additional(&mut self, object: &Object) -> Vec<Additional> {
         let forms = self.writer.forms;
-        let mut rest = Vec::new();
-        for class in &object.rest {
+        let mut additional = Vec::new();
+        for class in &object.additional {
             let live: Vec<Way> = (class.ways.iter())
                 .filter(|way| forms.is_live(way.goal))
                 .copied()
@@ -275,21 +275,24 @@ impl Arguments<'_, '_> {
             }
             let key = Some(self.name(&class.key, object));
             for way in live {
-                rest.push(Rest {
+                additional.push(Additional {
                     key,
                     item: self.value(way, Some("")),
                     meets: way.meets,
                 });
             }
         }
-        rest
+        additional
     }
 
     /// Returns the names of a class that are not listed.
     fn name(&mut self, shape: &StringShape, object: &Object) -> RegularId {
         let mut parts = self.parts(shape);
         parts.push(Part::Match(hir::own_expression(NAMES)));
-        let listed = object.members.iter().map(|member| hir::text(&*member.name));
+        let listed = object
+            .properties
+            .iter()
+            .map(|property| hir::text(&*property.name));
         let listed: Vec<Hir> = listed.collect();
         if !listed.is_empty() {
             parts.push(Part::Not(hir::any(listed).into()));
@@ -297,8 +300,8 @@ impl Arguments<'_, '_> {
         self.writer.builder.add_regular(Regular { parts })
     }
 
-    /// Returns the text after the name of an argument: what follows the name, the value, and the end. Items of
-    /// arrays have no name.
+    /// Returns the text after the name of an argument: what follows the name, the value, and the end. Items
+    /// of arrays have no name.
     fn value(&mut self, way: Way, name: Option<&str>) -> ExprId {
         let normal = Rc::clone(&self.writer.forms.normals[way.goal.index()]);
         let is_free = normal.strings.iter().any(StringShape::is_any);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::schema::forms::{self, Array, GoalId};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
-use lexiform_automata::grammar::{ExprId, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
+use lexiform_automata::grammar::{Additional, ExprId, ItemOrder, ObjectList, Part, Property, Regular, Way};
 
 use super::number;
 use super::writer::Writer;
@@ -21,7 +21,7 @@ impl Writer<'_> {
     /// Returns the text of an array after its opening bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
         match array.unique {
-            Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
+            Some(node) if array.additional.iter().any(|way| self.has_structure(way)) => {
                 self.unique_array(array, node)
             }
             _ => self.array_body(array),
@@ -57,39 +57,43 @@ impl Writer<'_> {
 
     /// Returns one or more items, or `None` if there can be none.
     fn items(&mut self, array: &Array) -> Option<ExprId> {
-        let mut members = Vec::new();
+        let mut properties = Vec::new();
         for place in &array.prefix {
             let ways = self.item_ways(place);
             if ways.is_empty() {
                 break;
             }
             let required = false;
-            members.push(Member { ways, required });
+            properties.push(Property { ways, required });
         }
-        let cut = members.len() < array.prefix.len();
-        let mut rest = Vec::new();
+        let cut = properties.len() < array.prefix.len();
+        let mut additional = Vec::new();
         if !cut {
-            rest = match array.unique {
+            additional = match array.unique {
                 Some(node) => self.unique_items(array, node),
-                None => self.item_ways(&array.rest).into_iter().map(rest_item).collect(),
+                None => self
+                    .item_ways(&array.additional)
+                    .into_iter()
+                    .map(additional_item)
+                    .collect(),
             };
         }
         for &goal in array.distinct.iter().filter(|&&goal| self.forms.is_live(goal)) {
-            members.push(Member::new(self.goal(goal), false));
+            properties.push(Property::new(self.goal(goal), false));
         }
         let (min, max) = (array.min.max(1), array.max);
-        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        let enough = !additional.is_empty() || properties.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
             return None;
         }
         let order = if array.distinct.is_empty() {
-            SeriesOrder::Leading
+            ItemOrder::Leading
         } else {
-            SeriesOrder::Any
+            ItemOrder::Any
         };
-        Some(self.builder.series(Series {
-            members,
-            rest,
+        Some(self.builder.object_list(ObjectList {
+            properties,
+            additional,
             taken: array.taken.clone(),
             separator: self.space.comma,
             order,
@@ -100,8 +104,8 @@ impl Writer<'_> {
     }
 
     /// Returns the items of an array in which no two are equal: the whole text of a scalar is its key.
-    fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
-        let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
+    fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Additional> {
+        let live = array.additional.iter().filter(|way| self.forms.is_live(way.goal));
         let live: Vec<forms::Way> = live.copied().collect();
         live.iter()
             .flat_map(|way| self.different_scalars(way, node))
@@ -109,7 +113,7 @@ impl Writer<'_> {
     }
 
     /// Returns the scalars of a way that their text identifies; multiples are not among them.
-    pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Rest> {
+    pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Additional> {
         let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
         let mut keys = Vec::new();
         for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
@@ -121,12 +125,12 @@ impl Writer<'_> {
         for shape in &normal.strings {
             keys.push(self.unique_string(shape, way.goal));
         }
-        let rest = keys.into_iter().map(|parts| Rest {
+        let additional = keys.into_iter().map(|parts| Additional {
             key: Some(self.builder.add_regular(Regular { parts })),
             item: self.builder.empty(),
             meets: way.meets,
         });
-        rest.collect()
+        additional.collect()
     }
 
     pub(super) fn item_ways(&mut self, ways: &[forms::Way]) -> Vec<Way> {
@@ -141,8 +145,8 @@ impl Writer<'_> {
     }
 }
 
-fn rest_item(way: Way) -> Rest {
-    Rest {
+fn additional_item(way: Way) -> Additional {
+    Additional {
         key: None,
         item: way.item,
         meets: way.meets,

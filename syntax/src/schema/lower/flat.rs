@@ -122,11 +122,11 @@ impl Flat {
                 return (list(part), true);
             }
             let item = Draft::concat([self.main.clone(), comma.clone()]);
-            let behind = Draft::concat([comma.clone(), self.main.clone()]);
+            let after = Draft::concat([comma.clone(), self.main.clone()]);
             let some = [
                 Draft::repeat(item, 0, None),
                 part.clone(),
-                Draft::repeat(behind, 0, None),
+                Draft::repeat(after, 0, None),
             ];
             (Draft::concat(some), false)
         });
@@ -138,8 +138,8 @@ impl Flat {
         }
     }
 
-    /// Returns `true` if the members of an object can be written out; each is written once for every member
-    /// that may come first.
+    /// Returns `true` if the properties of an object can be written out; each is written once for every
+    /// property that may come first.
     pub(super) fn is_affordable(entries: &[(Flat, bool)]) -> bool {
         let first = entries.iter().take_while(|(_, required)| !required).count() as u64 + 1;
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();
@@ -212,22 +212,22 @@ fn weight(hir: &Hir) -> u64 {
     }
 }
 
-/// Returns one or more members of a list, in order and separated, or `None` if the list is empty.
+/// Returns one or more entries of a list, in order and separated, or `None` if the list is empty.
 pub(super) fn some_of(entries: &[(Flat, bool)], style: Style) -> Option<Flat> {
-    let mut behind = Flat::text("");
+    let mut after = Flat::text("");
     let mut ways: Vec<Flat> = Vec::new();
     for (entry, required) in entries.iter().rev() {
         if *required {
             ways.clear();
         }
-        ways.insert(0, Flat::seq(&[entry.clone(), behind.clone()]));
+        ways.insert(0, Flat::seq(&[entry.clone(), after.clone()]));
         let here = Flat::seq(&[Flat::text(style.comma), entry.clone()]);
         let here = if *required {
             here
         } else {
             Flat::any(&[here, Flat::text("")])
         };
-        behind = Flat::seq(&[here, behind]);
+        after = Flat::seq(&[here, after]);
     }
     (!ways.is_empty()).then(|| Flat::any(&ways))
 }

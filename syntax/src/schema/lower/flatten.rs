@@ -16,8 +16,8 @@ use super::{number, numeral};
 
 /// The deepest nesting of objects and arrays in one language.
 const FLAT_DEPTH: u32 = 4;
-/// The most members and items that are written out.
-const MEMBERS: usize = 16;
+/// The most properties and items that are written out.
+const PROPERTIES: usize = 16;
 /// The greatest length of a string that is written out.
 const LENGTH: u64 = 300;
 /// The total size of the languages that are cached.
@@ -151,12 +151,12 @@ impl Writer<'_> {
     ) -> Option<Flat> {
         let plain = array.prefix.is_empty() && array.distinct.is_empty() && array.demands.is_empty();
         let differ = array.unique.is_some() && array.max.is_none_or(|max| max > 1);
-        let few = |count: u64| count <= MEMBERS as u64;
+        let few = |count: u64| count <= PROPERTIES as u64;
         if !plain || differ || !few(array.min) || !array.max.is_none_or(few) {
             return None;
         }
         let ways = array
-            .rest
+            .additional
             .iter()
             .filter(|way| self.forms.is_live(way.goal))
             .count();
@@ -164,7 +164,7 @@ impl Writer<'_> {
         if ways == 0 || max == Some(0) {
             return (min == 0).then(|| Flat::text("[]"));
         }
-        let [way] = &array.rest[..] else { return None };
+        let [way] = &array.additional[..] else { return None };
         let items = item(self, way.goal)?;
         let full = items.list(style.comma, min, max);
         let full = Flat::seq(&[Flat::text("["), full, Flat::text("]")]);
@@ -176,27 +176,32 @@ impl Writer<'_> {
 
     /// Returns `true` if every required key of an object has a value.
     pub(super) fn is_possible(&self, object: &Object) -> bool {
-        let mut needed = object.members.iter().filter(|member| member.required);
-        needed.all(|member| self.is_any_live(&member.ways))
+        let mut needed = object.properties.iter().filter(|property| property.required);
+        needed.all(|property| self.is_any_live(&property.ways))
     }
 
     pub(super) fn flat_object(&mut self, object: &Object, style: Style, depth: u32) -> Option<Flat> {
-        if !self.is_plain(object) || object.rest.iter().any(|class| self.is_any_live(&class.ways)) {
+        if !self.is_plain(object)
+            || object
+                .additional
+                .iter()
+                .any(|class| self.is_any_live(&class.ways))
+        {
             return None;
         }
-        let members = object
-            .members
+        let properties = object
+            .properties
             .iter()
-            .filter(|member| self.is_any_live(&member.ways));
-        let members: Vec<_> = members.collect();
-        if members.len() > MEMBERS {
+            .filter(|property| self.is_any_live(&property.ways));
+        let properties: Vec<_> = properties.collect();
+        if properties.len() > PROPERTIES {
             return None;
         }
         let mut entries = Vec::new();
-        for member in members {
-            let [way] = member.ways[..] else { return None };
+        for property in properties {
+            let [way] = property.ways[..] else { return None };
             let value = self.flat_within(way.goal, style, depth - 1)?;
-            entries.push((self.entry(&member.name, value, style), member.required));
+            entries.push((self.entry(&property.name, value, style), property.required));
         }
         if !Flat::is_affordable(&entries) {
             return None;
@@ -217,11 +222,15 @@ impl Writer<'_> {
         Flat::seq(&[Flat::text(key), value])
     }
 
-    /// Returns `true` if the only constraints of an object are its members: no counts that matter, no demand
-    /// for some key.
+    /// Returns `true` if the only constraints of an object are its properties: no counts that matter, no
+    /// demand for some key.
     pub(super) fn is_plain(&self, object: &Object) -> bool {
-        let required = object.members.iter().filter(|member| member.required).count() as u64;
-        let most = |max: u64| object.rest.is_empty() && object.members.len() as u64 <= max;
+        let required = object
+            .properties
+            .iter()
+            .filter(|property| property.required)
+            .count() as u64;
+        let most = |max: u64| object.additional.is_empty() && object.properties.len() as u64 <= max;
         object.demands == 0 && object.min <= required && object.max.is_none_or(most)
     }
 }

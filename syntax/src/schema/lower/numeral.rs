@@ -325,7 +325,7 @@ pub(super) fn constants(values: &[Decimal], plain: Option<bool>, numbers: Number
     }
     let groups = match numbers {
         Numbers::Double if plain != Some(false) => [(whole, nothing()), (fractions, nothing())],
-        _ => [(whole, zeros_behind(plain)), (fractions, star(text("0")))],
+        _ => [(whole, zeros_after(plain)), (fractions, star(text("0")))],
     };
     let groups = groups.into_iter().filter(|(group, _)| !group.is_empty());
     any(groups
@@ -334,7 +334,7 @@ pub(super) fn constants(values: &[Decimal], plain: Option<bool>, numbers: Number
 }
 
 /// Returns the zeros that may follow a whole number, in a spelling with or without a point.
-fn zeros_behind(plain: Option<bool>) -> Hir {
+fn zeros_after(plain: Option<bool>) -> Hir {
     match plain {
         Some(true) => nothing(),
         Some(false) => concat([text("."), plus(text("0"))]),
@@ -351,14 +351,14 @@ fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
             Some(true) => text("0"),
             Some(false) => concat([
                 text("0"),
-                any([exponent(), concat([zeros_behind(plain), optional(exponent())])]),
+                any([exponent(), concat([zeros_after(plain), optional(exponent())])]),
             ]),
         };
         return concat([optional(text("-")), magnitude]);
     }
     let Plain { whole, fraction, .. } = value.plain();
     let magnitude = match fraction.is_empty() || plain == Some(true) {
-        true => concat([text(&whole), zeros_behind(plain)]),
+        true => concat([text(&whole), zeros_after(plain)]),
         false => concat([text(&whole), text("."), text(&fraction), star(text("0"))]),
     };
     let usual = (-4..16).contains(&value.exponent());

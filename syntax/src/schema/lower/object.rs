@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::regex::Escapes;
-use crate::schema::forms::{GoalId, Member, Object, Way};
+use crate::schema::forms::{GoalId, Object, Property, Way};
 use crate::schema::options::KeyOrder;
-use lexiform_automata::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{self, Additional, Demand, ExprId, ItemOrder, ObjectList};
 
 use super::writer::Writer;
 
@@ -57,29 +57,29 @@ impl Writer<'_> {
     /// Returns one or more keys with their values, or `None` if there can be no key, or if a required key
     /// cannot be present.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
-        let mut members = Vec::new();
-        for member in &object.members {
-            let ways = self.member_ways(member);
+        let mut properties = Vec::new();
+        for property in &object.properties {
+            let ways = self.property_ways(property);
             if !ways.is_empty() {
-                let required = member.required;
-                members.push(grammar::Member { ways, required });
-            } else if member.required {
+                let required = property.required;
+                properties.push(grammar::Property { ways, required });
+            } else if property.required {
                 return None;
             }
         }
-        let (rest, taken) = self.rest(object, goal);
+        let (additional, taken) = self.additional(object, goal);
         let (min, max) = (object.min.max(1), object.max);
-        let enough = !rest.is_empty() || members.len() as u64 >= min;
+        let enough = !additional.is_empty() || properties.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
             return None;
         }
         let order = match self.options.key_order {
-            KeyOrder::Schema => SeriesOrder::Listed,
-            KeyOrder::Any => SeriesOrder::Any,
+            KeyOrder::Schema => ItemOrder::Listed,
+            KeyOrder::Any => ItemOrder::Any,
         };
-        Some(self.builder.series(Series {
-            members,
-            rest,
+        Some(self.builder.object_list(ObjectList {
+            properties,
+            additional,
             taken,
             separator: self.space.comma,
             order,
@@ -89,11 +89,11 @@ impl Writer<'_> {
         }))
     }
 
-    fn member_ways(&mut self, member: &Member) -> Vec<grammar::Way> {
+    fn property_ways(&mut self, property: &Property) -> Vec<grammar::Way> {
         let forms = self.forms;
         let mut ways = Vec::new();
-        for way in member.ways.iter().filter(|way| forms.is_live(way.goal)) {
-            let (key, value) = (self.name_of(member), self.goal(way.goal));
+        for way in property.ways.iter().filter(|way| forms.is_live(way.goal)) {
+            let (key, value) = (self.name_of(property), self.goal(way.goal));
             ways.push(grammar::Way {
                 item: self.builder.seq([key, value]),
                 meets: way.meets,
@@ -102,25 +102,25 @@ impl Writer<'_> {
         ways
     }
 
-    /// Returns the text before the value of a member. It is cached, because schemas repeat the same names.
-    fn name_of(&mut self, member: &Member) -> ExprId {
-        if let Some(&known) = self.names.get(&member.name) {
+    /// Returns the text before the value of a property. It is cached, because schemas repeat the same names.
+    fn name_of(&mut self, property: &Property) -> ExprId {
+        if let Some(&known) = self.names.get(&property.name) {
             return known;
         }
-        let (key, colon) = (self.literal(&member.name), self.space.colon);
+        let (key, colon) = (self.literal(&property.name), self.space.colon);
         let name = self.builder.seq([key, colon]);
-        self.names.insert(member.name.clone(), name);
+        self.names.insert(property.name.clone(), name);
         name
     }
 
-    /// Returns the keys that are not members, and the names that are excluded from them at run time.
-    pub(super) fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
+    /// Returns the keys that are not properties, and the names that are excluded from them at run time.
+    pub(super) fn additional(&mut self, object: &Object, goal: GoalId) -> (Vec<Additional>, Vec<Box<[u8]>>) {
         let (forms, colon) = (self.forms, self.space.colon);
         // Most objects have only named keys, so there is nothing to exclude.
-        let any = object.rest.iter().any(|class| class.key.is_any());
+        let any = object.additional.iter().any(|class| class.key.is_any());
         let taken = any.then(|| self.taken(object)).flatten();
-        let mut rest = Vec::new();
-        for class in &object.rest {
+        let mut additional = Vec::new();
+        for class in &object.additional {
             let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
             let ways: Vec<Way> = live.copied().collect();
             if self.is_over() {
@@ -131,7 +131,7 @@ impl Writer<'_> {
             }
             // Every object with open keys then shares one language of keys.
             let outside = taken.is_some() && class.key.is_any();
-            let names = object.members.iter().map(|member| &member.name);
+            let names = object.properties.iter().map(|property| &property.name);
             let near: Vec<Rc<str>> = names
                 .filter(|name| !outside && self.may_be_in(&class.key, name))
                 .cloned()
@@ -139,23 +139,23 @@ impl Writer<'_> {
             let key = Some(self.key(&class.key, &near, goal));
             for way in ways {
                 let value = self.goal(way.goal);
-                rest.push(Rest {
+                additional.push(Additional {
                     key,
                     item: self.builder.seq([colon, value]),
                     meets: way.meets,
                 });
             }
         }
-        (rest, taken.unwrap_or_default())
+        (additional, taken.unwrap_or_default())
     }
 
-    /// Returns the literals of all member names, or `None` if there are too many, or if one has several
+    /// Returns the literals of all property names, or `None` if there are too many, or if one has several
     /// spellings.
     fn taken(&self, object: &Object) -> Option<Vec<Box<[u8]>>> {
-        if object.members.len() > MOST_TAKEN {
+        if object.properties.len() > MOST_TAKEN {
             return None;
         }
-        let names = object.members.iter().map(|member| &member.name);
+        let names = object.properties.iter().map(|property| &property.name);
         names.map(|name| self.only_spelling(name)).collect()
     }
 
@@ -185,5 +185,5 @@ impl Writer<'_> {
 }
 
 pub(super) fn may_be_empty(object: &Object) -> bool {
-    object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required)
+    object.min == 0 && object.demands == 0 && !object.properties.iter().any(|property| property.required)
 }

@@ -27,11 +27,11 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::regex::{self, Escapes};
-use crate::schema::forms::{self, Array, GoalId, Normal, Object, RestClass, Way};
+use crate::schema::forms::{self, AdditionalClass, Array, GoalId, Normal, Object, Way};
 use crate::schema::node::NodeId;
 use crate::schema::text::hir;
 use lexiform_automata::error::{Problem, ProblemKind};
-use lexiform_automata::grammar::{ExprId, Member, Part, RegularId, Rest, Series, SeriesOrder};
+use lexiform_automata::grammar::{Additional, ExprId, ItemOrder, ObjectList, Part, Property, RegularId};
 
 use super::flat::{Flat, Style, some_of};
 use super::number;
@@ -49,7 +49,7 @@ struct Lead {
 const LEAD_DEPTH: u32 = 3;
 /// The most leads of one goal.
 const LEADS: usize = 24;
-/// The greatest number of members in one lead.
+/// The greatest number of properties in one lead.
 const RUN: usize = 12;
 /// The total size of leads beyond which further ones are short.
 const SIZES: u64 = 6_000;
@@ -70,13 +70,14 @@ impl Writer<'_> {
             ways.push(self.array_body(&alone));
         }
         // Ways may overlap, and then their leads would distinguish an item from itself.
-        let alike = array.rest.iter().filter(|way| self.has_structure(way)).count() == 1;
+        let others = array.additional.iter();
+        let alike = others.filter(|way| self.has_structure(way)).count() == 1;
         let close = self.builder.bytes("]");
         let (mut several, mut open) = (false, false);
         for &style in self.styles() {
-            let mut rest = Vec::new();
-            for way in array.rest.iter().filter(|way| self.forms.is_live(way.goal)) {
-                rest.extend(self.different_scalars(way, node));
+            let mut additional = Vec::new();
+            for way in array.additional.iter().filter(|way| self.forms.is_live(way.goal)) {
+                additional.extend(self.different_scalars(way, node));
                 let leads = match alike {
                     true => self.leads(way.goal, style, LEAD_DEPTH, true),
                     false => self.opaque_leads(way.goal),
@@ -84,32 +85,32 @@ impl Writer<'_> {
                 for lead in leads {
                     open |= lead.varies;
                     self.lead_sizes += lead.key.size();
-                    rest.push(Rest {
+                    additional.push(Additional {
                         key: Some(self.builder.add_regular(lead.key.regular())),
                         item: lead.item,
                         meets: way.meets,
                     });
                 }
             }
-            if array.max.is_some_and(|max| max < array.min.max(2)) || rest.is_empty() {
+            if array.max.is_some_and(|max| max < array.min.max(2)) || additional.is_empty() {
                 continue;
             }
-            open |= rest.len() > 1;
+            open |= additional.len() > 1;
             several = true;
             let leading = array.prefix.iter().map(|place| self.item_ways(place));
             let leading: Vec<_> = leading.collect();
-            let items = self.builder.series(Series {
-                members: leading
+            let items = self.builder.object_list(ObjectList {
+                properties: leading
                     .into_iter()
-                    .map(|ways| Member {
+                    .map(|ways| Property {
                         ways,
                         required: false,
                     })
                     .collect(),
-                rest,
+                additional,
                 taken: array.taken.clone(),
                 separator: self.space.comma,
-                order: SeriesOrder::Leading,
+                order: ItemOrder::Leading,
                 min: array.min.max(2),
                 max: array.max,
                 demands: array.demands.clone(),
@@ -126,7 +127,7 @@ impl Writer<'_> {
     }
 
     /// Returns the scalars that their text identifies, where all items must differ.
-    pub(super) fn different_scalars(&mut self, way: &Way, node: NodeId) -> Vec<Rest> {
+    pub(super) fn different_scalars(&mut self, way: &Way, node: NodeId) -> Vec<Additional> {
         let normal = &self.forms.normals[way.goal.index()];
         if normal
             .numbers
@@ -204,20 +205,21 @@ impl Writer<'_> {
         self.needs_what_is_not_in(left, right)
             || self.needs_what_is_not_in(right, left)
             || left
-                .members
+                .properties
                 .iter()
-                .filter(|member| member.required)
-                .any(|member| {
-                    let other = named(right, &member.name).filter(|other| other.required);
+                .filter(|property| property.required)
+                .any(|property| {
+                    let other = named(right, &property.name).filter(|other| other.required);
                     let there = other.and_then(|other| self.few_strings(&other.ways));
-                    let values = self.few_strings(&member.ways).zip(there);
+                    let values = self.few_strings(&property.ways).zip(there);
                     values.is_some_and(|(left, right)| !left.iter().any(|value| right.contains(value)))
                 })
     }
 
     fn needs_what_is_not_in(&self, left: &Object, right: &Object) -> bool {
-        let mut needed = left.members.iter().filter(|member| member.required);
-        needed.any(|member| named(right, &member.name).is_some_and(|other| !self.is_any_live(&other.ways)))
+        let mut needed = left.properties.iter().filter(|property| property.required);
+        needed
+            .any(|property| named(right, &property.name).is_some_and(|other| !self.is_any_live(&other.ways)))
     }
 
     /// Returns the values of a part, if they are strings and listed.
@@ -267,7 +269,7 @@ impl Writer<'_> {
     }
 
     fn array_leads(&mut self, array: &Array, goal: GoalId, style: Style, depth: u32) -> Vec<Lead> {
-        let flat = match self.is_any_json(&array.rest) {
+        let flat = match self.is_any_json(&array.additional) {
             true => self.flat_array_of(array, style, |writer, _| writer.some_json(style, 1)),
             false => self.flat_array(array, style, depth.max(1)),
         };
@@ -293,10 +295,10 @@ impl Writer<'_> {
         if !self.is_plain(object) {
             return opaque(self);
         }
-        let members = self.live_members(object);
-        if members.is_empty() && object.rest.len() == 1 {
-            let unnamed = without_members(object);
-            let class = &unnamed.rest[0];
+        let properties = self.live_properties(object);
+        if properties.is_empty() && object.additional.len() == 1 {
+            let unnamed = without_properties(object);
+            let class = &unnamed.additional[0];
             let nothing = class.key.only.as_ref().is_some_and(|only| only.is_empty());
             let leads = match nothing {
                 true => None,
@@ -304,24 +306,25 @@ impl Writer<'_> {
             };
             return leads.unwrap_or_else(|| opaque(self));
         }
-        let values = self.run_of(&[&members], style);
-        let run = self.entries_of(&members, &values, style);
-        let remaining = without(object, members[..run.len()].iter().map(|member| &*member.name));
+        let values = self.run_of(&[&properties], style);
+        let run = self.entries_of(&properties, &values, style);
+        let written = properties[..run.len()].iter();
+        let remaining = without(object, written.map(|property| &*property.name));
         let beginnings = beginnings(&run, style);
         let mut leads = Vec::new();
-        let mut behind = remaining.clone();
-        if let Some(next) = members.get(run.len())
+        let mut after = remaining.clone();
+        if let Some(next) = properties.get(run.len())
             && let ([way], true) = (&next.ways[..], depth > 0)
         {
             let inner = self.leads(way.goal, style, depth - 1, false);
             if inner.iter().any(|lead| lead.varies) && inner.len() * beginnings.len() < LEADS {
-                behind = without(&remaining, [&*next.name]);
+                after = without(&remaining, [&*next.name]);
                 for (beginning, some) in &beginnings {
                     let comma = if *some { style.comma } else { "" };
                     for lead in &inner {
                         let text = Flat::seq(&[beginning.clone(), Flat::text(comma)]);
                         let key = self.entry(&next.name, lead.key.clone(), style);
-                        let tail = self.object_tail(&behind, goal, true);
+                        let tail = self.object_tail(&after, goal, true);
                         leads.push(Lead {
                             key: Flat::seq(&[text, key]),
                             item: self.builder.seq([lead.item, tail]),
@@ -334,30 +337,30 @@ impl Writer<'_> {
                 }
             }
         }
-        leads.extend(self.ends_of_run(beginnings, &behind, goal));
+        leads.extend(self.ends_of_run(beginnings, &after, goal));
         leads
     }
 
-    fn live_members(&self, object: &Object) -> Vec<forms::Member> {
-        let members = object.members.iter();
-        let live = members.filter(|member| self.is_any_live(&member.ways));
+    fn live_properties(&self, object: &Object) -> Vec<forms::Property> {
+        let properties = object.properties.iter();
+        let live = properties.filter(|property| self.is_any_live(&property.ways));
         live.cloned().collect()
     }
 
-    /// Returns the values of the first members, as many as a lead can extend through in each of these lists,
-    /// which differ only in which members are required.
-    fn run_of(&mut self, lists: &[&[forms::Member]], style: Style) -> Vec<Flat> {
+    /// Returns the values of the first properties, as many as a lead can extend through in each of these
+    /// lists, which differ only in which properties are required.
+    fn run_of(&mut self, lists: &[&[forms::Property]], style: Style) -> Vec<Flat> {
         let mut values: Vec<Flat> = Vec::new();
-        // The leads of a schema share a budget, except for the first member.
+        // The leads of a schema share a budget, except for the first property.
         let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
-        for member in lists[0].iter().take(longest) {
-            let [way] = member.ways[..] else { break };
+        for property in lists[0].iter().take(longest) {
+            let [way] = property.ways[..] else { break };
             let Some(value) = self.flat(way.goal, style) else {
                 break;
             };
             values.push(value);
             let affordable =
-                |list: &&[forms::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
+                |list: &&[forms::Property]| Flat::is_affordable(&self.entries_of(list, &values, style));
             if !lists.iter().all(affordable) {
                 values.pop();
                 break;
@@ -366,23 +369,26 @@ impl Writer<'_> {
         values
     }
 
-    fn entries_of(&self, members: &[forms::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
-        let entries = members.iter().zip(values);
+    fn entries_of(&self, properties: &[forms::Property], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
+        let entries = properties.iter().zip(values);
         entries
-            .map(|(member, value)| (self.entry(&member.name, value.clone(), style), member.required))
+            .map(|(property, value)| {
+                let entry = self.entry(&property.name, value.clone(), style);
+                (entry, property.required)
+            })
             .collect()
     }
 
-    /// Returns the leads that end after a run of members.
-    fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
-        let closed = !self.is_any_live_object(behind);
+    /// Returns the leads that end after a run of properties.
+    fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, after: &Object, goal: GoalId) -> Vec<Lead> {
+        let closed = !self.is_any_live_object(after);
         let mut leads = Vec::new();
         for (beginning, some) in beginnings {
             let lead = match closed {
                 true => self.whole(Flat::seq(&[beginning, Flat::text("}")])),
                 false => Lead {
                     key: beginning,
-                    item: self.object_tail(behind, goal, some),
+                    item: self.object_tail(after, goal, some),
                     varies: some,
                 },
             };
@@ -391,21 +397,22 @@ impl Writer<'_> {
         leads
     }
 
-    /// Returns the leads of sets of objects that differ only in which of their members are required, such as
-    /// branches that each require another member. An object that is in several sets has the same lead in all
-    /// of them, since all leads end after the same members.
+    /// Returns the leads of sets of objects that differ only in which of their properties are required, such
+    /// as branches that each require another property. An object that is in several sets has the same lead in
+    /// all of them, since all leads end after the same properties.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
-        let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
-        let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
-        let parts = |list: &[forms::Member]| -> Vec<_> {
+        let lists = objects.iter().map(|object| self.live_properties(object));
+        let lists: Vec<Vec<forms::Property>> = lists.collect();
+        let lists: Vec<&[forms::Property]> = lists.iter().map(|list| &list[..]).collect();
+        let parts = |list: &[forms::Property]| -> Vec<_> {
             let parts = list
                 .iter()
-                .map(|member| (member.name.clone(), member.ways.clone()));
+                .map(|property| (property.name.clone(), property.ways.clone()));
             parts.collect()
         };
-        let (first, members) = (objects.first()?, parts(lists.first()?));
+        let (first, properties) = (objects.first()?, parts(lists.first()?));
         let alike = objects.iter().zip(&lists).all(|(object, list)| {
-            self.is_plain(object) && object.rest == first.rest && parts(list) == members
+            self.is_plain(object) && object.additional == first.additional && parts(list) == properties
         });
         let values = if alike {
             self.run_of(&lists, style)
@@ -415,8 +422,8 @@ impl Writer<'_> {
         let mut leads = Vec::new();
         for (object, list) in objects.iter().zip(lists).filter(|_| !values.is_empty()) {
             let run = self.entries_of(list, &values, style);
-            let behind = without(object, list[..run.len()].iter().map(|member| &*member.name));
-            leads.extend(self.ends_of_run(beginnings(&run, style), &behind, goal));
+            let after = without(object, list[..run.len()].iter().map(|property| &*property.name));
+            leads.extend(self.ends_of_run(beginnings(&run, style), &after, goal));
         }
         (!leads.is_empty()).then_some(leads)
     }
@@ -426,7 +433,7 @@ impl Writer<'_> {
     fn bucket_leads(
         &mut self,
         object: &Object,
-        class: &RestClass,
+        class: &AdditionalClass,
         goal: GoalId,
         style: Style,
     ) -> Option<Vec<Lead>> {
@@ -453,14 +460,15 @@ impl Writer<'_> {
     /// Returns the end of an object, or further keys that match an expression.
     fn bucket_tail(&mut self, object: &Object, goal: GoalId, keys: Hir) -> ExprId {
         let close = self.builder.bytes("}");
-        let (rest, _) = self.rest(object, goal);
-        let narrowed: Vec<Rest> = rest.into_iter().map(|rest| self.with_keys(rest, &keys)).collect();
-        let more = self.builder.series(Series {
-            members: Vec::new(),
-            rest: narrowed,
+        let (additional, _) = self.additional(object, goal);
+        let narrowed = additional.into_iter();
+        let narrowed: Vec<Additional> = narrowed.map(|item| self.with_keys(item, &keys)).collect();
+        let more = self.builder.object_list(ObjectList {
+            properties: Vec::new(),
+            additional: narrowed,
             taken: Vec::new(),
             separator: self.space.comma,
-            order: SeriesOrder::Leading,
+            order: ItemOrder::Leading,
             min: 1,
             max: None,
             demands: Vec::new(),
@@ -470,13 +478,13 @@ impl Writer<'_> {
         self.builder.choice([more, end])
     }
 
-    fn with_keys(&mut self, rest: Rest, keys: &Hir) -> Rest {
-        let key = rest.key.map(|key: RegularId| {
+    fn with_keys(&mut self, additional: Additional, keys: &Hir) -> Additional {
+        let key = additional.key.map(|key: RegularId| {
             let mut regular = self.builder.regular_parts(key).clone();
             regular.parts.push(Part::Match(keys.clone().into()));
             self.builder.add_regular(regular)
         });
-        Rest { key, ..rest }
+        Additional { key, ..additional }
     }
 
     /// Returns values of any kind, with shallow nesting and one key in each object.
@@ -502,9 +510,9 @@ impl Writer<'_> {
     }
 
     fn is_any_live_object(&self, object: &Object) -> bool {
-        let members = object.members.iter().map(|member| &member.ways);
-        members
-            .chain(object.rest.iter().map(|class| &class.ways))
+        let properties = object.properties.iter().map(|property| &property.ways);
+        properties
+            .chain(object.additional.iter().map(|class| &class.ways))
             .any(|ways| self.is_any_live(ways))
     }
 
@@ -513,8 +521,8 @@ impl Writer<'_> {
     }
 }
 
-fn named<'o>(object: &'o Object, name: &str) -> Option<&'o forms::Member> {
-    object.members.iter().find(|member| &*member.name == name)
+fn named<'o>(object: &'o Object, name: &str) -> Option<&'o forms::Property> {
+    object.properties.iter().find(|property| &*property.name == name)
 }
 
 /// Returns arrays of any length.
@@ -526,28 +534,29 @@ fn some_array(item: &Flat, style: Style) -> Flat {
     ])
 }
 
-/// Returns the object without the constraints of its first members, whose names stay taken.
+/// Returns the object without the constraints of its first properties, whose names stay taken.
 fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Object {
     let names: Vec<&str> = names.into_iter().collect();
     let mut object = object.clone();
-    for member in object
-        .members
+    for property in object
+        .properties
         .iter_mut()
-        .filter(|member| names.contains(&&*member.name))
+        .filter(|property| names.contains(&&*property.name))
     {
-        member.ways.clear();
-        member.required = false;
+        property.ways.clear();
+        property.required = false;
     }
     (object.min, object.max) = (0, None);
     object
 }
 
-/// Returns the object without its members, none of which can be written: their names are excluded from the
+/// Returns the object without its properties, none of which can be written: their names are excluded from the
 /// other keys.
-fn without_members(object: &Object) -> Object {
+fn without_properties(object: &Object) -> Object {
     let mut object = object.clone();
-    let names: Vec<Rc<str>> = object.members.drain(..).map(|member| member.name).collect();
-    for class in &mut object.rest {
+    let names = object.properties.drain(..).map(|property| property.name);
+    let names: Vec<Rc<str>> = names.collect();
+    for class in &mut object.additional {
         match &mut class.key.only {
             Some(only) => *only = only.iter().filter(|key| !names.contains(key)).cloned().collect(),
             None => class.key.except.extend(names.iter().cloned()),
@@ -556,8 +565,8 @@ fn without_members(object: &Object) -> Object {
     object
 }
 
-/// Returns the texts of an object up to the end of a run of members: with some of them, and with none if that
-/// is allowed.
+/// Returns the texts of an object up to the end of a run of properties: with some of them, and with none if
+/// that is allowed.
 fn beginnings(run: &[(Flat, bool)], style: Style) -> Vec<(Flat, bool)> {
     let mut beginnings = Vec::new();
     if let Some(some) = some_of(run, style) {

@@ -209,14 +209,15 @@ impl Algebra<'_> {
 
     fn is_array_empty(&mut self, array: &Array, depth: u32) -> bool {
         let least = usize::try_from(array.min).unwrap_or(usize::MAX);
-        let rest = (least > array.prefix.len() && array.distinct.is_empty()).then_some(&array.rest);
-        let mut needed = array.prefix.iter().take(least).chain(rest);
+        let additional =
+            (least > array.prefix.len() && array.distinct.is_empty()).then_some(&array.additional);
+        let mut needed = array.prefix.iter().take(least).chain(additional);
         needed.any(|ways| self.are_ways_empty(ways, depth))
     }
 
     fn is_object_empty(&mut self, object: &Object, depth: u32) -> bool {
-        let mut needed = object.members.iter().filter(|member| member.required);
-        needed.any(|member| self.are_ways_empty(&member.ways, depth))
+        let mut needed = object.properties.iter().filter(|property| property.required);
+        needed.any(|property| self.are_ways_empty(&property.ways, depth))
     }
 
     fn are_ways_empty(&mut self, ways: &[Way], depth: u32) -> bool {

@@ -121,9 +121,14 @@ impl Algebra<'_> {
                 Some(Step::Object(ObjectStep::Keys(map))) => {
                     self.deny(node, "unevaluatedProperties", &Keyword::Properties(map), kind)
                 }
-                Some(Step::Array(ArrayStep::Items { prefix, rest })) => {
+                Some(Step::Array(ArrayStep::Items { prefix, additional })) => {
                     let prefix = prefix.to_vec();
-                    self.deny(node, "unevaluatedItems", &Keyword::Items { prefix, rest }, kind)
+                    self.deny(
+                        node,
+                        "unevaluatedItems",
+                        &Keyword::Items { prefix, additional },
+                        kind,
+                    )
                 }
                 _ => Demand::Never,
             };
@@ -146,7 +151,7 @@ impl Algebra<'_> {
         let mut matching: Vec<NodeId> = evaluated.iter().filter_map(|spoken| spoken.matching).collect();
         matching.sort_unstable();
         matching.dedup();
-        let rest = if matching.is_empty() {
+        let additional = if matching.is_empty() {
             child
         } else {
             let any = [child].into_iter().chain(matching);
@@ -157,8 +162,8 @@ impl Algebra<'_> {
             return None;
         }
         let prefix = vec![anything; places].into();
-        let rest = Some(rest);
-        Some(Some(Step::Array(ArrayStep::Items { prefix, rest })))
+        let additional = Some(additional);
+        Some(Some(Step::Array(ArrayStep::Items { prefix, additional })))
     }
 
     /// Returns a map that applies a schema to all keys except the evaluated ones.
@@ -482,7 +487,7 @@ fn speaks(keyword: &Keyword, kind: Kind) -> bool {
         (Keyword::Properties(map), Kind::Object) => {
             map.additional.is_some() || !map.named.is_empty() || !map.patterns.is_empty()
         }
-        (Keyword::Items { prefix, rest }, Kind::Array) => rest.is_some() || !prefix.is_empty(),
+        (Keyword::Items { prefix, additional }, Kind::Array) => additional.is_some() || !prefix.is_empty(),
         (Keyword::Contains { evaluates, .. }, Kind::Array) => *evaluates,
         _ => false,
     }
@@ -497,8 +502,8 @@ fn spoken_by(keyword: &Keyword, kind: Kind) -> Spoken {
             patterns: map.patterns.iter().map(|(set, _)| set.clone()).collect(),
             ..Spoken::default()
         },
-        (Keyword::Items { prefix, rest }, Kind::Array) => Spoken {
-            all: rest.is_some(),
+        (Keyword::Items { prefix, additional }, Kind::Array) => Spoken {
+            all: additional.is_some(),
             places: prefix.len(),
             ..Spoken::default()
         },

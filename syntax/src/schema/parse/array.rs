@@ -73,23 +73,23 @@ impl<'v> Reader<'v> {
                 );
             }
             let prefix = self.schemas(site, "items", list);
-            let rest = site
+            let additional = site
                 .map
                 .get("additionalItems")
                 .map(|value| self.child(site, "/additionalItems", value));
-            return self.push(site.id, "items", Keyword::Items { prefix, rest });
+            return self.push(site.id, "items", Keyword::Items { prefix, additional });
         }
         if site.since(Draft::D2020) && site.map.contains_key("prefixItems") {
             // Read with `prefixItems`.
             return;
         }
-        let rest = Some(self.child(site, "/items", value));
+        let additional = Some(self.child(site, "/items", value));
         self.push(
             site.id,
             "items",
             Keyword::Items {
                 prefix: Vec::new(),
-                rest,
+                additional,
             },
         );
     }
@@ -103,11 +103,11 @@ impl<'v> Reader<'v> {
             return self.invalid(site.id, "prefixItems", message);
         };
         let prefix = self.schemas(site, "prefixItems", list);
-        let rest = site
+        let additional = site
             .map
             .get("items")
             .map(|value| self.child(site, "/items", value));
-        self.push(site.id, "prefixItems", Keyword::Items { prefix, rest });
+        self.push(site.id, "prefixItems", Keyword::Items { prefix, additional });
     }
 
     /// Reads `unevaluatedItems` and `unevaluatedProperties`.

@@ -124,7 +124,14 @@ impl<'v> Reader<'v> {
         );
         self.push(id, "", Keyword::MinItems(list.len() as u64));
         self.push(id, "", Keyword::MaxItems(list.len() as u64));
-        self.push(id, "", Keyword::Items { prefix, rest: None });
+        self.push(
+            id,
+            "",
+            Keyword::Items {
+                prefix,
+                additional: None,
+            },
+        );
     }
 
     /// Adds a node that allows nothing.

@@ -139,7 +139,7 @@ impl Shown<'_> {
             self.line(2, &format!("at most once {part}"));
         }
         if array.distinct.is_empty() {
-            let ways = self.ways(&array.rest);
+            let ways = self.ways(&array.additional);
             self.line(2, &format!("any number of {ways}"));
         }
         if array.unique.is_some() {
@@ -158,13 +158,13 @@ impl Shown<'_> {
             String::new()
         };
         self.line(1, &format!("object{count}"));
-        for member in &object.members {
-            let ways = self.ways(&member.ways);
-            let needed = if member.required { "required" } else { "optional" };
-            let name = serde_json::Value::from(&*member.name);
+        for property in &object.properties {
+            let ways = self.ways(&property.ways);
+            let needed = if property.required { "required" } else { "optional" };
+            let name = serde_json::Value::from(&*property.name);
             self.line(2, &format!("{needed} {name}: {ways}"));
         }
-        for class in &object.rest {
+        for class in &object.additional {
             let ways = self.ways(&class.ways);
             let keys = self.string("other keys", &class.key);
             self.line(2, &format!("{keys}: {ways}"));

@@ -89,7 +89,7 @@ fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = 
     arrays.filter_map(move |array| {
         let node = array.unique?;
         let items = array
-            .rest
+            .additional
             .iter()
             .map(|way: &Way| &forms.normals[way.goal.index()]);
         let strings = |normal: &Rc<Normal>| escapes != Escapes::Canonical && !normal.strings.is_empty();

@@ -192,9 +192,9 @@ impl Keyword {
                 then: then.map(&mut *map),
                 otherwise: otherwise.map(&mut *map),
             },
-            Keyword::Items { prefix, rest } => Keyword::Items {
+            Keyword::Items { prefix, additional } => Keyword::Items {
                 prefix: list(prefix, map),
-                rest: rest.map(&mut *map),
+                additional: additional.map(&mut *map),
             },
             Keyword::Contains {
                 item,

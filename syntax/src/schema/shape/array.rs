@@ -11,7 +11,7 @@ use super::step::{ArrayStep, SomeItems, Step};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ArrayShape {
     pub(crate) prefix: Vec<Vec<Literal>>,
-    pub(crate) rest: Vec<Literal>,
+    pub(crate) additional: Vec<Literal>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
     pub(crate) some: Vec<SomeItems>,
@@ -24,7 +24,7 @@ impl ArrayShape {
         match step {
             ArrayStep::Min(min) => self.min = self.min.max(min),
             ArrayStep::Max(max) => self.max = Some(self.max.map_or(max, |old| old.min(max))),
-            ArrayStep::Items { prefix, rest } => self.add_items(&prefix, rest),
+            ArrayStep::Items { prefix, additional } => self.add_items(&prefix, additional),
             ArrayStep::At(place, literal) => {
                 self.reach(place + 1);
                 self.prefix[place].push(literal);
@@ -43,7 +43,7 @@ impl ArrayShape {
     /// Returns the number of schemas that its places and items must satisfy.
     pub(crate) fn said(&self) -> usize {
         let places = self.prefix.iter().map(Vec::len).sum::<usize>();
-        self.prefix.len() + places + self.rest.len() + self.some.len()
+        self.prefix.len() + places + self.additional.len() + self.some.len()
     }
 
     /// Returns the number of schemas that its places and items would have to satisfy if a step were added.
@@ -54,7 +54,7 @@ impl ArrayShape {
             _ => return self.said(),
         };
         let more = places.saturating_sub(self.prefix.len());
-        self.said() + self.prefix.len() + more * (2 + self.rest.len())
+        self.said() + self.prefix.len() + more * (2 + self.additional.len())
     }
 
     /// Returns `true` if the shape already meets a demand.
@@ -63,7 +63,12 @@ impl ArrayShape {
             ArrayStep::Min(min) => self.min >= *min,
             ArrayStep::Max(max) => self.max.is_some_and(|have| have <= *max),
             ArrayStep::At(place, literal) => {
-                self.min > *place as u64 && self.prefix.get(*place).unwrap_or(&self.rest).contains(literal)
+                self.min > *place as u64
+                    && self
+                        .prefix
+                        .get(*place)
+                        .unwrap_or(&self.additional)
+                        .contains(literal)
             }
             ArrayStep::Some(some) => {
                 let same = |have: &SomeItems| {
@@ -101,17 +106,17 @@ impl ArrayShape {
     /// Gives each of the first places its own goals.
     pub(crate) fn reach(&mut self, places: usize) {
         while self.prefix.len() < places {
-            self.prefix.push(self.rest.clone());
+            self.prefix.push(self.additional.clone());
         }
     }
 
-    fn add_items(&mut self, prefix: &[NodeId], rest: Option<NodeId>) {
+    fn add_items(&mut self, prefix: &[NodeId], additional: Option<NodeId>) {
         self.reach(prefix.len());
         for (at, place) in self.prefix.iter_mut().enumerate() {
-            let node = prefix.get(at).copied().or(rest);
+            let node = prefix.get(at).copied().or(additional);
             place.extend(node.map(Literal::yes));
         }
-        self.rest.extend(rest.map(Literal::yes));
+        self.additional.extend(additional.map(Literal::yes));
     }
 }
 
@@ -120,9 +125,9 @@ pub(crate) fn affirm(node: NodeId, name: &'static str, keyword: &Keyword) -> Dem
     Demand::one(Step::Array(match keyword {
         Keyword::MinItems(count) => ArrayStep::Min(*count),
         Keyword::MaxItems(count) => ArrayStep::Max(*count),
-        Keyword::Items { prefix, rest } => ArrayStep::Items {
+        Keyword::Items { prefix, additional } => ArrayStep::Items {
             prefix: prefix.as_slice().into(),
-            rest: *rest,
+            additional: *additional,
         },
         Keyword::Contains { item, min, max, .. } => {
             if max.is_some_and(|max| max < *min) {
@@ -161,12 +166,14 @@ pub(crate) fn deny(node: NodeId, name: &'static str, keyword: &Keyword) -> Deman
             .map(|count| step(ArrayStep::Min(count)))
             .into_iter()
             .collect(),
-        Keyword::Items { prefix, rest } => {
+        Keyword::Items { prefix, additional } => {
             let places = prefix.iter().enumerate();
             let mut ways: Vec<Vec<Step>> = places
                 .map(|(at, &node)| step(ArrayStep::At(at, Literal::new(node, false))))
                 .collect();
-            ways.extend(rest.map(|rest| some(Literal::new(rest, false), prefix.len(), 1, None)));
+            ways.extend(
+                additional.map(|additional| some(Literal::new(additional, false), prefix.len(), 1, None)),
+            );
             ways
         }
         Keyword::Contains { item, min, max, .. } => {

@@ -63,7 +63,7 @@ pub(crate) enum ArrayStep {
     /// Each item satisfies the schema of its place.
     Items {
         prefix: Rc<[NodeId]>,
-        rest: Option<NodeId>,
+        additional: Option<NodeId>,
     },
     /// There is an item at this place, and it satisfies this literal.
     At(usize, Literal),

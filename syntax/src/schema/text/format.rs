@@ -209,12 +209,12 @@ fn ipv6() -> String {
     let last = format!("(?:{group}:{group}|{})", ipv4());
     let mut forms = vec![format!("(?:{group}:){{6}}{last}")];
     // `::` replaces one or more groups; the forms differ in how many groups may come before it.
-    for behind in (0..=5usize).rev() {
-        let before = optional_groups(group, 5 - behind);
-        let middle = if behind == 0 {
+    for after in (0..=5usize).rev() {
+        let before = optional_groups(group, 5 - after);
+        let middle = if after == 0 {
             String::new()
         } else {
-            format!("(?:{group}:){{{behind}}}")
+            format!("(?:{group}:){{{after}}}")
         };
         forms.push(format!("{before}::{middle}{last}"));
     }

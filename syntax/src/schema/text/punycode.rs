@@ -1,19 +1,19 @@
 //! Host names with labels in Punycode (`xn--`), beside labels of ASCII.
 //!
 //! ```text
-//!   www.xn--mnchen-3ya.example      before95  xn--  a label from left to right             behind95
-//!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   behind42
+//!   www.xn--mnchen-3ya.example      before95  xn--  a label from left to right             after95
+//!   xn--4dbrk0ce.xn--4dbbqj9a       before42  xn--  labels in the order of RFC 5893, two   after42
 //! ```
 //!
-//! A validator decides the labels (see `grammar::Judge`), so such names are not a regular language and cannot
-//! be intersected with one: they are allowed where the format is the only constraint on a string. A name has
-//! at most 253 characters. Nothing counts the characters of the labels that the validator reads, so these
-//! labels count with their greatest length, and the parts around them share the rest: 253 is 95 + 63 + 95,
-//! and 42 + 63 + 1 + 42 + 63 + 42.
+//! A validator decides the labels (see `grammar::Validator`), so such names are not a regular language and
+//! cannot be intersected with one: they are allowed where the format is the only constraint on a string. A
+//! name has at most 253 characters. Nothing counts the characters of the labels that the validator reads, so
+//! these labels count with their greatest length, and the parts around them share the rest: 253 is 95 + 63 +
+//! 95, and 42 + 63 + 1 + 42 + 63 + 42.
 
 use std::sync::OnceLock;
 
-use lexiform_automata::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
+use lexiform_automata::grammar::{CfgBuilder, ExprId, Part, Regular, Validator};
 
 use super::hir::own_expression;
 use super::hostname::{LABEL, reserved};
@@ -26,7 +26,7 @@ const BESIDE_TWO: u64 = 42;
 /// The languages around the labels in Punycode.
 struct Beside {
     before: Regular,
-    behind: Regular,
+    after: Regular,
 }
 
 impl Beside {
@@ -44,7 +44,7 @@ impl Beside {
         };
         Beside {
             before: of(format!(r"(?:{label}\.)*")),
-            behind: of(format!(r"(?:\.{label})*")),
+            after: of(format!(r"(?:\.{label})*")),
         }
     }
 
@@ -53,7 +53,7 @@ impl Beside {
             let regular = builder.add_regular(regular.clone());
             builder.regular(regular)
         };
-        (add(&self.before), add(&self.behind))
+        (add(&self.before), add(&self.after))
     }
 }
 
@@ -66,14 +66,14 @@ pub(crate) fn names(builder: &mut CfgBuilder) -> ExprId {
         [Beside::new(LABEL, BESIDE_ONE), Beside::new(ordered, BESIDE_TWO)]
     });
     let sign = builder.bytes("xn--");
-    let label = builder.judged(Judge::LabelFromLeft);
-    let (before, behind) = one.write(builder);
-    let from_left = builder.seq([before, sign, label, behind]);
-    let label = builder.judged(Judge::OrderedLabel);
-    let (before, behind) = two.write(builder);
+    let label = builder.validated(Validator::LabelFromLeft);
+    let (before, after) = one.write(builder);
+    let from_left = builder.seq([before, sign, label, after]);
+    let label = builder.validated(Validator::OrderedLabel);
+    let (before, after) = two.write(builder);
     let dot = builder.bytes(".");
     let second = builder.seq([dot, before, sign, label]);
     let second = builder.optional(second);
-    let ordered = builder.seq([before, sign, label, second, behind]);
+    let ordered = builder.seq([before, sign, label, second, after]);
     builder.choice([from_left, ordered])
 }

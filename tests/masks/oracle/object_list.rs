@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 
 use lexiform_automata::grammar::{
-    Cfg, Demand, ExprId, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way,
+    Additional, Cfg, Demand, ExprId, ItemOrder, Meets, ObjectList, Part, Property, Regular, Way,
 };
 use proptest::prelude::*;
 
 use super::lower;
 use super::regular::{Pattern, Re};
 
-/// A series of patterns; keys are from a finite set, so that "no key twice" can be written out.
+/// An object list of patterns; keys are from a finite set, so that "no key twice" can be written out.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
-    members: Vec<(Vec<(Pattern, Meets)>, bool)>,
-    rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
+    properties: Vec<(Vec<(Pattern, Meets)>, bool)>,
+    additional: Vec<(Vec<&'static str>, Pattern, Meets)>,
     taken: Vec<&'static str>,
     demands: Vec<Demand>,
-    order: SeriesOrder,
+    order: ItemOrder,
     min: u64,
     max: Option<u64>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct List {
 /// What was written so far, as far as it matters.
 #[derive(Clone, PartialEq, Eq)]
 struct Written {
-    /// Members that may still be written, and whether each must be.
+    /// Properties that may still be written, and whether each must be.
     open: Vec<(usize, bool)>,
     keys: BTreeSet<&'static str>,
     count: u64,
@@ -34,14 +34,14 @@ struct Written {
     started: bool,
 }
 
-/// A list of optional members and of items that are told apart by their keys, all of them patterns; some keys
-/// are taken.
+/// A list of optional properties and of items that are told apart by their keys, all of them patterns; some
+/// keys are taken.
 pub(crate) fn list(
-    members: &[&str],
-    rest: &[(&str, &str)],
+    properties: &[&str],
+    additional: &[(&str, &str)],
     taken: &[&str],
     min: u64,
-    order: SeriesOrder,
+    order: ItemOrder,
 ) -> Cfg {
     lower::grammar_of(|builder| {
         let mut regular = |pattern: &str| {
@@ -50,21 +50,24 @@ pub(crate) fn list(
             let regular = builder.add_regular(Regular { parts });
             (regular, builder.regular(regular))
         };
-        let member = |item| Member {
+        let property = |item| Property {
             ways: vec![Way { item, meets: 0 }],
             required: false,
         };
-        let members = members.iter().map(|pattern| member(regular(pattern).1)).collect();
-        let rest = rest.iter().map(|(key, item)| Rest {
+        let properties = properties
+            .iter()
+            .map(|pattern| property(regular(pattern).1))
+            .collect();
+        let additional = additional.iter().map(|(key, item)| Additional {
             key: Some(regular(key).0),
             item: regular(item).1,
             meets: 0,
         });
-        let rest = rest.collect();
+        let additional = additional.collect();
         let separator = builder.bytes(",");
-        builder.series(Series {
-            members,
-            rest,
+        builder.object_list(ObjectList {
+            properties,
+            additional,
             taken: taken.iter().map(|key| key.as_bytes().into()).collect(),
             separator,
             order,
@@ -78,18 +81,18 @@ pub(crate) fn list(
 impl List {
     pub(crate) fn grammar(&self) -> Cfg {
         lower::grammar_of(|builder| {
-            let mut members = Vec::new();
-            for (patterns, required) in &self.members {
+            let mut properties = Vec::new();
+            for (patterns, required) in &self.properties {
                 let way = |(pattern, meets): &(Pattern, Meets)| Way {
                     item: lower::expression(pattern, builder),
                     meets: *meets,
                 };
                 let ways = patterns.iter().map(way).collect();
                 let required = *required;
-                members.push(Member { ways, required });
+                properties.push(Property { ways, required });
             }
-            let mut rest = Vec::new();
-            for (keys, pattern, meets) in &self.rest {
+            let mut additional = Vec::new();
+            for (keys, pattern, meets) in &self.additional {
                 let key = (!keys.is_empty()).then(|| {
                     let hir = regex_syntax::parse(&keys.join("|")).expect("keys are words");
                     builder.add_regular(Regular {
@@ -97,12 +100,12 @@ impl List {
                     })
                 });
                 let (item, meets): (ExprId, Meets) = (lower::expression(pattern, builder), *meets);
-                rest.push(Rest { key, item, meets });
+                additional.push(Additional { key, item, meets });
             }
             let separator = builder.bytes(",");
-            builder.series(Series {
-                members,
-                rest,
+            builder.object_list(ObjectList {
+                properties,
+                additional,
                 taken: self.taken.iter().map(|key| key.as_bytes().into()).collect(),
                 separator,
                 order: self.order,
@@ -115,7 +118,7 @@ impl List {
 
     pub(crate) fn language(&self) -> Re {
         let open = self
-            .members
+            .properties
             .iter()
             .enumerate()
             .map(|(at, (_, required))| (at, *required))
@@ -159,16 +162,16 @@ impl List {
             ..written.clone()
         };
         let mut choices = Vec::new();
-        for (at, (member, _)) in written.open.iter().enumerate() {
+        for (at, (property, _)) in written.open.iter().enumerate() {
             let skipped = match self.order {
-                SeriesOrder::Listed | SeriesOrder::Leading => &written.open[..at],
-                SeriesOrder::Any => &[],
+                ItemOrder::Listed | ItemOrder::Leading => &written.open[..at],
+                ItemOrder::Any => &[],
             };
-            let may_skip = self.order != SeriesOrder::Leading || at == 0;
+            let may_skip = self.order != ItemOrder::Leading || at == 0;
             if may_skip && skipped.iter().all(|(_, required)| !required) {
                 let mut open = written.open.clone();
                 open.drain(at - skipped.len()..=at);
-                for (way, meets) in &self.members[*member].0 {
+                for (way, meets) in &self.properties[*property].0 {
                     let next = Written {
                         open: open.clone(),
                         ..next.clone()
@@ -179,17 +182,17 @@ impl List {
         }
         let closed = Written {
             open: match self.order {
-                SeriesOrder::Any => written.open.clone(),
+                ItemOrder::Any => written.open.clone(),
                 _ => Vec::new(),
             },
             ..next
         };
         let passed = match self.order {
-            SeriesOrder::Any => true,
-            SeriesOrder::Listed => written.open.iter().all(|(_, required)| !required),
-            SeriesOrder::Leading => written.open.is_empty(),
+            ItemOrder::Any => true,
+            ItemOrder::Listed => written.open.iter().all(|(_, required)| !required),
+            ItemOrder::Leading => written.open.is_empty(),
         };
-        for (keys, item, meets) in self.rest.iter().filter(|_| passed) {
+        for (keys, item, meets) in self.additional.iter().filter(|_| passed) {
             if let Some(mut next) = self.meet(closed.clone(), *meets) {
                 let used = next.keys.clone();
                 next.keys.extend(self.taken.iter().filter(|_| !keys.is_empty()));
@@ -248,33 +251,33 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
     // A key may begin another, and two rests may share keys.
     let keys = prop::sample::subsequence(vec!["a:", "b:", "ab:", "a"], 0..=4);
     let ways = prop::collection::vec((item.clone(), 0u32..4), 1..=2);
-    let members = prop::collection::vec((ways, any::<bool>()), 0..=3);
-    let rest = prop::collection::vec((keys, item, 0u32..4), 0..=2);
-    let order = [SeriesOrder::Listed, SeriesOrder::Any, SeriesOrder::Leading];
+    let properties = prop::collection::vec((ways, any::<bool>()), 0..=3);
+    let additional = prop::collection::vec((keys, item, 0u32..4), 0..=2);
+    let order = [ItemOrder::Listed, ItemOrder::Any, ItemOrder::Leading];
     let demand = (0u64..3, prop::option::weighted(0.3, 0u64..2));
     let demand = demand.prop_map(|(min, more)| Demand {
         min,
         max: more.map(|more| min + more),
     });
     (
-        members,
-        rest,
+        properties,
+        additional,
         prop::collection::vec(demand, 0..=2),
         prop::sample::subsequence(vec!["a:", "ab:", "b"], 0..=2),
         prop::sample::select(order.to_vec()),
         0u64..3,
         prop::option::weighted(0.7, 0u64..3),
     )
-        .prop_map(|(mut members, rest, demands, taken, order, min, more)| {
-            if order == SeriesOrder::Leading {
+        .prop_map(|(mut properties, additional, demands, taken, order, min, more)| {
+            if order == ItemOrder::Leading {
                 // None of them can be left out but at the end, so there is nothing to require.
-                members.iter_mut().for_each(|(_, required)| *required = false);
+                properties.iter_mut().for_each(|(_, required)| *required = false);
             }
             // In any order, a list without bounds around keys has no short form; it gets a bound.
-            let more = more.or((order == SeriesOrder::Any).then_some(2));
+            let more = more.or((order == ItemOrder::Any).then_some(2));
             List {
-                members,
-                rest,
+                properties,
+                additional,
                 taken,
                 demands,
                 order,

@@ -1,9 +1,9 @@
 //! Languages that are not regular.
 //!
 //! In some languages, deciding whether a whole word belongs to the language takes more than an automaton can
-//! remember, but the *prefixes* of the words are a regular language. A [`Judge`] provides both: an expression
-//! of the prefixes, each of which can be completed to a word, and a function that decides whether a whole
-//! text is a word.
+//! remember, but the *prefixes* of the words are a regular language. A [`Validator`] provides both: an
+//! expression of the prefixes, each of which can be completed to a word, and a function that decides whether
+//! a whole text is a word.
 //!
 //! # Why a function, and not an automaton
 //!
@@ -20,7 +20,7 @@ use super::regular::{Part, Regular};
 
 /// A language that is not regular, with the function that decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Judge {
+pub enum Validator {
     /// The part after `xn--` of a Punycode label of a host name without right-to-left characters. Such labels
     /// may be combined freely with each other.
     LabelFromLeft,
@@ -29,12 +29,12 @@ pub enum Judge {
     OrderedLabel,
 }
 
-impl Judge {
+impl Validator {
     /// Returns `true` if the text is a word of the language.
     pub fn accepts(self, text: &[u8]) -> bool {
         let directions = match self {
-            Judge::LabelFromLeft => Directions::LeftToRight,
-            Judge::OrderedLabel => Directions::Ordered,
+            Validator::LabelFromLeft => Directions::LeftToRight,
+            Validator::OrderedLabel => Directions::Ordered,
         };
         idna::is_label(text, directions)
     }
