@@ -33,7 +33,7 @@ fn shown(cfg: &Cfg, id: ExprId) -> String {
             [Part::Match(expression)] => format!("/{}/", **expression),
             _ => "/counted/".into(),
         },
-        Expr::Special(name) => name.to_string(),
+        Expr::Special(name) | Expr::Marked(name) => name.to_string(),
         Expr::Never | Expr::Validated(_) | Expr::ObjectList(_) => panic!("no test has these"),
     }
 }
