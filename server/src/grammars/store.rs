@@ -233,7 +233,7 @@ mod tests {
     fn get(grammars: &GrammarStore, number: usize, owner: Owner) -> bool {
         let language = language(format!("a{{{number}}}"));
         let known = grammars.cache.get(&language).is_some();
-        let (wanted, metrics) = (InterestGuard::by(owner), Metrics::default());
+        let (wanted, metrics) = (InterestGuard::by(owner), Metrics::new("m"));
         let got = grammars.get(&language, &wanted.interest(), &metrics);
         assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
         !known
@@ -260,7 +260,7 @@ mod tests {
         grammars.limits.grammar_bytes = 1 << 16;
         let language = language("((a|b){1,90})*".to_owned());
         let get = || {
-            let (wanted, metrics) = (InterestGuard::by(None), Metrics::default());
+            let (wanted, metrics) = (InterestGuard::by(None), Metrics::new("m"));
             let got = grammars.get(&language, &wanted.interest(), &metrics);
             got.expect("somebody wants it").expect("it compiles").grammar
         };
@@ -283,7 +283,7 @@ mod tests {
         let mut grammars = grammars(1 << 24);
         grammars.limits.grammar_bytes = 1 << 16;
         let language = language("((a|b){1,90})*".to_owned());
-        let (wanted, metrics) = (InterestGuard::by(None), Metrics::default());
+        let (wanted, metrics) = (InterestGuard::by(None), Metrics::new("m"));
         let got = grammars.get(&language, &wanted.interest(), &metrics);
         let first = got.expect("somebody wants it").expect("it compiles").grammar;
         let mut state = first.start();

@@ -70,7 +70,7 @@ impl ServedModel {
         let cutter = Arc::new(ForcedText(text.tokenizer.clone()));
         let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
         let grammars = GrammarStore::new(vocabulary.clone(), GRAMMAR_CACHE_BYTES);
-        let metrics = Metrics::default();
+        let metrics = Metrics::new(&name);
         Ok(Self {
             name,
             created: crate::operate::random::now(),

@@ -5,14 +5,19 @@
 //! ones that are not served, with the reasons.
 
 mod exposition;
+mod families;
 pub mod gauges;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lexiform_engine::{Histogram, Origin, Times};
+use lexiform_engine::{Origin, Times};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use families::{Always, Counters, Histograms, counted, registry};
 
 /// The upper bounds of the buckets for times, in seconds.
 static SECONDS: [f64; 16] = [
@@ -29,12 +34,8 @@ static TOKENS: [f64; 16] = [
 /// The upper bounds of the buckets for numbers that are usually one.
 static FEW: [f64; 10] = [1.0, 2.0, 3.0, 5.0, 10.0, 16.0, 32.0, 100.0, 300.0, 1000.0];
 
-/// The origins of tokens, with their names in metrics.
-const ORIGINS: [(Origin, &str); 3] = [
-    (Origin::Sampled, "sampled"),
-    (Origin::Drafted, "drafted"),
-    (Origin::Forced, "forced"),
-];
+/// The classes of status codes.
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 /// The kind of constraint that makes up most of a compiled language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,240 +142,235 @@ pub struct RequestSize {
     pub longest: usize,
 }
 
-/// The histograms of samples.
-#[derive(Debug)]
-struct SampleMetrics {
-    prompt_tokens: Histogram,
-    generation_tokens: Histogram,
-    attempts: Histogram,
-    queue: Histogram,
-    prefill: Histogram,
-    decode: Histogram,
-    inference: Histogram,
-    per_token: Histogram,
-}
-
-/// The histograms of requests.
-#[derive(Debug)]
-struct Requests {
-    first_token: Histogram,
-    whole: Histogram,
-    answer: Histogram,
-    own: Histogram,
-    own_token: Histogram,
-    samples: Histogram,
-    max_tokens: Histogram,
-    longest: Histogram,
-}
-
-impl Default for SampleMetrics {
-    fn default() -> Self {
-        let (tokens, seconds) = (|| Histogram::new(&TOKENS), || Histogram::new(&SECONDS));
-        Self {
-            prompt_tokens: tokens(),
-            generation_tokens: tokens(),
-            attempts: Histogram::new(&FEW),
-            queue: seconds(),
-            prefill: seconds(),
-            decode: seconds(),
-            inference: seconds(),
-            per_token: seconds(),
+/// Declares the metrics: field, type and initial state, then name and help text. The library adds `_total` to
+/// the names of counters, and a full stop to help texts.
+macro_rules! metrics {
+    ($($field:ident: $kind:ty = $initial:expr, $name:literal, $help:literal;)*) => {
+        /// All counters of a served model.
+        #[derive(Debug)]
+        pub struct Metrics {
+            model: String,
+            registry: Registry,
+            $($field: $kind,)*
         }
-    }
-}
 
-impl Default for Requests {
-    fn default() -> Self {
-        let (tokens, seconds) = (|| Histogram::new(&TOKENS), || Histogram::new(&SECONDS));
-        Self {
-            first_token: seconds(),
-            whole: seconds(),
-            answer: seconds(),
-            own: Histogram::new(&SHORT),
-            own_token: Histogram::new(&SHORT),
-            samples: Histogram::new(&FEW),
-            max_tokens: tokens(),
-            longest: tokens(),
+        impl Metrics {
+            /// Creates the counters of the model with this name.
+            pub fn new(model: &str) -> Self {
+                let mut registry = registry(model);
+                $(
+                    let $field: $kind = $initial;
+                    registry.register($name, $help, $field.clone());
+                )*
+                Self { model: model.to_owned(), registry, $($field),* }
+            }
         }
-    }
+    };
 }
 
-/// All counters of a served model.
-#[derive(Debug)]
-pub struct Metrics {
-    stopped: AtomicU64,
-    cut: AtomicU64,
-    answers: [AtomicU64; 6],
-    panics: AtomicU64,
-    /// The number of abandoned requests by phase, in the order of [`PHASES`].
-    abandoned: [AtomicU64; 3],
-    invalid: AtomicU64,
-    steered: AtomicU64,
-    refused: Mutex<BTreeMap<&'static str, u64>>,
-    ignored: AtomicU64,
-    /// The number of tokens by origin, in the order of [`ORIGINS`].
-    tokens: [AtomicU64; 3],
-    attempts: AtomicU64,
-    samples: SampleMetrics,
-    requests: Requests,
-    grammar_hits: AtomicU64,
-    grammar_misses: AtomicU64,
-    grammar_rejected: AtomicU64,
-    grammar_called_off: AtomicU64,
-    /// The times of compilations by kind, in the order of [`GrammarKind::ALL`].
-    compile: [Histogram; 6],
+metrics! {
+    ended: Counters = counted("finished_reason", [("stop", 0), ("length", 0)]),
+        "vllm:request_success", "Samples that came to their end";
+    prompt_tokens: Histogram = Histogram::new(TOKENS),
+        "vllm:request_prompt_tokens", "Tokens of the prompt of a sample";
+    generation_tokens: Histogram = Histogram::new(TOKENS),
+        "vllm:request_generation_tokens", "Tokens written of a sample";
+    sample_attempts: Histogram = Histogram::new(FEW),
+        "lexiform_resample_attempts", "Attempts of a sample; the global law may need several";
+    queue: Histogram = Histogram::new(SECONDS),
+        "vllm:request_queue_time_seconds", "Seconds that a sample waited until it ran";
+    prefill: Histogram = Histogram::new(SECONDS),
+        "vllm:request_prefill_time_seconds", "Seconds from when a sample ran to its first token";
+    decode: Histogram = Histogram::new(SECONDS),
+        "vllm:request_decode_time_seconds", "Seconds from a sample's first token to its last";
+    inference: Histogram = Histogram::new(SECONDS),
+        "vllm:request_inference_time_seconds", "Seconds from when a sample ran to its last token";
+    per_token: Histogram = Histogram::new(SECONDS),
+        "vllm:request_time_per_output_token_seconds",
+        "Seconds for each token of a sample but its first, on average";
+    first_token: Histogram = Histogram::new(SECONDS),
+        "vllm:time_to_first_token_seconds", "Seconds from a request to its first token";
+    whole: Histogram = Histogram::new(SECONDS),
+        "vllm:e2e_request_latency_seconds", "Seconds from a request to the end of its answer";
+    samples: Histogram = Histogram::new(FEW),
+        "vllm:request_params_n", "Samples that a request asked for";
+    max_tokens: Histogram = Histogram::new(TOKENS),
+        "vllm:request_params_max_tokens", "The tokens that a request allowed, where it said so";
+    longest: Histogram = Histogram::new(TOKENS),
+        "vllm:request_max_num_generation_tokens", "Tokens of a request's longest sample";
+    answer: Histogram = Histogram::new(SECONDS),
+        "lexiform_answer_seconds", "Seconds from a request to its answer, or to the head of its stream";
+    own: Histogram = Histogram::new(SHORT),
+        "lexiform_own_seconds_per_request",
+        "Seconds of the server's own work on a request: reading, template, tokens, writing";
+    own_token: Histogram = Histogram::new(SHORT),
+        "lexiform_own_seconds_per_token", "Seconds of the server's own work on a token of a stream";
+    tokens: Counters = counted("origin", [("sampled", 0), ("drafted", 0), ("forced", 0)]),
+        "lexiform_tokens", "Tokens by how they came about: forced ones by the grammar";
+    forced: Counter = Counter::default(),
+        "lexiform_forced_tokens", "Tokens that the grammar forced, as in lexiform_tokens_total";
+    attempts: Counter = Counter::default(),
+        "lexiform_attempts", "Attempts of all samples; the global law may need several for one";
+    steered: Counter = Counter::default(),
+        "lexiform_budget_steered", "Samples that were steered so that they are complete within max_tokens";
+    answers: Counters = counted("status", CLASSES.map(|class| (class, 0))),
+        "lexiform_http_answers", "Answers by the class of their status";
+    panics: Counter = Counter::default(),
+        "lexiform_panics", "Panics in request handlers";
+    invalid: Counter = Counter::default(),
+        "lexiform_invalid_output", "Answers that an independent check refuted; must stay 0";
+    ignored: Counter = Counter::default(),
+        "lexiform_ignored_fields", "Fields of requests that mean nothing here, and that the answers named";
+    abandoned: Counters = counted("phase", PHASES.map(|phase| (phase.name(), 0))),
+        "lexiform_disconnect_cancel", "Requests whose client left before the end, by how far they were";
+    refused: Always<Counters> = Always(Counters::default()),
+        "lexiform_refused", "Requests refused, by the code of the error";
+    grammar_hits: Counter = Counter::default(),
+        "lexiform_grammar_cache_hits", "Constraints found compiled";
+    grammar_misses: Counter = Counter::default(),
+        "lexiform_grammar_cache_misses", "Constraints that had to be compiled";
+    grammar_rejected: Counter = Counter::default(),
+        "lexiform_grammar_compile_rejected", "Constraints that did not compile";
+    grammar_called_off: Counter = Counter::default(),
+        "lexiform_grammar_compile_called_off",
+        "Compiles that were given up because nobody waited for them any more";
+    compile: Histograms = compile_times(),
+        "lexiform_grammar_compile_seconds", "Seconds that a compile took, by what it compiled";
+    // An average does not show the one request that all others waited for.
+    compile_longest: Gauge<f64, AtomicU64> = Gauge::default(),
+        "lexiform_grammar_compile_longest_seconds", "Seconds of the longest compile since the start";
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            stopped: AtomicU64::default(),
-            cut: AtomicU64::default(),
-            answers: Default::default(),
-            panics: AtomicU64::default(),
-            abandoned: Default::default(),
-            invalid: AtomicU64::default(),
-            steered: AtomicU64::default(),
-            refused: Mutex::default(),
-            ignored: AtomicU64::default(),
-            tokens: Default::default(),
-            attempts: AtomicU64::default(),
-            samples: SampleMetrics::default(),
-            requests: Requests::default(),
-            grammar_hits: AtomicU64::default(),
-            grammar_misses: AtomicU64::default(),
-            grammar_rejected: AtomicU64::default(),
-            grammar_called_off: AtomicU64::default(),
-            compile: GrammarKind::ALL.map(|_| Histogram::new(&SECONDS)),
-        }
+fn compile_times() -> Histograms {
+    let histograms = Histograms::new_with_constructor(|| Histogram::new(SECONDS));
+    for kind in GrammarKind::ALL {
+        drop(histograms.get_or_create(&[("kind", kind.name())]));
     }
+    histograms
 }
 
 impl Metrics {
     /// Counts a sample that has ended.
     pub fn finished(&self, ended: FinishedSample) {
-        let counter = if ended.is_cut { &self.cut } else { &self.stopped };
-        counter.fetch_add(1, Relaxed);
-        self.steered.fetch_add(u64::from(ended.is_steered), Relaxed);
-        self.attempts.fetch_add(ended.attempts as u64, Relaxed);
-        let SampleMetrics {
-            prompt_tokens,
-            generation_tokens,
-            attempts,
-            queue,
+        let reason = if ended.is_cut { "length" } else { "stop" };
+        self.ended.get_or_create(&[("finished_reason", reason)]).inc();
+        self.steered.inc_by(u64::from(ended.is_steered));
+        self.attempts.inc_by(ended.attempts as u64);
+        self.prompt_tokens.observe(ended.prompt_tokens as f64);
+        self.generation_tokens.observe(ended.completion_tokens as f64);
+        self.sample_attempts.observe(ended.attempts as f64);
+        let Times {
+            queued,
             prefill,
             decode,
-            inference,
-            per_token,
-        } = &self.samples;
-        prompt_tokens.observe(ended.prompt_tokens as f64);
-        generation_tokens.observe(ended.completion_tokens as f64);
-        attempts.observe(ended.attempts as f64);
-        queue.observe_time(ended.times.queued);
-        prefill.observe_time(ended.times.prefill);
-        decode.observe_time(ended.times.decode);
-        inference.observe_time(ended.times.prefill + ended.times.decode);
+        } = ended.times;
+        self.queue.observe(queued.as_secs_f64());
+        self.prefill.observe(prefill.as_secs_f64());
+        self.decode.observe(decode.as_secs_f64());
+        self.inference.observe((prefill + decode).as_secs_f64());
         if let Some(gaps @ 1..) = ended.completion_tokens.checked_sub(1) {
-            per_token.observe(ended.times.decode.as_secs_f64() / gaps as f64);
+            self.per_token.observe(decode.as_secs_f64() / gaps as f64);
         }
     }
 
     /// Counts a token that was sent to a client.
     pub fn token(&self, origin: Origin) {
-        for (counter, (name, _)) in self.tokens.iter().zip(ORIGINS) {
-            counter.fetch_add(u64::from(name == origin), Relaxed);
-        }
+        let origin = match origin {
+            Origin::Sampled => "sampled",
+            Origin::Drafted => "drafted",
+            Origin::Forced => "forced",
+            Origin::Given => return,
+        };
+        self.tokens.get_or_create(&[("origin", origin)]).inc();
+        self.forced.inc_by(u64::from(origin == "forced"));
     }
 
     /// Counts a request that was answered with this status; for a stream, when its head is sent.
     pub fn answered(&self, status: u16, time: Duration) {
-        let class = usize::from(status / 100).min(self.answers.len() - 1);
-        self.answers[class].fetch_add(1, Relaxed);
-        self.requests.answer.observe_time(time);
+        if let Some(class) = usize::from(status / 100).min(5).checked_sub(2) {
+            self.answers.get_or_create(&[("status", CLASSES[class])]).inc();
+        }
+        self.answer.observe(time.as_secs_f64());
     }
 
     /// Counts a client that disconnected before its answer was complete.
     pub fn abandoned(&self, phase: Phase) {
-        for (counter, known) in self.abandoned.iter().zip(PHASES) {
-            counter.fetch_add(u64::from(known == phase), Relaxed);
-        }
+        self.abandoned.get_or_create(&[("phase", phase.name())]).inc();
     }
 
     /// Counts an answer that failed an independent check of its constraint. Must never happen.
     pub fn invalid_output(&self) {
-        self.invalid.fetch_add(1, Relaxed);
+        self.invalid.inc();
     }
 
     /// Counts a request that was refused for this reason; reasons are constants of this program, so there are
     /// few.
     pub fn refused(&self, reason: &'static str) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        *refused.entry(reason).or_default() += 1;
+        self.refused.0.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// Counts the fields of a request that have no effect here, and that its answer named.
     pub fn ignored(&self, fields: usize) {
-        self.ignored.fetch_add(fields as u64, Relaxed);
+        self.ignored.inc_by(fields as u64);
     }
 
     /// Records the time to the first token of a request.
     pub fn first_token(&self, time: Duration) {
-        self.requests.first_token.observe_time(time);
+        self.first_token.observe(time.as_secs_f64());
     }
 
     /// Records the time of a request that was answered to its end, successfully or not.
     pub fn whole(&self, time: Duration) {
-        self.requests.whole.observe_time(time);
+        self.whole.observe(time.as_secs_f64());
     }
 
     /// Records the size of a request that was answered successfully.
     pub fn asked(&self, asked: RequestSize) {
-        self.requests.samples.observe(asked.samples as f64);
-        self.requests.longest.observe(asked.longest as f64);
+        self.samples.observe(asked.samples as f64);
+        self.longest.observe(asked.longest as f64);
         if let Some(max_tokens) = asked.max_tokens {
-            self.requests.max_tokens.observe(max_tokens as f64);
+            self.max_tokens.observe(max_tokens as f64);
         }
     }
 
     /// Records the time that the server itself spent on a request, besides its tokens and without the model,
     /// masks and compilations.
     pub fn own_time_of_request(&self, time: Duration) {
-        self.requests.own.observe_time(time);
+        self.own.observe(time.as_secs_f64());
     }
 
     /// Records the time that the server itself spent on a token of a stream.
     pub fn own_time_of_token(&self, time: Duration) {
-        self.requests.own_token.observe_time(time);
+        self.own_token.observe(time.as_secs_f64());
     }
 
     /// Counts a request handler that panicked.
     pub fn panicked(&self) {
-        self.panics.fetch_add(1, Relaxed);
+        self.panics.inc();
     }
 
     /// Counts a grammar that was in the cache.
     pub fn grammar_hit(&self) {
-        self.grammar_hits.fetch_add(1, Relaxed);
+        self.grammar_hits.inc();
     }
 
     /// Records a compilation that produced a grammar, was rejected, or was cancelled because no request
     /// waited any more.
     pub fn grammar_compiled(&self, kind: GrammarKind, time: Duration, outcome: CompileOutcome) {
-        self.grammar_misses.fetch_add(1, Relaxed);
+        self.grammar_misses.inc();
         match outcome {
             CompileOutcome::Compiled => {}
             CompileOutcome::CalledOff => {
-                self.grammar_called_off.fetch_add(1, Relaxed);
+                self.grammar_called_off.inc();
             }
             CompileOutcome::Rejected => {
-                self.grammar_rejected.fetch_add(1, Relaxed);
+                self.grammar_rejected.inc();
             }
         }
-        for (histogram, known) in self.compile.iter().zip(GrammarKind::ALL) {
-            if known == kind {
-                histogram.observe_time(time);
-            }
-        }
+        let (seconds, label) = (time.as_secs_f64(), [("kind", kind.name())]);
+        self.compile.get_or_create(&label).observe(seconds);
+        // Values that are not negative are ordered like their bits.
+        self.compile_longest.inner().fetch_max(seconds.to_bits(), Relaxed);
     }
 }
 
@@ -386,7 +382,7 @@ mod tests {
 
     #[test]
     fn the_exposition_can_be_read_line_by_line() {
-        let metrics = Metrics::default();
+        let metrics = Metrics::new("a\"b\n");
         metrics.answered(200, Duration::from_millis(3));
         metrics.grammar_compiled(
             GrammarKind::Regex,
@@ -395,7 +391,6 @@ mod tests {
         );
         let (stats, meters) = (Stats::default(), Meters::default());
         let text = metrics.exposition(Gauges {
-            model: "a\"b\n",
             stats: &stats,
             meters: &meters,
             compiling: CompilerGauges::default(),
@@ -412,7 +407,9 @@ mod tests {
         let labels = "model_name=\"a\\\"b\\n\",engine=\"0\"";
         for line in [
             format!("lexiform_answer_seconds_bucket{{{labels},le=\"0.005\"}} 1"),
-            format!("lexiform_grammar_compile_seconds_sum{{{labels},kind=\"regex\"}} 60"),
+            format!("lexiform_mask_seconds_bucket{{{labels},le=\"0.00000025\"}} 0"),
+            format!("lexiform_own_seconds_per_token_bucket{{{labels},le=\"0.00005\"}} 0"),
+            format!("lexiform_grammar_compile_seconds_sum{{{labels},kind=\"regex\"}} 60.0"),
             format!("lexiform_grammar_compile_seconds_count{{{labels},kind=\"ebnf\"}} 0"),
         ] {
             assert!(text.contains(&line), "{line} is missing in {text}");

@@ -1,6 +1,7 @@
 //! The routes for load balancers and monitoring.
 
 use actix_web::{HttpResponse, web};
+use prometheus_client::encoding::prometheus_text;
 
 use crate::operate::metrics::gauges::Gauges;
 use crate::operate::process;
@@ -37,7 +38,6 @@ pub async fn version() -> HttpResponse {
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
     let served = &app.served;
     let text = served.metrics().exposition(Gauges {
-        model: served.name(),
         stats: &served.engine().stats(),
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
@@ -47,6 +47,6 @@ pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
         resident: process::resident_bytes(),
     });
     HttpResponse::Ok()
-        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .content_type(prometheus_text::CONTENT_TYPE)
         .body(text)
 }

@@ -18,8 +18,6 @@ pub struct CompilerGauges {
 /// The current values that other modules than the metrics provide.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauges<'a> {
-    /// The name of the model.
-    pub model: &'a str,
     /// The statistics of the engine.
     pub stats: &'a Stats,
     /// The times that steps in the engine take.
