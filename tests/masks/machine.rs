@@ -286,8 +286,8 @@ fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
     prop::collection::vec(prop::array::uniform6(key), 1..40)
 }
 
-/// Returns objects that have most properties in common and differ in the allowed keys and in the number of the
-/// alternative in some values.
+/// Returns objects that have most properties in common and differ in the allowed keys and in the number of
+/// the alternative in some values.
 fn object_of(alternatives: &[Alternative], order: ItemOrder) -> Cfg {
     build(|b, _| {
         let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));

@@ -28,8 +28,8 @@ pub enum Law {
         max_attempts: u32,
         /// What to do when no attempt is accepted.
         fallback: Fallback,
-        /// `true` if the attempts also learn from those of other requests that agree in all but the seed. They
-        /// are fewer then, from the same law, but the text of a seed depends on earlier requests.
+        /// `true` if the attempts also learn from those of other requests that agree in all but the seed.
+        /// They are fewer then, from the same law, but the text of a seed depends on earlier requests.
         share_attempts: bool,
     },
     /// Near the global law: the local law corrected by what earlier texts have taught

@@ -140,8 +140,8 @@ pub enum ArgumentStyle {
     GlmXml,
     /// Kimi K3: `<|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>`.
     KimiK3Xml,
-    /// Cohere: `<cofl:value name="city" type="raw">Paris</cofl:value>`, where inner objects and arrays consist of
-    /// such values, too. Items of arrays have no name.
+    /// Cohere: `<cofl:value name="city" type="raw">Paris</cofl:value>`, where inner objects and arrays
+    /// consist of such values, too. Items of arrays have no name.
     CohereXml,
     /// MiniMax M3: `]<]minimax[>[<city>Paris]<]minimax[>[</city>`, where inner objects and arrays consist of
     /// such elements, too. The elements of arrays are called `item`.

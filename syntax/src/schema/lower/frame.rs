@@ -98,8 +98,8 @@ pub(super) enum AfterKey {
     IsString,
     /// `" type="` and the name of the type of the value, then `"<|sep|>`.
     Type,
-    /// `" type="` and the kind of the value (`raw`, `json`, `list`, `dict`), then `">`. Items of arrays have the
-    /// same without the first quote.
+    /// `" type="` and the kind of the value (`raw`, `json`, `list`, `dict`), then `">`. Items of arrays have
+    /// the same without the first quote.
     Kind,
 }
 
