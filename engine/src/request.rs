@@ -297,8 +297,8 @@ pub enum OnBudget {
     /// Nothing is steered; an answer that is not complete in time is cut. Cannot be combined with the global
     /// law, whose texts are whole.
     Cut,
-    /// Nothing is steered; an answer that is not complete in time fails with [`EngineError::OutOfTokens`].
-    /// Cannot be combined with the global law.
+    /// Nothing is steered; an answer that is not complete in time fails with
+    /// [`EngineError::OutOfTokens`](crate::EngineError::OutOfTokens). Cannot be combined with the global law.
     Fail,
 }
 

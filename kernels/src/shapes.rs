@@ -127,7 +127,6 @@ pub enum Format {
     /// Integers.
     Int8,
     /// Floating-point numbers, e4m3 ([OCP 8-bit Floating Point
-    ///
     /// Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1)).
     Fp8,
 }

@@ -63,8 +63,8 @@ pub struct Drafted {
     pub token: u32,
     /// The index of the draft that it follows, which comes before this one; `None` if it follows the text.
     pub parent: Option<usize>,
-    /// The drafter: `forced`, `copied`, `predicted` or `model`, named as in [`Speculation`], or the store,
-    /// such as `suffix` or `state`.
+    /// The drafter: `forced`, `copied`, `predicted` or `model`, named as in
+    /// [`Speculation`](super::Speculation), or the store, such as `suffix` or `state`.
     pub drafter: &'static str,
     /// The outcome for the draft.
     pub fate: Fate,
@@ -229,8 +229,8 @@ pub struct Steered {
 pub enum Finish {
     /// An end token, or the end of the grammar.
     Stop,
-    /// `max_tokens` were generated. Does not occur under a grammar with [`OnBudget::Complete`]: the answer is
-    /// then complete in time.
+    /// `max_tokens` were generated. Does not occur under a grammar with
+    /// [`OnBudget::Complete`](super::OnBudget::Complete): the answer is then complete in time.
     Length,
     /// The caller cancelled the request.
     Cancelled,

@@ -154,7 +154,7 @@ pub struct Generation {
     /// The policy for describing the constraint to the model.
     pub schema_in_prompt: SchemaInPrompt,
     /// `true` if tokens may be drafted. Drafts never change the law of the answer, nor the text of a seed,
-    /// unless they are [lossy](Self::lossy).
+    /// unless they are [lossy](Law::Lossy).
     pub draft: bool,
     /// `true` if the same seed must give the same text whatever else is computed. If that cannot be promised,
     /// the request is refused.

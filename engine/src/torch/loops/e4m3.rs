@@ -1,6 +1,5 @@
 //! Floating-point numbers of eight bits: a sign, four bits of exponent and three of fraction ([OCP 8-bit
 //! Floating Point
-//!
 //! Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1),
 //! e4m3: no infinities, 448 is the largest).
 
