@@ -276,10 +276,7 @@ fn every_law_and_search_hides_what_was_removed() {
     }
     let search = |search| {
         under(Law::Local, 0)
-            .task(Task::Search {
-                search: search,
-                answers: 3,
-            })
+            .task(Task::Search { search, answers: 3 })
             .sampling(Sampling::seeded(0))
     };
     let beam = Search::Beam {

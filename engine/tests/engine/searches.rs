@@ -93,10 +93,7 @@ pub(crate) fn begins(texts: &[(Vec<u32>, f64)]) -> HashMap<Vec<u32>, bool> {
 
 pub(crate) fn request(search: Search, pattern: &str, max_tokens: usize, answers: usize) -> Request {
     Request::new(vec![PROMPT], max_tokens)
-        .task(Task::Search {
-            search: search,
-            answers: answers,
-        })
+        .task(Task::Search { search, answers })
         .grammar(Some(grammar_over(&vocabulary(), pattern)))
         .sampling(Sampling::seeded(1))
 }
