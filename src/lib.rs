@@ -58,6 +58,28 @@ pub mod schema {
     };
 }
 
+/// The formats in which models write thoughts and calls of tools.
+///
+/// # Examples
+///
+/// ```
+/// use lexiform::tags::{AnswerShape, Tool, ToolChoice, for_model};
+/// use serde_json::json;
+///
+/// let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let tools = [Tool { name: "weather".to_owned(), parameters }];
+/// let shape = AnswerShape { thinks: false, is_parallel: false };
+/// let tag = for_model("qwen_3_coder", &tools, &ToolChoice::Required, shape)?;
+/// // Compiled as `Source::StructuralTag(&tag.to_string())`.
+/// let begin = &tag["format"]["tags"][0]["begin"];
+/// assert_eq!(*begin, "<tool_call>\n<function=weather>\n");
+/// # Ok::<(), lexiform::error::CompileError>(())
+/// ```
+pub mod tags {
+    #[doc(inline)]
+    pub use lexiform_syntax::tags::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
+}
+
 /// Vocabularies: the tokens of models as bytes, and the files that they are read from.
 pub mod vocab {
     #[doc(inline)]

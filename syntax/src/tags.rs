@@ -17,12 +17,15 @@
 
 mod anything;
 mod lower;
+mod model_formats;
+mod models;
 mod read;
 
 use crate::schema::ArgumentStyle;
 
 pub use anything::anything;
 pub use lower::{Contents, free_text, lower};
+pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};
 
 /// The supported formats, for messages.

@@ -1,9 +1,11 @@
 //! Structural tags: the texts that belong to each form, and the errors of invalid forms.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use lexiform::error::{CompileError, ProblemKind};
+use lexiform::tags::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, State};
@@ -144,4 +146,80 @@ fn tags_of_model_formats_are_those_of_xgrammar() {
         }
     }
     assert_eq!((compiled, accepted), (216, 101));
+}
+
+/// The tags that are made for a model are those of xgrammar. Only `harmony` differs, where an answer without a
+/// call belongs to xgrammar's although one is required.
+#[test]
+fn tags_for_models_are_those_of_xgrammar() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(".data/tool_formats/xgrammar_formats.jsonl");
+    let Ok(lines) = std::fs::read_to_string(path) else {
+        println!("skipped: tags_for_models_are_those_of_xgrammar: .data/tool_formats is not there");
+        return;
+    };
+    let mut seen = BTreeSet::new();
+    for line in lines.lines() {
+        let case: Value = serde_json::from_str(line).expect("a line of JSON");
+        let format = case["format"].as_str().expect("a name");
+        let tool = |tool: &Value| Tool {
+            name: tool["function"]["name"].as_str().expect("a name").to_owned(),
+            parameters: tool["function"]["parameters"].clone(),
+        };
+        let tools: Vec<Tool> = case["tools"].as_array().into_iter().flatten().map(tool).collect();
+        let choice = match &case["tool_choice"] {
+            Value::String(word) if word == "auto" => ToolChoice::Auto,
+            Value::String(_) => ToolChoice::Required,
+            named => ToolChoice::Named(named["function"]["name"].as_str().expect("a name").to_owned()),
+        };
+        let shape = AnswerShape {
+            thinks: case["reasoning"] == "enabled",
+            is_parallel: case["parallel_tool_calls"] == true,
+        };
+        let tag = for_model(format, &tools, &choice, shape).expect("a tag");
+        let told = format!("{format}, {choice:?}, {shape:?}");
+        if format == "harmony" && choice != ToolChoice::Auto {
+            let grammar = compile(&tag).unwrap_or_else(|error| panic!("{told}: {error}"));
+            assert!(!belongs(&grammar, ""), "{told}");
+            let texts = texts(&case["accept"]).filter(|text| text.contains("functions."));
+            texts.for_each(|text| assert!(belongs(&grammar, text), "{told}: {text:?}"));
+        } else {
+            assert_eq!(tag, case["structural_tag"], "{told}");
+        }
+        seen.insert(format.to_owned());
+    }
+    let names: BTreeSet<String> = model_formats().map(str::to_owned).collect();
+    assert_eq!(names, seen);
+}
+
+#[test]
+fn problems_of_tags_for_models_are_named() {
+    let tool = |name: &str| Tool {
+        name: name.to_owned(),
+        parameters: json!({}),
+    };
+    let shape = AnswerShape {
+        thinks: false,
+        is_parallel: true,
+    };
+    let named = ToolChoice::Named("b".to_owned());
+    for (format, tools, choice, words) in [
+        (
+            "qwen3",
+            vec![tool("a")],
+            ToolChoice::Auto,
+            "did you mean `qwen_3`",
+        ),
+        ("nothing_like_it", vec![tool("a")], ToolChoice::Auto, "glm_4_7"),
+        ("llama", Vec::new(), ToolChoice::Auto, "no tool"),
+        ("llama", vec![tool("a")], named, "no tool \"b\""),
+        (
+            "llama",
+            vec![tool("a\"b"), tool("")],
+            ToolChoice::Auto,
+            "the name \"\" of a tool",
+        ),
+    ] {
+        let error = for_model(format, &tools, &choice, shape).expect_err(words);
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
