@@ -43,8 +43,8 @@ fn belongs(grammar: &Grammar, text: &str) -> bool {
     state.is_some_and(|state| grammar.is_accepting(state))
 }
 
-/// Forms with texts that belong and texts that do not, and forms that are wrong with the place and some words
-/// of the error.
+/// Forms with texts that belong and texts that do not, and forms that are wrong with the place and some
+/// words of the error.
 fn cases(of: &str) -> Vec<Value> {
     let cases: Value =
         serde_json::from_str(include_str!("../data/tags.json")).expect("tests/data/tags.json is JSON");
@@ -124,8 +124,8 @@ fn exclusions_that_are_too_long_are_refused_in_words_of_the_tag() {
     );
 }
 
-/// The structural tags that xgrammar's own functions make for named model formats compile, and the texts that
-/// xgrammar accepts belong to them.
+/// The structural tags that xgrammar's own functions make for named model formats compile, and the texts
+/// that xgrammar accepts belong to them.
 #[test]
 fn tags_of_model_formats_are_those_of_xgrammar() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(".data/tool_formats/xgrammar_formats.jsonl");
@@ -148,8 +148,8 @@ fn tags_of_model_formats_are_those_of_xgrammar() {
     assert_eq!((compiled, accepted), (216, 101));
 }
 
-/// The tags that are made for a model are those of xgrammar. Only `harmony` differs, where an answer without a
-/// call belongs to xgrammar's although one is required.
+/// The tags that are made for a model are those of xgrammar. Only `harmony` differs, where an answer without
+/// a call belongs to xgrammar's although one is required.
 #[test]
 fn tags_for_models_are_those_of_xgrammar() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(".data/tool_formats/xgrammar_formats.jsonl");

@@ -1,6 +1,7 @@
 //! Compiles sources for one vocabulary, and caches the most recently requested grammars.
 
 mod cache;
+pub(crate) mod model_tags;
 mod options;
 mod source;
 

@@ -59,6 +59,8 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sampler::Trie>()?;
     module.add_function(wrap_pyfunction!(sampler::weighted_token, module)?)?;
     module.add_function(wrap_pyfunction!(pool::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::model_tags::model_tag, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::model_tags::model_formats, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     fork::register(module)
 }

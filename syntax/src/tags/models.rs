@@ -4,9 +4,9 @@
 //!   name, tools, choice ─► FORMATS: frames of a call, of all calls, of a thought ─► structural tag (JSON)
 //! ```
 //!
-//! The names are those of xgrammar 0.2.8, and so are the tags but for one thing: where a call is required, an answer
-//! in the `harmony` format has one. Two models have a shape of their own, [`kimi_k3`] and [`harmony`]; all others are
-//! a row of the table.
+//! The names are those of xgrammar 0.2.8, and so are the tags but for one thing: where a call is required,
+//! an answer in the `harmony` format has one. Two models have a shape of their own, [`kimi_k3`] and
+//! [`harmony`]; all others are a row of the table.
 
 use serde_json::{Value, json};
 
@@ -54,8 +54,8 @@ pub fn model_formats() -> impl Iterator<Item = &'static str> {
 /// Returns the structural tag of an answer in the format of a model.
 ///
 /// # Errors
-/// Returns an error if there is no such format, no tool, a tool whose name frames cannot contain, or no tool with
-/// the chosen name.
+/// Returns an error if there is no such format, no tool, a tool whose name frames cannot contain, or no tool
+/// with the chosen name.
 pub fn for_model(
     name: &str,
     tools: &[Tool],

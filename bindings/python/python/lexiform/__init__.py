@@ -5,7 +5,8 @@ sequence stands; states are values, so that a copy is a fork and an older one is
 accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
 the library. :meth:`Grammar.repair` makes a valid text of one that is not.
 
-The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
+The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats of models. The submodules
+:mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
 :mod:`lexiform.vllm` and :mod:`lexiform.sglang` are backends of these engines, over :mod:`lexiform.engines`.
 """
 

@@ -368,6 +368,15 @@ class Assertion:
 
 def fill_batch(rows: Sequence[_Row], mask: _Mask) -> list[int]: ...
 def set_threads(threads: int) -> None: ...
+def model_tag(
+    name: str,
+    tools: Sequence[tuple[str, str]],
+    required: bool,
+    named: str | None,
+    thinks: bool,
+    parallel: bool,
+) -> str: ...
+def model_formats() -> list[str]: ...
 def weighted_token(
     logits: Any,
     allows: Callable[[int], bool],
