@@ -420,6 +420,7 @@ fn filters_are_told_by_the_tag() {
     for warping in filters {
         let warper = Warper::new(warping, Law::Local).expect("in range");
         assert!(warper.is_filtered() && !warper.is_plain() && warper.is_identity());
+        assert_eq!(warper.by_rank(), None);
         assert_eq!(
             Walk::<f64>::local(&warper, true, &[]).tag(),
             LawTag::LocalFiltered

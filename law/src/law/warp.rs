@@ -206,15 +206,7 @@ impl Warper {
     /// has none: the most likely token is taken.
     pub fn by_rank(&self) -> Option<ByRank> {
         let Warping {
-            top_n_sigma,
-            top_k,
-            typical_p,
-            top_p,
-            min_p,
-            epsilon_cutoff,
-            eta_cutoff,
-            bregman_lambda,
-            ..
+            top_k, top_p, min_p, ..
         } = self.warping;
         if self.is_contrast || self.tokens.is_some() || self.mirostat().is_some() {
             return None;
@@ -222,8 +214,10 @@ impl Warper {
         if self.cuts.is_empty() || self.is_greedy() {
             return Some(ByRank::default());
         }
-        let others = epsilon_cutoff + eta_cutoff + bregman_lambda;
-        let is_ranked = top_n_sigma.is_none() && typical_p == 1.0 && others == 0.0 && !self.before_mask;
+        // All other filters count as cuts that a rank does not describe, those that are added later, too.
+        let ranked = [top_k.is_some(), top_p < 1.0, min_p > 0.0];
+        let ranked = ranked.into_iter().filter(|is_set| *is_set).count();
+        let is_ranked = ranked == self.cuts.len() && !self.before_mask;
         is_ranked.then(|| ByRank {
             top_k,
             top_p: f64::from(top_p),
