@@ -22,6 +22,8 @@ __all__ = [
     "Way",
     "__version__",
     "fill_batch",
+    "model_formats",
+    "model_tag",
     "set_threads",
     "weighted_token",
 ]
