@@ -29,7 +29,7 @@ use super::writer::{Piece, Writer};
 
 /// The most characters of white space at each place between frames and values. It is bounded, because models
 /// get stuck in loops of white space.
-const WHITE_SPACE: u32 = 32;
+const WHITE_SPACE: u32 = 4;
 
 /// The names of arguments that the schema does not list.
 const NAMES: &str = "[A-Za-z_][A-Za-z0-9_.-]*";
