@@ -223,3 +223,23 @@ fn problems_of_tags_for_models_are_named() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+#[test]
+fn exclusions_of_schemas_are_within_limits() {
+    let long: Vec<String> = (0..250).map(|at| format!("{at:0300}")).collect();
+    let property = |at: usize| {
+        (
+            format!("p{at}"),
+            json!({"type": "string", "pattern": format!("^[a-z]+{at}$")}),
+        )
+    };
+    let properties: serde_json::Map<String, Value> = (0..60).map(property).collect();
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    for style in ["json", "qwen_xml"] {
+        let form = json!({"type": "json_schema", "json_schema": schema, "style": style, "excludes": long});
+        match compile(&json!({"format": form})) {
+            Ok(grammar) => assert!(grammar.mask(grammar.start()).count() > 0),
+            Err(error) => assert_eq!(error.problems[0].kind, ProblemKind::Limit, "{error}"),
+        }
+    }
+}

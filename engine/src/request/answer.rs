@@ -1,4 +1,4 @@
-//! What the engine reports about a request: events, outcomes and their parts.
+//! The reports of the engine about a request: events, outcomes and their parts.
 
 use crate::error::EngineError;
 use crate::metrics::meters::Times;

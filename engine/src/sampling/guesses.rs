@@ -1,4 +1,4 @@
-//! What a sequence learns from rows after tokens that were not drawn: the next guesses of its window, and
+//! The lessons of a sequence from rows after tokens that were not drawn: the next guesses of its window, and
 //! phrases for a pool.
 //!
 //! ```text

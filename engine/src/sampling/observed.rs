@@ -1,4 +1,4 @@
-//! What a sequence's stores learn from the rows of a pass: the store of its owner, and the store of its
+//! The lessons of a sequence's stores from the rows of a pass: the store of its owner, and the store of its
 //! request's samples.
 //!
 //! Stores learn from the row of the text and those of the accepted drafts: which tokens the model found

@@ -26,7 +26,7 @@ pub enum Law {
         /// The most attempts; at least 1. Counted in attempts, because a limit in tokens or seconds would
         /// favour short answers.
         max_attempts: u32,
-        /// What to do when no attempt is accepted.
+        /// The way out when no attempt is accepted.
         fallback: Fallback,
         /// `true` if the attempts also learn from those of other requests that agree in all but the seed.
         /// They are fewer then, from the same law, but the text of a seed depends on earlier requests.
@@ -143,7 +143,7 @@ pub enum TokenProposal {
     Twisted,
 }
 
-/// What happens when no attempt at the global law was accepted.
+/// The way out when no attempt at the global law was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallback {
     /// An error.

@@ -37,7 +37,7 @@ pub struct ApiError {
     message: String,
     diagnostics: Vec<Diagnostic>,
     retry_after_seconds: Option<f64>,
-    /// Whether clients that retry automatically should do so, if the status alone would mislead them.
+    /// `true` if clients that retry automatically should do so, where the status alone would mislead them.
     should_retry: Option<bool>,
     allow: Option<&'static str>,
     /// `true` if the connection is closed after the answer: what the client still sends is not read.

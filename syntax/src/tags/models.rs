@@ -36,7 +36,7 @@ pub enum ToolChoice {
     Named(String),
 }
 
-/// What an answer contains besides its calls.
+/// The parts of an answer besides its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerShape {
     /// `true` if the answer begins with a thought.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-/// What tells one table of rows from another.
+/// The rule of a table of rows: its keys, and what its rows learn.
 pub trait RowRule: 'static {
     /// The name under which the rows are saved.
     const KEPT_AS: &'static str;
@@ -25,7 +25,7 @@ pub trait RowRule: 'static {
     fn lesson<'s>(seen: &Observation<'s>) -> Lesson<'s>;
 }
 
-/// What a row learns.
+/// An observation in the form in which a row learns it.
 pub enum Lesson<'s> {
     /// Tokens with their probabilities, to be averaged with the earlier ones.
     Average(&'s [(u32, f32)]),

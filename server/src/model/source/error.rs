@@ -108,7 +108,7 @@ pub enum SourceError {
     NotGguf {
         /// The manifest file.
         manifest: PathBuf,
-        /// What it contains instead.
+        /// Its content instead.
         problem: String,
     },
     /// The weights that a manifest names are not in the store.

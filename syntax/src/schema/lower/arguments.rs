@@ -16,11 +16,10 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::schema::forms::{Array, GoalId, Object, Property, StringShape, Way};
-use crate::schema::options::KeyOrder;
 use crate::schema::text::{Text, hir, unrolled};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{
-    self, Additional, Demand, ExprId, ItemOrder, ObjectList, Part, Regular, RegularId, RuleId,
+    self, Additional, ExprId, ItemOrder, ObjectList, Part, Regular, RegularId, RuleId,
 };
 
 use super::frame::{AfterKey, Close, Frame, ValueType, escaped, is_writable};
@@ -204,27 +203,10 @@ impl Arguments<'_, '_> {
             }
         }
         let additional = self.additional(object);
-        let (min, max) = (object.min.max(1), object.max);
-        let enough = !additional.is_empty() || properties.len() as u64 >= min;
-        if !enough || max.is_some_and(|max| max < min) {
-            return None;
-        }
-        let order = match self.writer.options.key_order {
-            KeyOrder::Schema => ItemOrder::Listed,
-            KeyOrder::Any => ItemOrder::Any,
-        };
         let open = self.writer.builder.marked(self.frame.open);
         let separator = self.writer.builder.seq([self.space, open]);
-        Some(self.writer.builder.object_list(ObjectList {
-            properties,
-            additional,
-            taken: Vec::new(),
-            separator,
-            order,
-            min,
-            max,
-            demands: vec![Demand { min: 1, max: None }; object.demands],
-        }))
+        self.writer
+            .some_of(object, properties, (additional, Vec::new()), separator)
     }
 
     fn property_ways(&mut self, property: &Property) -> Vec<grammar::Way> {

@@ -67,7 +67,19 @@ impl Writer<'_> {
                 return None;
             }
         }
-        let (additional, taken) = self.additional(object, goal);
+        let others = self.additional(object, goal);
+        self.some_of(object, properties, others, self.space.comma)
+    }
+
+    /// Returns a list of one or more properties and additional items of an object, or `None` if there cannot
+    /// be as many as the object needs.
+    pub(super) fn some_of(
+        &mut self,
+        object: &Object,
+        properties: Vec<grammar::Property>,
+        (additional, taken): (Vec<Additional>, Vec<Box<[u8]>>),
+        separator: ExprId,
+    ) -> Option<ExprId> {
         let (min, max) = (object.min.max(1), object.max);
         let enough = !additional.is_empty() || properties.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
@@ -81,7 +93,7 @@ impl Writer<'_> {
             properties,
             additional,
             taken,
-            separator: self.space.comma,
+            separator,
             order,
             min,
             max,
