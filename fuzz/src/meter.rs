@@ -48,6 +48,7 @@ fn take(bytes: usize) {
             "finding: memory: {} MiB are held when {bytes} bytes are asked for",
             now >> 20
         );
+        eprintln!("{}", std::backtrace::Backtrace::force_capture());
         std::process::abort();
     }
 }

@@ -14,15 +14,16 @@ mod seeds;
 use crate::options::Options;
 use crate::process::Failure;
 use crate::tally::Tally;
-use program::{Build, Group, Report};
+use program::{Build, Group, Report, Search};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 
 const USAGE: &str = "\
-Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N] [--quick-build]
+Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N | --seeds-only] [--jobs N] [--quick-build]
 
-  Runs these targets, or all, for --seconds each (30), or for --hours in all, --jobs of them at a time (1). A group is
+  Runs these targets, or all, for --seconds each (30), or for --hours in all, --jobs of them at a time (1). With
+  --seeds-only they read the committed seeds and nothing else, which gives the same result every time. A group is
   named by `library` or `server`; the server's needs libtorch and is skipped where there is none. With --quick-build
   the library is optimised as little as its dependencies: it is built sooner, and each run takes longer, so that times
   are findings only where FUZZ_SLACK says by how much.";
@@ -61,24 +62,27 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     if chosen.is_empty() && tally == Tally::default() {
         return Err(Failure::new(format!("no such target\n\n{USAGE}")));
     }
-    let time = match options.number("--hours", 0) as u64 {
-        0 => options.seconds(30),
-        hours => Duration::from_secs(3600 * hours) * jobs as u32 / chosen.len().max(1) as u32,
+    let search = match (options.get("--seeds-only"), options.number("--hours", 0) as u64) {
+        (Some(_), _) => Search::Seeds,
+        (None, 0) => Search::For(options.seconds(30)),
+        (None, hours) => {
+            Search::For(Duration::from_secs(3600 * hours) * jobs as u32 / chosen.len().max(1) as u32)
+        }
     };
-    for report in all(chosen, time, jobs)? {
+    for report in all(chosen, search, jobs)? {
         tally += Tally::from(report.findings.is_empty() && report.runs > 0);
     }
     Ok(tally.close())
 }
 
 /// Runs all targets, some at a time, and prints a line when each is done.
-fn all(chosen: Vec<(program::Program, String)>, time: Duration, jobs: usize) -> Result<Vec<Report>, Failure> {
+fn all(chosen: Vec<(program::Program, String)>, search: Search, jobs: usize) -> Result<Vec<Report>, Failure> {
     let waiting = Mutex::new(chosen.into_iter());
     let next = || waiting.lock().ok().and_then(|mut all| all.next());
     let work = || {
         let mut done = Vec::new();
         while let Some((program, target)) = next() {
-            let report = program.fuzz(&target, time)?;
+            let report = program.fuzz(&target, search)?;
             println!("{report}");
             done.push(report);
         }

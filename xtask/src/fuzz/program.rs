@@ -30,6 +30,26 @@ const SLACK: usize = 4;
 const LONGEST: usize = 300;
 /// The number of findings after which a target is stopped.
 const FINDINGS: usize = 5;
+/// The bytes of a finding's input that a report shows.
+const SHOWN: usize = 2_000;
+
+/// The inputs that a target is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Search {
+    /// The committed seeds, each once: the same inputs on every machine.
+    Seeds,
+    /// The seeds, the corpus of earlier searches and what libFuzzer makes of them, for this long.
+    For(Duration),
+}
+
+impl Search {
+    fn goes_on(self, elapsed: Duration) -> bool {
+        match self {
+            Search::Seeds => true,
+            Search::For(time) => elapsed < time,
+        }
+    }
+}
 
 /// The optimisation of the code under test.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +122,10 @@ impl Group {
             command.args(["--features", "server"]);
         }
         if let Build::Quick = build {
-            command.args(["--config", "profile.release.package.lexiform.opt-level=1"]);
+            for package in ["lexiform", "lexiform-automata", "lexiform-syntax", "lexiform-law"] {
+                let setting = format!("profile.release.package.{package}.opt-level=1");
+                command.args(["--config", &setting]);
+            }
         }
         command
             .env("RUSTFLAGS", COVERAGE.join(" "))
@@ -135,8 +158,7 @@ pub(crate) struct Report {
     target: String,
     pub(crate) runs: u64,
     edges: u64,
-    /// The files that hold the inputs.
-    pub(crate) findings: Vec<(PathBuf, String)>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl fmt::Display for Report {
@@ -147,10 +169,38 @@ impl fmt::Display for Report {
             "{target:<16}{runs:>10} runs {edges:>8} edges {:>3} findings",
             self.findings.len()
         )?;
-        for (path, what) in &self.findings {
-            write!(f, "\n    {}: {what}", path.display())?;
+        for finding in &self.findings {
+            write!(f, "\n    {finding}")?;
         }
         Ok(())
+    }
+}
+
+/// An input that broke a limit or made a target panic.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    /// The file that holds the input.
+    path: PathBuf,
+    what: String,
+}
+
+impl Finding {
+    fn new(path: PathBuf, what: String) -> Finding {
+        Finding { path, what }
+    }
+}
+
+impl fmt::Display for Finding {
+    /// Writes the reason and the beginning of the input, from which the finding can be repeated where the file
+    /// is lost, as on a machine that tests a change and is cleaned afterwards.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.what)?;
+        let source = fs::read(self.path.with_extension("source"));
+        let Ok(input) = source.or_else(|_| fs::read(&self.path)) else {
+            return Ok(());
+        };
+        let shown = &input[..input.len().min(SHOWN)];
+        write!(f, "\n    {} bytes: {}", input.len(), shown.escape_ascii())
     }
 }
 
@@ -178,8 +228,8 @@ impl Program {
         Ok(list.lines().map(str::to_owned).collect())
     }
 
-    /// Runs a target for this long. After a finding it continues, so that one finding does not hide others.
-    pub(crate) fn fuzz(&self, target: &str, time: Duration) -> Result<Report, Failure> {
+    /// Runs a target over this search. After a finding it continues, so that one finding does not hide others.
+    pub(crate) fn fuzz(&self, target: &str, search: Search) -> Result<Report, Failure> {
         let (corpus, found) = (folder("corpus").join(target), folder("found"));
         let seeds = folder("seeds").join(target);
         for path in [&corpus, &found, &seeds] {
@@ -193,13 +243,19 @@ impl Program {
             findings: Vec::new(),
         };
         let begun = Instant::now();
-        while begun.elapsed() < time && report.findings.len() < FINDINGS {
-            let left = time.saturating_sub(begun.elapsed()).as_secs().max(1);
+        while search.goes_on(begun.elapsed()) && report.findings.len() < FINDINGS {
             let artifact = found.join(format!("{target}-{}", report.findings.len()));
             drop(fs::remove_file(&artifact));
             let mut command = self.command(target);
-            command.args([&corpus, &seeds]).args(options(target));
-            command.arg(format!("-max_total_time={left}"));
+            match search {
+                Search::Seeds => command.arg(&seeds).arg("-runs=0"),
+                Search::For(time) => {
+                    let left = time.saturating_sub(begun.elapsed()).as_secs().max(1);
+                    let time = format!("-max_total_time={left}");
+                    command.args([&corpus, &seeds]).arg(time)
+                }
+            };
+            command.args(options(target));
             command.arg(format!("-exact_artifact_path={}", artifact.display()));
             let run = run(&mut command)?;
             report.runs += run.runs;
@@ -211,7 +267,11 @@ impl Program {
             }
             let kept = self.minimised(target, &artifact).unwrap_or(artifact);
             self.show(target, &kept);
-            report.findings.push((kept, run.what));
+            report.findings.push(Finding::new(kept, run.what));
+            if let Search::Seeds = search {
+                // The same input would end the next run at the same place.
+                break;
+            }
         }
         Ok(report)
     }
