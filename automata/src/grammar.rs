@@ -25,6 +25,7 @@ mod marks;
 mod object_list;
 mod regular;
 mod shift;
+mod token_set;
 mod validator;
 
 pub use builder::CfgBuilder;
@@ -33,4 +34,5 @@ pub use expression::Expression;
 pub use ids::{ExprId, ObjectListId, RegularId, RuleId};
 pub use object_list::{Additional, Demand, ItemOrder, Meets, ObjectList, Property, Way};
 pub use regular::{Part, Regular};
+pub use token_set::{TokenSet, TokenSymbol};
 pub use validator::Validator;

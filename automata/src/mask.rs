@@ -30,6 +30,7 @@ mod ground;
 mod prime;
 mod set;
 mod skip;
+mod specials;
 mod stripes;
 mod terminal;
 mod token_facts;
@@ -38,6 +39,7 @@ mod walk;
 pub use cache::Tables;
 pub(crate) use compose::fill;
 pub use set::Mask;
+pub(crate) use specials::Specials;
 #[cfg(test)]
 pub(crate) use stripes::STRIPES;
 pub(crate) use stripes::Stripes;

@@ -27,10 +27,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::budget::Budget;
-use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
+use crate::error::{CompileError, Exhausted};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
-use crate::mask::{Mask, Tables, fill};
+use crate::mask::{Mask, Specials, Tables, fill};
 use crate::pushdown::{FINISHED, Machine};
 use crate::vocab::{TokenKind, Vocabulary};
 use crate::work;
@@ -68,8 +68,8 @@ struct Inner {
     machine: Machine,
     tables: Arc<Tables>,
     masks: Masks,
-    /// The token id of each special token that the grammar names, indexed by the machine's number for it.
-    specials: Vec<u32>,
+    /// The tokens of each symbol of the machine that is not a byte.
+    specials: Specials,
     /// The distances to the end, computed on first use.
     budget: OnceLock<Result<Budget, Exhausted>>,
     shares: Shares,
@@ -149,7 +149,7 @@ impl Grammar {
         };
         let marked = cfg.with_marks(&is_mark);
         let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
-        let specials = find_specials(&machine, tables.vocabulary())?;
+        let specials = Specials::find(machine.specials(), tables.vocabulary())?;
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,
@@ -253,9 +253,10 @@ impl Grammar {
         let inner = &self.inner;
         let (mut mask, lowest) = fill(&inner.machine, &inner.tables, state.0);
         let stacks = self.inner.machine.stacks();
-        for (special, &token) in self.inner.specials.iter().enumerate() {
-            if stacks.step_special(state.0, special as u32).is_some() {
-                mask.insert(token);
+        for special in 0..self.inner.specials.len() as u32 {
+            if stacks.step_special(state.0, special).is_some() {
+                let tokens = self.inner.specials.tokens(special);
+                tokens.for_each(|token| mask.insert(token));
             }
         }
         if self.is_accepting(state) {
@@ -283,6 +284,9 @@ impl Grammar {
     pub fn try_step(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
         let (vocab, stacks) = (self.vocabulary(), self.inner.machine.stacks());
         match vocab.kind(token) {
+            TokenKind::Text if self.inner.specials.may_be_text() => {
+                self.ask(|| self.step_either(state, token))
+            }
             TokenKind::Text if vocab.bytes(token).is_empty() => Ok(None),
             TokenKind::Text => match stacks.known_step_token(state.0, token) {
                 Some(known) => Ok(Some(State(known))),
@@ -299,16 +303,31 @@ impl Grammar {
         })
     }
 
-    /// Returns the state after a special token or a mark that the grammar names.
+    /// Returns the state after a token that the grammar names, alone or in sets.
     fn step_named(&self, state: State, token: u32) -> Option<State> {
-        let named = self.inner.specials.iter().position(|&special| special == token)?;
-        let next = self.inner.machine.stacks().step_special(state.0, named as u32);
-        next.map(State)
+        let stacks = self.inner.machine.stacks();
+        let symbols = self.inner.specials.of(token);
+        let ends = symbols.filter_map(|symbol| stacks.step_special(state.0, symbol));
+        ends.reduce(|one, other| stacks.either(one, other)).map(State)
     }
 
-    /// Returns the special tokens and marks that texts of the language may contain.
+    /// Returns the state after a token that the grammar reads as text, as one of a set of tokens, or both.
+    fn step_either(&self, state: State, token: u32) -> Option<State> {
+        let (bytes, stacks) = (self.vocabulary().bytes(token), self.inner.machine.stacks());
+        let read = match bytes {
+            [] => None,
+            bytes => stacks.step_bytes(state.0, bytes),
+        };
+        let named = self.step_named(state, token).map(|state| state.0);
+        match (read, named) {
+            (Some(read), Some(named)) => Some(State(stacks.either(read, named))),
+            (read, named) => read.or(named).map(State),
+        }
+    }
+
+    /// Returns the special tokens and marks that the grammar names.
     pub fn specials(&self) -> &[u32] {
-        &self.inner.specials
+        self.inner.specials.named()
     }
 
     /// Returns the state after these bytes, or `None` if no text of the language continues with them or if
@@ -392,22 +411,3 @@ const FORCED_BYTES: usize = 1 << 12;
 
 /// The length of a piece in bytes. Longer texts are read in pieces, each with its own allowance.
 const PIECE_BYTES: usize = 1 << 6;
-
-fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
-    let mut problems = Vec::new();
-    let mut tokens = Vec::new();
-    for name in machine.specials() {
-        match vocab.special(name) {
-            Some(token) => tokens.push(token),
-            None => {
-                let message = format!("the vocabulary has no special token `{name}`");
-                problems.push(Problem::new(ProblemKind::Reference, Place::Whole, message));
-            }
-        }
-    }
-    if problems.is_empty() {
-        Ok(tokens)
-    } else {
-        Err(CompileError { problems })
-    }
-}

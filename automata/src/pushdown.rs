@@ -52,7 +52,7 @@ use stack::{CONFIG_BYTES, END};
 pub use stack::{ConfigId, Stacks};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
+use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule, TokenSymbol};
 use crate::language::{Terminal, TerminalError};
 use crate::limits::{Account, Limits};
 
@@ -157,8 +157,8 @@ impl Machine {
         &self.stacks
     }
 
-    /// Returns the names of the special tokens that the grammar uses, indexed by number.
-    pub(crate) fn specials(&self) -> &[Box<str>] {
+    /// Returns the tokens that the grammar names, indexed by number.
+    pub(crate) fn specials(&self) -> &[TokenSymbol] {
         &self.stacks.frames.nfa.specials
     }
 

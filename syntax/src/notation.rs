@@ -4,4 +4,7 @@ pub mod choice;
 pub mod ebnf;
 pub mod extract;
 pub mod lark;
+mod lower;
+mod problems;
 mod terminals;
+mod tree;

@@ -22,10 +22,10 @@ mod error;
 mod json;
 mod language;
 mod look;
-mod node;
-mod python;
-mod rust;
-mod whole;
+pub(crate) mod node;
+pub(crate) mod python;
+pub(crate) mod rust;
+pub(crate) mod whole;
 
 pub use error::RegexError;
 pub use json::{Escapes, encode_json, json_char, json_string_body};
@@ -37,7 +37,7 @@ use lexiform_automata::limits::Limits;
 
 /// The deepest nesting of groups in a regular expression, whatever `nesting` allows: automata are built from
 /// the expression by recursion.
-const MOST_NESTING: usize = 250;
+pub(crate) const MOST_NESTING: usize = 250;
 
 /// The greatest length in bytes of an expression that regex-syntax parses, whatever `source_bytes` allows:
 /// regex-syntax has no limit, and `\pL` becomes five thousand bytes.
@@ -51,8 +51,8 @@ pub enum Dialect {
     Rust,
     /// ECMA-262, the syntax of JavaScript, with the meaning of its flag `u`.
     Ecma,
-    /// The syntax of Python's `re` module, for `str` patterns without flags. Backreferences, groups that
-    /// change flags, atomic groups, possessive quantifiers and conditionals are refused by name. The tables
+    /// The syntax of Python's `re` module, for `str` patterns. Backreferences, atomic groups, possessive
+    /// quantifiers, conditionals and the flags `a` and `L` are refused by name. The tables
     /// of the `regex-syntax` crate decide which characters are letters and digits; they may follow a later
     /// version of Unicode than a given interpreter.
     Python,

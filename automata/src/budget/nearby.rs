@@ -94,7 +94,8 @@ impl<'a> Nearby<'a> {
             .distances
             .completion(self.place, self.config, plus(self.limit, 1));
         let tokens = vocabulary.trie().prefixes(&text).flat_map(|(_, tokens)| tokens);
-        for &token in tokens.chain(self.place.specials) {
+        let specials = self.place.specials.first_tokens().map(|(_, token)| token);
+        for token in tokens.copied().chain(specials) {
             if self.mask.contains(token) && self.allows(token) {
                 along.insert(token);
             }

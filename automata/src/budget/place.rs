@@ -1,6 +1,6 @@
 //! The context of all queries about a budget: a machine, a vocabulary, and the special tokens.
 
-use crate::mask::Tables;
+use crate::mask::{Specials, Tables};
 use crate::pushdown::Machine;
 use crate::vocab::Vocabulary;
 
@@ -13,7 +13,7 @@ pub(crate) struct Place<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) tables: &'a Tables,
     /// The token ids of the special tokens that the grammar names.
-    pub(crate) specials: &'a [u32],
+    pub(crate) specials: &'a Specials,
 }
 
 impl<'a> Place<'a> {

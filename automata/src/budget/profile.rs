@@ -186,9 +186,13 @@ impl Measure<'_> {
 
     fn specials(&mut self, place: Place<'_>, config: ConfigId) {
         let stacks = place.machine.stacks();
-        for (special, &token) in place.specials.iter().enumerate() {
-            if let Some(next) = stacks.step_special(config, special as u32) {
-                self.far.push((self.walk.shortest.of(stacks, next), token));
+        for special in 0..place.specials.len() as u32 {
+            if let Some(next) = stacks.step_special(config, special) {
+                let length = self.walk.shortest.of(stacks, next);
+                if length > self.base {
+                    let tokens = place.specials.tokens(special);
+                    self.far.extend(tokens.map(|token| (length, token)));
+                }
             }
         }
     }

@@ -268,8 +268,8 @@ fn after_one_token(
             return Vec::new();
         }
         if at == 0 {
-            for (special, &token) in place.specials.iter().enumerate() {
-                let ended = stacks.step_special(config, special as u32);
+            for (special, token) in place.specials.first_tokens() {
+                let ended = stacks.step_special(config, special);
                 let spot = ended.map(|config| root(place, config));
                 let spot = spot.filter(|&spot| seen.insert(spot));
                 next.extend(spot.map(|spot| (spot, first.or(Some(token)))));

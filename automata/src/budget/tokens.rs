@@ -6,6 +6,7 @@ use super::spell::{Measured, NUMBER_BYTES, Spelling};
 use super::steps::Steps;
 use crate::language::NEVER;
 use crate::pushdown::{ConfigId, Distances};
+use crate::vocab::TokenKind;
 
 /// The distances of one grammar over one vocabulary, in tokens.
 #[derive(Debug)]
@@ -72,14 +73,16 @@ impl TokenDistances {
     /// Returns `true` if the text can be completed within the limit after this token, which the mask allows.
     pub(super) fn allows(&self, place: Place<'_>, config: ConfigId, token: u32, limit: u64) -> bool {
         let stacks = place.machine.stacks();
-        let special = place.specials.iter().position(|&special| special == token);
-        let next = match special {
-            Some(special) => stacks.step_special(config, special as u32),
-            None => {
-                let mut bytes = place.vocabulary().bytes(token).iter();
-                bytes.try_fold(config, |config, &byte| stacks.step(config, byte))
-            }
-        };
+        let mut named = place.specials.of(token);
+        let mut named = std::iter::from_fn(|| Some(stacks.step_special(config, named.next()?))).flatten();
+        if named.any(|next| self.within(place, next, limit)) {
+            return true;
+        }
+        if place.vocabulary().kind(token) != TokenKind::Text {
+            return false;
+        }
+        let mut bytes = place.vocabulary().bytes(token).iter();
+        let next = bytes.try_fold(config, |config, &byte| stacks.step(config, byte));
         next.is_some_and(|next| self.within(place, next, limit))
     }
 

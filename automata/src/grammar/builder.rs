@@ -13,6 +13,7 @@ use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
 use super::object_list::ObjectList;
 use super::regular::{Part, Regular};
 use super::shift::Shift;
+use super::token_set::TokenSet;
 use super::validator::Validator;
 use crate::limits::Account;
 
@@ -306,6 +307,11 @@ impl CfgBuilder {
     /// Returns the expression for a special token, given by name.
     pub fn special(&mut self, name: &str) -> ExprId {
         self.intern(Expr::Special(name.into()))
+    }
+
+    /// Returns the expression for any one token out of a set, whatever its text is.
+    pub fn tokens(&mut self, set: TokenSet) -> ExprId {
+        self.intern(Expr::Tokens(Box::new(set)))
     }
 
     /// Returns the expression for a text in which the names of special tokens denote those tokens, if the

@@ -31,6 +31,7 @@ impl Expr {
             Expr::Bytes(bytes) => bytes.len(),
             Expr::Seq(parts) | Expr::Choice(parts) => size_of_val(&parts[..]),
             Expr::Special(name) | Expr::Marked(name) => name.len(),
+            Expr::Tokens(set) => set.bytes(),
             _ => 0,
         };
         EXPR_BYTES + listed

@@ -3,6 +3,7 @@
 use super::ids::{ExprId, ObjectListId, RegularId, RuleId};
 use super::object_list::ObjectList;
 use super::regular::Regular;
+use super::token_set::TokenSet;
 use super::validator::Validator;
 
 /// One node of a grammar. Children are always created before their parents, except through [`Expr::Rule`].
@@ -37,6 +38,9 @@ pub enum Expr {
     ObjectList(ObjectListId),
     /// The special token of this name (`<|eot|>`), which text never matches.
     Special(Box<str>),
+    /// Any one token out of a set, whatever its text is. What it writes is not part of the text that other
+    /// expressions match.
+    Tokens(Box<TokenSet>),
     /// A text in which the names of special tokens denote those tokens, if the vocabulary has them. A machine
     /// reads it as text; [`Cfg::with_marks`] replaces it for a vocabulary.
     Marked(Box<str>),

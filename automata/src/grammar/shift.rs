@@ -48,7 +48,12 @@ impl Shift {
             Expr::ObjectList(object_list) => {
                 Expr::ObjectList(ObjectListId(object_list.0 + self.object_lists))
             }
-            leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_) | Expr::Marked(_)) => leaf,
+            leaf @ (Expr::Never
+            | Expr::Empty
+            | Expr::Bytes(_)
+            | Expr::Special(_)
+            | Expr::Tokens(_)
+            | Expr::Marked(_)) => leaf,
         }
     }
 

@@ -579,6 +579,14 @@ impl Stacks {
         found
     }
 
+    /// Returns the configuration of the stacks of both.
+    pub(crate) fn either(&self, one: ConfigId, other: ConfigId) -> ConfigId {
+        match one == other {
+            true => one,
+            false => self.intern([self.pairs(one), self.pairs(other)].concat()),
+        }
+    }
+
     /// Returns the configuration after a special token.
     pub(crate) fn step_special(&self, config: ConfigId, special: u32) -> Option<ConfigId> {
         let readers = &self.closure(config).readers;

@@ -33,7 +33,7 @@ use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Hir, Repetition};
 
 use self::shape::{Shape, Shapes};
-use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, RuleId};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, RuleId, TokenSet};
 use lexiform_automata::language::{Alphabet, Automaton, Room};
 use lexiform_automata::limits::Limits;
 
@@ -122,6 +122,7 @@ impl Laying<'_> {
             Expr::Empty => self.builder.empty(),
             Expr::Bytes(bytes) => self.builder.bytes(bytes),
             Expr::Special(name) => self.builder.special(name),
+            Expr::Tokens(set) => self.builder.tokens(TokenSet::clone(set)),
             Expr::Marked(text) => self.builder.marked(text),
             Expr::Seq(parts) => self.sequence(parts),
             Expr::Choice(parts) => self.choice(id, parts),
@@ -270,7 +271,12 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Validated(_) | Expr::ObjectList(_) => {
+            Expr::Never
+            | Expr::Special(_)
+            | Expr::Tokens(_)
+            | Expr::Marked(_)
+            | Expr::Validated(_)
+            | Expr::ObjectList(_) => {
                 unreachable!("these have no shape")
             }
         }

@@ -78,6 +78,13 @@ pub(crate) fn difference(a: &ClassUnicode, b: &ClassUnicode) -> ClassUnicode {
     rest
 }
 
+/// Returns the characters of a set and those that differ from one of them in case only.
+pub(crate) fn either_case(mut set: ClassUnicode) -> ClassUnicode {
+    // Fails only where regex-syntax was built without its tables.
+    drop(set.try_case_fold_simple());
+    set
+}
+
 /// Returns `true` if the set has no characters.
 pub(crate) fn is_empty(set: &ClassUnicode) -> bool {
     set.ranges().is_empty()

@@ -1,4 +1,4 @@
-//! The syntax of Python's `re` module, for `str` patterns without flags.
+//! The syntax of Python's `re` module, for `str` patterns.
 //!
 //! Python classifies letters, digits and white space by Unicode, its `.` matches anything but a line feed,
 //! and `$` matches at the end or before a last line feed. Features that are not regular (backreferences) or
@@ -11,18 +11,26 @@
 //! ```
 
 mod class;
+mod flags;
 
-use regex_syntax::hir::Look;
+use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::cursor::Cursor;
 use super::ecma::look_around;
 use super::error::RegexError;
-use super::node::{Node, Test, any_set, char_set, difference};
+use super::node::{Node, Test, any_set, char_set, difference, either_case};
+pub(crate) use flags::Flags;
 use lexiform_automata::error::ProblemKind;
 
-/// Parses a pattern; the result may contain look-around.
+/// Parses a pattern without flags but those that it sets itself; the result may contain look-around.
 pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
+    parse_with(pattern, Flags::default(), nesting)
+}
+
+/// Parses a pattern with flags; the result may contain look-around.
+pub(crate) fn parse_with(pattern: &str, flags: Flags, nesting: usize) -> Result<Node, RegexError> {
     let mut parser = Parser {
+        flags,
         text: Cursor::new(pattern),
         depth: 0,
         nesting,
@@ -36,6 +44,8 @@ pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
 }
 
 struct Parser {
+    /// The flags at the current place.
+    flags: Flags,
     text: Cursor,
     depth: usize,
     nesting: usize,
@@ -55,7 +65,12 @@ enum Term {
 /// The kinds of parenthesised parts.
 enum Parenthesis {
     Plain,
-    Around { ahead: bool, negative: bool },
+    Around {
+        ahead: bool,
+        negative: bool,
+    },
+    /// A part with flags of its own.
+    Flagged(Flags),
     Comment,
 }
 
@@ -77,7 +92,11 @@ impl Parser {
 
     fn alternative(&mut self) -> Result<Node, RegexError> {
         let mut parts = Vec::new();
-        while let Some(c) = self.text.peek() {
+        loop {
+            self.skip_layout();
+            let Some(c) = self.text.peek() else {
+                break;
+            };
             if c == '|' || c == ')' {
                 break;
             }
@@ -89,13 +108,21 @@ impl Parser {
 
     fn term(&mut self, c: char) -> Result<Term, RegexError> {
         match c {
+            '^' if self.flags.multi_line => self.place(1, Node::Look(Look::StartLF)),
+            '$' if self.flags.multi_line => self.place(1, Node::Look(Look::EndLF)),
             '^' => self.place(1, Node::Look(Look::Start)),
             '$' => {
                 self.text.at += 1;
                 Ok(Term::Place(self.dollar()))
             }
             '(' => self.group(),
-            '[' => Ok(Term::Atom(Node::Set(self.text.python_class()?))),
+            '[' => Ok(Term::Atom(Node::Set(
+                self.text.python_class(self.flags.ignore_case)?,
+            ))),
+            '.' if self.flags.dot_all => {
+                self.text.at += 1;
+                Ok(Term::Atom(Node::Set(any_set())))
+            }
             '.' => {
                 self.text.at += 1;
                 Ok(Term::Atom(Node::Set(difference(&any_set(), &char_set('\n')))))
@@ -105,9 +132,17 @@ impl Parser {
             '{' if self.counts().is_some() => Err(self.text.error("`{…}` has nothing to repeat")),
             _ => {
                 self.text.at += 1;
-                Ok(Term::Atom(Node::char(c)))
+                Ok(Term::Atom(self.set(char_set(c))))
             }
         }
+    }
+
+    /// Returns a node for one of these characters, in either case if the flags say so.
+    fn set(&self, set: ClassUnicode) -> Node {
+        Node::Set(match self.flags.ignore_case {
+            true => either_case(set),
+            false => set,
+        })
     }
 
     fn place(&mut self, length: usize, node: Node) -> Result<Term, RegexError> {
@@ -145,7 +180,7 @@ impl Parser {
             _ => {
                 let set = self.text.python_escape(false)?.into_set();
                 self.text.spend_ranges(set.ranges().len())?;
-                Ok(Term::Atom(Node::Set(set)))
+                Ok(Term::Atom(self.set(set)))
             }
         }
     }
@@ -154,10 +189,21 @@ impl Parser {
         let start = self.text.at;
         self.text.at += 1;
         let kind = self.group_kind(start)?;
-        if let Parenthesis::Comment = kind {
-            return self.comment(start);
+        let outside = self.flags;
+        match kind {
+            Parenthesis::Comment => return self.comment(start),
+            Parenthesis::Flagged(flags) if self.text.eat(')') => {
+                self.flags = flags;
+                return Ok(Term::Nothing);
+            }
+            Parenthesis::Flagged(flags) => {
+                self.flags = flags;
+                self.text.at += 1;
+            }
+            _ => {}
         }
         let body = self.disjunction()?;
+        self.flags = outside;
         if !self.text.eat(')') {
             return Err(RegexError::syntax(start + 1, "unclosed `(`"));
         }
@@ -207,7 +253,7 @@ impl Parser {
             (Some('P'), Some('=')) => "backreferences are",
             (Some('>'), _) => "atomic groups are",
             (Some('('), _) => "conditions on groups are",
-            (Some('a' | 'i' | 'L' | 'm' | 's' | 'u' | 'x' | '-'), _) => "groups that change flags are",
+            (Some('a' | 'i' | 'L' | 'm' | 's' | 'u' | 'x' | '-'), _) => return self.flags_of_group(start),
             _ => return Err(RegexError::syntax(start + 1, "unknown kind of group")),
         };
         Err(RegexError::unsupported(
@@ -263,6 +309,7 @@ impl Parser {
     }
 
     fn quantified(&mut self, term: Term) -> Result<Node, RegexError> {
+        self.skip_layout();
         let start = self.text.at;
         let Some((min, max)) = self.quantifier()? else {
             return Ok(match term {

@@ -18,7 +18,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, ItemOrder, Meets, ObjectList, Validated, Validator};
+use crate::grammar::{
+    Cfg, Demand, Expr, ExprId, ItemOrder, Meets, ObjectList, TokenSet, TokenSymbol, Validated, Validator,
+};
 use crate::limits::{Account, Limits};
 use crate::pushdown::object::key_set::KeySet;
 
@@ -75,7 +77,7 @@ pub(crate) struct Nfa {
     pub(crate) rules: Vec<Rule>,
     pub(crate) object_lists: Vec<ObjectListPlan>,
     pub(crate) validated: Vec<ValidatedPlan>,
-    pub(crate) specials: Vec<Box<str>>,
+    pub(crate) specials: Vec<TokenSymbol>,
     pub(crate) start: u32,
     /// `true` if some node may lead nowhere although everything that is called can be completed.
     pub(crate) has_dead_ends: bool,
@@ -390,7 +392,11 @@ impl Builder<'_> {
                 self.edge(from, Label::Call(Callee::ObjectList(object_list.0)), to)
             }
             Expr::Special(name) => {
-                let special = self.special(name);
+                let special = self.special(TokenSymbol::Name(name.clone()));
+                self.edge(from, Label::Special(special), to);
+            }
+            Expr::Tokens(set) => {
+                let special = self.special(TokenSymbol::Set(TokenSet::clone(set)));
                 self.edge(from, Label::Special(special), to);
             }
             Expr::Marked(text) => self.chain(text.as_bytes(), from, to),
@@ -409,10 +415,10 @@ impl Builder<'_> {
         }) as u32
     }
 
-    fn special(&mut self, name: &str) -> u32 {
-        let known = self.nfa.specials.iter().position(|known| &**known == name);
+    fn special(&mut self, symbol: TokenSymbol) -> u32 {
+        let known = self.nfa.specials.iter().position(|known| *known == symbol);
         known.unwrap_or_else(|| {
-            self.nfa.specials.push(name.into());
+            self.nfa.specials.push(symbol);
             self.nfa.specials.len() - 1
         }) as u32
     }

@@ -232,9 +232,12 @@ impl Shapes {
     fn shape(&self, cfg: &Cfg, id: ExprId, found: &[Option<Option<Shape>>]) -> Option<Shape> {
         let known = |id: &ExprId| found[id.index()].flatten();
         match cfg.expr(id) {
-            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Validated(_) | Expr::ObjectList(_) => {
-                None
-            }
+            Expr::Never
+            | Expr::Special(_)
+            | Expr::Tokens(_)
+            | Expr::Marked(_)
+            | Expr::Validated(_)
+            | Expr::ObjectList(_) => None,
             Expr::Empty => Some(Shape::EMPTY),
             Expr::Bytes(bytes) => Some(Shape::text(bytes)),
             Expr::Seq(parts) => any_none(parts.iter().map(known), Shape::then),

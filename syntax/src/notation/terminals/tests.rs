@@ -34,6 +34,7 @@ fn shown(cfg: &Cfg, id: ExprId) -> String {
             _ => "/counted/".into(),
         },
         Expr::Special(name) | Expr::Marked(name) => name.to_string(),
+        Expr::Tokens(set) => set.to_string(),
         Expr::Never | Expr::Validated(_) | Expr::ObjectList(_) => panic!("no test has these"),
     }
 }

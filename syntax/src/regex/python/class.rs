@@ -4,7 +4,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use crate::regex::cursor::Cursor;
 use crate::regex::error::RegexError;
-use crate::regex::node::{any_set, char_set, difference};
+use crate::regex::node::{any_set, char_set, difference, either_case};
 
 /// The meaning of an escape or of one item of a class.
 pub(super) enum Atom {
@@ -63,8 +63,9 @@ pub(super) fn is_identifier(name: &str) -> bool {
 const LONGEST_NAME: usize = 256;
 
 impl Cursor {
-    /// Reads a class in brackets. A `]` that comes first is a literal.
-    pub(super) fn python_class(&mut self) -> Result<ClassUnicode, RegexError> {
+    /// Reads a class in brackets, of letters in either case if `ignore_case` is set. A `]` that comes first is
+    /// a literal.
+    pub(super) fn python_class(&mut self, ignore_case: bool) -> Result<ClassUnicode, RegexError> {
         let start = self.at;
         self.at += 1;
         let negated = self.eat('^');
@@ -80,7 +81,10 @@ impl Cursor {
             }
         }
         self.at += 1;
-        let set = ClassUnicode::new(ranges);
+        let mut set = ClassUnicode::new(ranges);
+        if ignore_case {
+            set = either_case(set);
+        }
         Ok(if negated {
             difference(&any_set(), &set)
         } else {

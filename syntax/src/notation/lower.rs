@@ -1,0 +1,262 @@
+//! Lowers the syntax tree of any notation to a grammar.
+//!
+//! ```text
+//!   definitions ─► names and their rules ─► bodies ─► Cfg
+//!                          └─ regular: parts that must be regular (`a - b`, `a & b`), as expressions
+//! ```
+//!
+//! What the tree cannot say by itself is reported here: names without a rule, rules with the same name, counts
+//! and nesting beyond a limit, and intersections of parts that are not regular.
+
+mod regular;
+
+use foldhash::{HashMap, HashMapExt};
+use regex_syntax::hir::{Class, ClassUnicode, Hir, Repetition};
+
+use super::problems::Problems;
+use super::tree::{Definition, Node, NodeKind};
+use crate::regex::{node as pattern, whole};
+use crate::suggest;
+use lexiform_automata::error::{CompileError, ProblemKind};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
+use lexiform_automata::limits::Limits;
+
+/// Counts of a class up to this are unrolled into states; larger ones are left to a register.
+const SMALL_COUNT: u32 = 64;
+
+/// The deepest nesting of brackets and operators, whatever `nesting` allows: later passes recurse.
+const MOST_NESTING: usize = 1_000;
+
+/// A grammar as a reader returns it.
+#[derive(Debug)]
+pub(crate) struct Tree<'t> {
+    /// The source, for the places of problems.
+    pub(crate) text: &'t str,
+    pub(crate) definitions: Vec<Definition>,
+    /// The names of the rules that may be the start, the first choice first. Where there is no such rule, the
+    /// first one is the start.
+    pub(crate) starts: &'static [&'static str],
+    /// How names of rules are written in messages and compared.
+    pub(crate) names: Names,
+    /// What the reader found.
+    pub(crate) problems: Problems,
+}
+
+/// Which names denote the same rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Equal ones.
+    AsWritten,
+    /// Those that differ in case only, too.
+    AnyCase,
+}
+
+impl Names {
+    fn key(self, name: &str) -> String {
+        match self {
+            Names::AsWritten => name.to_owned(),
+            Names::AnyCase => name.to_ascii_lowercase(),
+        }
+    }
+}
+
+/// Lowers a tree, or reports all problems in it.
+///
+/// # Errors
+/// Returns the problems of the reader and those that are found here.
+pub(crate) fn lower(tree: Tree<'_>, limits: &Limits) -> Result<Cfg, CompileError> {
+    let Tree {
+        text,
+        definitions,
+        starts,
+        names,
+        problems,
+    } = tree;
+    let mut lowering = Lowering {
+        limits,
+        names,
+        builder: CfgBuilder::within(limits.cancel.account()),
+        rules: HashMap::new(),
+        problems,
+    };
+    let bodies = lowering.declare(&definitions);
+    for &(rule, at) in &bodies {
+        if limits.cancel.is_asked() {
+            break;
+        }
+        let body = lowering.node(&definitions, &definitions[at].body);
+        lowering.builder.define(rule, body);
+        if lowering.builder.len() > limits.exprs {
+            let limit = limits.exprs;
+            let message = format!("the grammar has too many expressions; the limit `exprs` is {limit}");
+            let at = definitions[at].at;
+            lowering.problems.add(ProblemKind::Limit, at, message);
+            break;
+        }
+    }
+    lowering.problems.placed(text)?;
+    let named = |name: &&str| lowering.rules.get(&names.key(name)).map(|&(rule, _)| rule);
+    let start = starts.iter().find_map(named).unwrap_or(RuleId(0));
+    Ok(lowering.builder.finish(start))
+}
+
+struct Lowering<'a> {
+    limits: &'a Limits,
+    names: Names,
+    builder: CfgBuilder,
+    /// The rule of each name, with the index of its definition.
+    rules: HashMap<String, (RuleId, usize)>,
+    problems: Problems,
+}
+
+impl Lowering<'_> {
+    /// Declares every rule, so that bodies can refer to later rules, and returns each with the index of its
+    /// definition.
+    fn declare(&mut self, definitions: &[Definition]) -> Vec<(RuleId, usize)> {
+        let mut bodies = Vec::with_capacity(definitions.len());
+        for (at, definition) in definitions.iter().enumerate() {
+            let rule = self.builder.declare(definition.name.as_str());
+            let key = self.names.key(&definition.name);
+            if self.rules.insert(key, (rule, at)).is_some() {
+                let message = format!("rule `{}` is defined twice", definition.name);
+                self.problems.add(ProblemKind::Reference, definition.at, message);
+            }
+            self.check_depth(definition);
+            bodies.push((rule, at));
+        }
+        bodies
+    }
+
+    fn check_depth(&mut self, definition: &Definition) {
+        let limit = self.limits.nesting.min(MOST_NESTING);
+        if definition.body.depth() > limit.saturating_mul(2) {
+            self.too_deep(definition.body.at);
+        }
+    }
+
+    fn too_deep(&mut self, at: usize) {
+        let limit = self.limits.nesting.min(MOST_NESTING);
+        let message = format!("brackets and repetitions nest too deeply; the limit `nesting` is {limit}");
+        self.problems.add(ProblemKind::Limit, at, message);
+    }
+
+    fn node(&mut self, all: &[Definition], node: &Node) -> ExprId {
+        match &node.kind {
+            NodeKind::Text(text) => self.builder.bytes(text),
+            NodeKind::AnyCase(text) => self.pattern(node, regular::any_case(text)),
+            NodeKind::Set(set) => self.set(set.clone()),
+            NodeKind::Pattern(pattern) => self.pattern(node, pattern.clone()),
+            NodeKind::Name(name) => self.reference(name, node.at),
+            NodeKind::Special(name) => self.builder.special(name),
+            NodeKind::Tokens(set) => self.builder.tokens(set.clone()),
+            NodeKind::Seq(parts) => {
+                let parts: Vec<ExprId> = parts.iter().map(|part| self.node(all, part)).collect();
+                self.builder.seq(parts)
+            }
+            NodeKind::Choice(parts) => {
+                let parts: Vec<ExprId> = parts.iter().map(|part| self.node(all, part)).collect();
+                self.builder.choice(parts)
+            }
+            NodeKind::Repeat(body, min, max) => self.repeated(all, node, body, (*min, *max)),
+            NodeKind::All(parts) => self.intersection(all, parts),
+            NodeKind::Not(_) => self.intersection(all, std::slice::from_ref(node)),
+            NodeKind::Grammar(cfg) => self.builder.import(Cfg::clone(cfg)),
+            NodeKind::TooDeep => {
+                self.too_deep(node.at);
+                self.builder.empty()
+            }
+        }
+    }
+
+    fn reference(&mut self, name: &str, at: usize) -> ExprId {
+        if let Some(&(rule, _)) = self.rules.get(&self.names.key(name)) {
+            return self.builder.rule(rule);
+        }
+        let meant = suggest::nearest(name, self.rules.keys().map(String::as_str));
+        let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+        let message = format!("rule `{name}` is not defined{meant}");
+        self.problems.add(ProblemKind::Reference, at, message);
+        self.builder.empty()
+    }
+
+    fn set(&mut self, set: ClassUnicode) -> ExprId {
+        match set.ranges() {
+            [] => self.builder.never(),
+            [one] if one.start() == one.end() => self.builder.bytes(one.start().to_string()),
+            _ => self.builder.hir(Hir::class(Class::Unicode(set))),
+        }
+    }
+
+    fn repeated(
+        &mut self,
+        all: &[Definition],
+        node: &Node,
+        body: &Node,
+        (min, max): (u32, Option<u32>),
+    ) -> ExprId {
+        if let NodeKind::Set(set) = &body.kind {
+            return self.repeated_set(set.clone(), min, max);
+        }
+        if max.unwrap_or(min) > self.limits.repeat {
+            let limit = self.limits.repeat;
+            let message = format!("the repetition count is too large; the limit `repeat` is {limit}");
+            self.problems.add(ProblemKind::Limit, node.at, message);
+        }
+        let body = self.node(all, body);
+        self.builder.repeat(body, min, max)
+    }
+
+    /// A repeated class is one regular language: it stays within the automaton of a terminal.
+    fn repeated_set(&mut self, set: ClassUnicode, min: u32, max: Option<u32>) -> ExprId {
+        if set.ranges().is_empty() || max == Some(0) || max.is_some_and(|max| max < min) {
+            let body = self.set(set);
+            return self.builder.repeat(body, min, max);
+        }
+        let unit = Hir::class(Class::Unicode(set));
+        if max.unwrap_or(min) <= SMALL_COUNT {
+            return self.builder.hir(Hir::repetition(Repetition {
+                min,
+                max,
+                greedy: true,
+                sub: Box::new(unit),
+            }));
+        }
+        let part = Part::Units {
+            unit: unit.into(),
+            min: u64::from(min),
+            max: max.map(u64::from),
+        };
+        self.regular(Regular { parts: vec![part] })
+    }
+
+    fn regular(&mut self, regular: Regular) -> ExprId {
+        let regular = self.builder.add_regular(regular);
+        self.builder.regular(regular)
+    }
+
+    /// Lowers a pattern, with or without look-around, that is matched as a whole.
+    fn pattern(&mut self, node: &Node, pattern: pattern::Node) -> ExprId {
+        if pattern.is_never() {
+            return self.builder.never();
+        }
+        match whole::whole(pattern, self.limits.regular_states as u64) {
+            Ok(regular) => self.regular(regular),
+            Err(error) => {
+                self.problems.add(error.kind, node.at, error.message);
+                self.builder.empty()
+            }
+        }
+    }
+
+    /// Lowers an intersection of regular parts, any of which may be a complement.
+    fn intersection(&mut self, all: &[Definition], parts: &[Node]) -> ExprId {
+        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits);
+        match regulars.intersection(parts) {
+            Ok(regular) => self.regular(regular),
+            Err(regular::NotRegular { kind, at, message }) => {
+                self.problems.add(kind, at, message);
+                self.builder.empty()
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Parts that must be regular, as expressions: the rules that they call are written out.
+
+use foldhash::HashMap;
+use lexiform_automata::error::ProblemKind;
+use lexiform_automata::grammar::{Part, Regular, RuleId};
+use lexiform_automata::limits::Limits;
+
+use super::Names;
+use crate::notation::tree::{Definition, Node, NodeKind};
+use crate::regex::{node as pattern, whole};
+
+/// The most nodes of an expression after the rules that it calls are written out.
+const MOST_NODES: usize = 100_000;
+/// The deepest expression after the rules that it calls are written out: later passes recurse.
+const DEEPEST: usize = 250;
+
+/// Returns the pattern of a text with each letter in either case.
+pub(super) fn any_case(text: &str) -> pattern::Node {
+    let sets = text
+        .chars()
+        .map(|c| pattern::Node::Set(pattern::either_case(pattern::char_set(c))));
+    pattern::Node::concat(sets)
+}
+
+/// Why a part is not a regular language.
+pub(super) struct NotRegular {
+    pub(super) kind: ProblemKind,
+    pub(super) at: usize,
+    pub(super) message: String,
+}
+
+/// Writes parts out as expressions.
+pub(super) struct Regulars<'a> {
+    all: &'a [Definition],
+    rules: &'a HashMap<String, (RuleId, usize)>,
+    names: Names,
+    limits: &'a Limits,
+}
+
+/// How much of an expression was written out, and the rules that are being written out.
+struct Progress {
+    nodes: usize,
+    open: Vec<usize>,
+}
+
+impl<'a> Regulars<'a> {
+    pub(super) fn new(
+        all: &'a [Definition],
+        rules: &'a HashMap<String, (RuleId, usize)>,
+        names: Names,
+        limits: &'a Limits,
+    ) -> Regulars<'a> {
+        Regulars {
+            all,
+            rules,
+            names,
+            limits,
+        }
+    }
+
+    /// Returns the texts that all of these parts derive.
+    pub(super) fn intersection(&self, parts: &[Node]) -> Result<Regular, NotRegular> {
+        let mut found = Vec::new();
+        self.intersect(parts, &mut Vec::new(), &mut found)?;
+        Ok(Regular { parts: found })
+    }
+
+    /// Adds the operands of an intersection, which may be those of rules that are intersections themselves;
+    /// `open` holds the rules that are being looked into.
+    fn intersect(
+        &self,
+        parts: &[Node],
+        open: &mut Vec<usize>,
+        found: &mut Vec<Part>,
+    ) -> Result<(), NotRegular> {
+        for part in parts {
+            match &part.kind {
+                NodeKind::All(inner) => self.intersect(inner, open, found)?,
+                NodeKind::Not(body) => found.push(self.complement(body)?),
+                NodeKind::Name(name) => match self.definition(name) {
+                    Some(at) if self.is_combined(at) && !open.contains(&at) && open.len() < DEEPEST => {
+                        open.push(at);
+                        self.intersect(std::slice::from_ref(&self.all[at].body), open, found)?;
+                        open.pop();
+                    }
+                    _ => found.extend(self.whole(part)?.parts),
+                },
+                _ => found.extend(self.whole(part)?.parts),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if a rule is itself an intersection or a complement.
+    fn is_combined(&self, at: usize) -> bool {
+        matches!(self.all[at].body.kind, NodeKind::All(_) | NodeKind::Not(_))
+    }
+
+    fn complement(&self, body: &Node) -> Result<Part, NotRegular> {
+        let mut regular = self.whole(body)?;
+        match (regular.parts.pop(), regular.parts.is_empty()) {
+            (Some(Part::Match(expression)), true) => Ok(Part::Not(expression)),
+            (Some(Part::Not(expression)), true) => Ok(Part::Match(expression)),
+            _ => Err(NotRegular {
+                kind: ProblemKind::Unsupported,
+                at: body.at,
+                message: "the complement of a part with look-around or large counts is not supported".into(),
+            }),
+        }
+    }
+
+    fn whole(&self, part: &Node) -> Result<Regular, NotRegular> {
+        let mut progress = Progress {
+            nodes: 0,
+            open: Vec::new(),
+        };
+        let pattern = self.pattern(part, 0, &mut progress)?;
+        let regular = whole::whole(pattern, self.limits.regular_states as u64);
+        regular.map_err(|error| NotRegular {
+            kind: error.kind,
+            at: part.at,
+            message: error.message,
+        })
+    }
+
+    fn definition(&self, name: &str) -> Option<usize> {
+        self.rules.get(&self.names.key(name)).map(|&(_, at)| at)
+    }
+
+    /// Returns a part as an expression. Recurses as deep as the part and the rules that it calls nest.
+    fn pattern(
+        &self,
+        node: &Node,
+        depth: usize,
+        progress: &mut Progress,
+    ) -> Result<pattern::Node, NotRegular> {
+        let refused = |kind, message: String| {
+            let at = node.at;
+            Err(NotRegular { kind, at, message })
+        };
+        progress.nodes += 1;
+        if progress.nodes > MOST_NODES || depth > DEEPEST {
+            let message = "this part is too large for an intersection or an exception".to_owned();
+            return refused(ProblemKind::Limit, message);
+        }
+        let mut all = |parts: &[Node]| -> Result<Vec<pattern::Node>, NotRegular> {
+            let parts = parts.iter().map(|part| self.pattern(part, depth + 1, progress));
+            parts.collect()
+        };
+        Ok(match &node.kind {
+            NodeKind::Text(text) => pattern::Node::concat(text.chars().map(pattern::Node::char)),
+            NodeKind::AnyCase(text) => any_case(text),
+            NodeKind::Set(set) => pattern::Node::Set(set.clone()),
+            NodeKind::Pattern(pattern) => pattern.clone(),
+            NodeKind::Seq(parts) => pattern::Node::concat(all(parts)?),
+            NodeKind::Choice(parts) => pattern::Node::alt(all(parts)?),
+            NodeKind::Repeat(body, min, max) => {
+                let body = self.pattern(body, depth + 1, progress)?;
+                pattern::Node::repeat(body, *min, *max)
+            }
+            NodeKind::Name(name) => return self.called(name, node.at, depth, progress),
+            NodeKind::All(_) | NodeKind::Not(_) => {
+                let message = "an intersection or exception within another part is not supported; give it a rule of its own";
+                return refused(ProblemKind::Unsupported, message.to_owned());
+            }
+            NodeKind::Special(_) | NodeKind::Tokens(_) | NodeKind::Grammar(_) | NodeKind::TooDeep => {
+                let message = "tokens and other grammars cannot be part of an intersection or exception";
+                return refused(ProblemKind::Unsupported, message.to_owned());
+            }
+        })
+    }
+
+    fn called(
+        &self,
+        name: &str,
+        at: usize,
+        depth: usize,
+        progress: &mut Progress,
+    ) -> Result<pattern::Node, NotRegular> {
+        let refused = |kind, message: String| Err(NotRegular { kind, at, message });
+        let Some(callee) = self.definition(name) else {
+            let message = format!("rule `{name}` is not defined");
+            return refused(ProblemKind::Reference, message);
+        };
+        if progress.open.contains(&callee) {
+            let message =
+                format!("`{name}` calls itself, so it cannot be part of an intersection or exception");
+            return refused(ProblemKind::Unsupported, message);
+        }
+        progress.open.push(callee);
+        let body = self.pattern(&self.all[callee].body, depth + 1, progress);
+        progress.open.pop();
+        body
+    }
+}
