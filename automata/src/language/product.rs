@@ -37,6 +37,10 @@ pub(super) struct Operands {
     maps: Vec<Vec<u16>>,
 }
 
+/// The factor on `regular_bytes` up to which the tuples of the states of a product may grow; they are dropped
+/// when the table is made.
+const TUPLES: usize = 4;
+
 impl Operands {
     pub(super) fn new(
         regular: &Regular,
@@ -238,10 +242,12 @@ impl Operands {
                 };
                 graph.next.push(packed);
             }
-            // Lists grow by doubling, and the table of states is keyed by their tuples.
-            let entries = graph.next.len() + states.count * (from.len() + 4);
-            held.set(2 * size_of::<u32>() * entries);
+            // Lists grow by doubling.
+            held.set(2 * size_of::<u32>() * graph.next.len() + states.bytes());
             self.check_room(states.count, limits)?;
+            if states.bytes() > TUPLES.saturating_mul(limits.regular_bytes) {
+                return Err(Problem::Automaton(Failure::Limit).into_error(limits));
+            }
         }
         Ok(graph)
     }

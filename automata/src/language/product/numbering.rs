@@ -25,6 +25,9 @@ pub(super) struct States {
 /// The maximum number of combinations that are looked up in a list.
 const FEW_COMBINATIONS: u64 = 1 << 16;
 
+/// About the bytes of an entry of a table, without the tuple that it is found by.
+const ENTRY_BYTES: usize = 40;
+
 impl States {
     /// Creates an empty numbering for operands with these numbers of states.
     pub(super) fn new(sizes: Vec<u32>) -> States {
@@ -69,6 +72,16 @@ impl States {
             self.parts.extend(state);
         }
         number
+    }
+
+    /// Returns about how many bytes the numbering takes. Tuples of many operands take far more than the table
+    /// of the product.
+    pub(super) fn bytes(&self) -> usize {
+        let tuples =
+            self.others.len() * (ENTRY_BYTES + size_of::<u32>() * self.parts.len() / self.count.max(1));
+        size_of::<u32>() * (self.parts.capacity() + self.few.len())
+            + self.counted.len() * ENTRY_BYTES
+            + tuples
     }
 
     /// Copies a state into `state`; returns `false` if there is no state with this number.
