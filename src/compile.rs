@@ -13,7 +13,7 @@ use lexiform_automata::limits::Limits;
 use lexiform_automata::mask::Tables;
 use lexiform_automata::matcher::Grammar;
 use lexiform_automata::vocab::Vocabulary;
-use lexiform_syntax::notation::{choice, ebnf};
+use lexiform_syntax::notation::{self, GrammarOptions, choice, ebnf};
 use lexiform_syntax::regex;
 use lexiform_syntax::schema;
 use lexiform_syntax::tags::{self, ContentKind};
@@ -28,6 +28,9 @@ pub enum Source<'a> {
     Regex(&'a str),
     /// A grammar in EBNF; see [`notation::ebnf`](lexiform_syntax::notation::ebnf) for the notation.
     Ebnf(&'a str),
+    /// A grammar in the notation that [`Options::grammar`] names, or in one that is recognised; see
+    /// [`Notation`](lexiform_syntax::notation::Notation).
+    Grammar(&'a str),
     /// A structural tag in JSON; see [`tags`] for the supported formats.
     StructuralTag(&'a str),
     /// A list of texts, any one of which is the whole text.
@@ -45,6 +48,7 @@ impl Source<'_> {
             Source::JsonSchema(text)
             | Source::Regex(text)
             | Source::Ebnf(text)
+            | Source::Grammar(text)
             | Source::StructuralTag(text) => (Some(*text), &[][..]),
             Source::Choice(texts) => (None, *texts),
             Source::Any => (None, &[][..]),
@@ -60,6 +64,8 @@ pub struct Options {
     pub schema: schema::Options,
     /// The dialect of a regular expression as a source; `pattern` in a schema is always ECMA-262.
     pub regex: regex::Dialect,
+    /// How a grammar is read.
+    pub grammar: GrammarOptions,
     /// Bytes that precede every text of the source; empty if there are none.
     ///
     /// For a prompt that was [healed](lexiform_automata::vocab::Vocabulary::heal), these are the bytes that
@@ -258,6 +264,10 @@ fn lower(
             Ok((cfg, Diagnostics::default()))
         }
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
+        Source::Grammar(text) => {
+            let cfg = notation::lower(text, &options.grammar, &options.schema, limits)?;
+            Ok((cfg, Diagnostics::default()))
+        }
         Source::Choice(texts) => Ok((choice::lower(texts, limits)?, Diagnostics::default())),
         Source::Any => Ok((tags::anything(vocabulary), Diagnostics::default())),
         Source::JsonSchema(text) => schema::lower(text, &options.schema, limits),

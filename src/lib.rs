@@ -43,6 +43,12 @@ pub mod limits {
     pub use lexiform_automata::limits::{Cancel, Limits, Meter};
 }
 
+/// Notations of grammars.
+pub mod grammar {
+    #[doc(inline)]
+    pub use lexiform_syntax::notation::{GrammarOptions, Notation};
+}
+
 /// Dialects of regular expressions, and the spellings of JSON strings that match one.
 pub mod regex {
     #[doc(inline)]

@@ -6,5 +6,9 @@ pub mod extract;
 pub mod lark;
 mod lower;
 mod problems;
+mod reader;
+mod recognise;
 mod terminals;
 mod tree;
+
+pub use reader::{GrammarOptions, Notation, lower};

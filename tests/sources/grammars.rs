@@ -16,7 +16,7 @@ use lexiform_syntax::notation::ebnf;
 use ratchet::Ratchet;
 use serde_json::Value;
 
-fn at_root(path: &str) -> PathBuf {
+pub(crate) fn at_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
@@ -25,7 +25,7 @@ fn read(path: &Path) -> String {
 }
 
 /// The recogniser recurses with the text, which the stack of a test thread does not allow for.
-fn with_deep_stack(test: impl FnOnce() + Send + 'static) {
+pub(crate) fn with_deep_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(256 << 20)
         .spawn(test)

@@ -5,6 +5,7 @@ mod ebnf_roundtrip;
 mod extract;
 mod generation;
 mod grammars;
+mod lark;
 mod maskbench_remaining;
 mod random;
 mod ratchet;

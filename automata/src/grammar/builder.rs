@@ -281,6 +281,16 @@ impl CfgBuilder {
         self.rule(shift.rule(start))
     }
 
+    /// Replaces a special token by the texts of a rule, in everything that was added so far. A front end that
+    /// rewrites its own parts of a grammar, and not those of another, leaves such a hole for the other.
+    pub fn fill(&mut self, hole: &str, rule: RuleId) {
+        for expr in &mut self.exprs {
+            if matches!(expr, Expr::Special(name) if **name == *hole) {
+                *expr = Expr::Rule(rule);
+            }
+        }
+    }
+
     /// Appends all parts of another grammar; returns how far its ids were shifted.
     fn append(&mut self, cfg: Cfg) -> Shift {
         let shift = Shift {

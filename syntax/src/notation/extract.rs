@@ -105,6 +105,27 @@ pub fn lower(text: &str, boundary: Boundary, limits: &Limits) -> Result<Cfg, Com
     Ok(written(&SuffixAutomaton::of(&sequence), &symbols))
 }
 
+/// Returns the grammar of all runs of consecutive pieces, and of the empty text. There must be a piece.
+pub(super) fn runs(pieces: &[String]) -> Cfg {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut symbols: Vec<(&str, &str)> = Vec::new();
+    let mut sequence = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let number = *numbers.entry(piece).or_insert(symbols.len());
+        if number == symbols.len() {
+            symbols.push((piece, piece));
+        }
+        sequence.push(number);
+    }
+    let spans = written(&SuffixAutomaton::of(&sequence), &symbols);
+    let mut builder = CfgBuilder::new();
+    let spans = builder.import(spans);
+    let start = builder.declare("");
+    let body = builder.optional(spans);
+    builder.define(start, body);
+    builder.finish(start)
+}
+
 /// Converts the automaton to a grammar. Each symbol has two texts: one within a span and one at its
 /// beginning.
 fn written(automaton: &SuffixAutomaton, symbols: &[(&str, &str)]) -> Cfg {

@@ -1,38 +1,59 @@
-//! The one supported kind of grammar in llguidance's variant of Lark: a start rule that is a JSON Schema.
+//! Grammars for the lark parser, and in llguidance's dialect of its notation.
 //!
 //! ```text
-//!   %llguidance {}
-//!   start: %json {"type": "object", …}
+//!   start: "let" NAME "=" sum ";"          names of rules begin with a small letter, of terminals with a capital
+//!   ?sum: product (("+" | "-") product)*   `?`, `!`, priorities and `-> aliases` change no text
+//!   product: atom~1..3 | "(" sum ")"       `~` counts; `[x]` is `x` or nothing
+//!   list{x}: x ("," x)*                    a template, used as `list{sum}`
+//!   NAME: /[a-z_]\w*/i                     an expression of Python's `re`
+//!   %import common.WS                      `common` is built in, other libraries are given with the source
+//!   %ignore WS                             may stand before, between and after terminals
 //! ```
 //!
-//! This is what llama.cpp generates for a schema. All other Lark is refused by name.
+//! A terminal is one word; an expression with a lazy quantifier ends as soon as it can. llguidance's dialect
+//! differs from that of the lark parser: expressions are those of Rust's `regex`, ignored texts do not come
+//! first, `{2,4}` counts, and there are tokens (`<|name|>`, `<[5-9]>`), `%json`, `%regex`, `%lark`, `&`, `~`,
+//! the attributes `lazy`, `stop` and `suffix`, and rules with a number as their parameter (`name::0`).
+//!
+//! # What a text is
+//!
+//! The language is that of the rules over characters: wherever a terminal may end, the next one may begin.
+//! The lark parser first splits a text into terminals, each as long as it can be. It reads `notx` as one
+//! name where a rule says `"not" NAME`, so it accepts fewer texts than this reader where terminals touch.
 
+mod assemble;
+mod atoms;
+mod attributes;
+mod expand;
+mod items;
+mod library;
+mod parser;
+mod reading;
+mod scanner;
+
+pub use reading::{Dialect, Reading};
+
+use crate::notation::lower::lower as lower_tree;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_automata::grammar::Cfg;
 
-/// Returns the schema that is the whole grammar.
-///
-/// ```
-/// use lexiform_syntax::notation::lark;
-/// assert_eq!(lark::schema("%llguidance {}\nstart: %json {\"type\": \"null\"}\n")?, "{\"type\": \"null\"}");
-/// assert!(lark::schema("start: /[a-z]+/").is_err());
-/// # Ok::<(), lexiform::error::CompileError>(())
-/// ```
+/// Lowers a grammar. Its regular parts become terminals, whose masks are shared between grammars.
 ///
 /// # Errors
-/// Returns an error if the grammar is anything else.
-pub fn schema(text: &str) -> Result<&str, CompileError> {
-    let rest = text.trim();
-    let rest = match rest.strip_prefix("%llguidance") {
-        // The options of that engine end at the end of their line.
-        Some(options) => options.split_once('\n').map_or("", |(_, rest)| rest).trim_start(),
-        None => rest,
+/// Returns all problems of the source with their places.
+pub fn lower(text: &str, dialect: Dialect, reading: &Reading<'_>) -> Result<Cfg, CompileError> {
+    let limits = &*reading.limits.begin();
+    let most = limits.source_bytes;
+    if text.len() > most {
+        let message = format!(
+            "the source has {} bytes; the limit `source_bytes` is {most}",
+            text.len()
+        );
+        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
+    }
+    let reading = &Reading {
+        limits,
+        ..reading.clone()
     };
-    let schema = rest
-        .strip_prefix("start:")
-        .and_then(|rest| rest.trim_start().strip_prefix("%json"))
-        .map(str::trim);
-    schema.filter(|schema| !schema.is_empty()).ok_or_else(|| {
-        let message = "of Lark, only `start: %json SCHEMA` is supported";
-        Problem::new(ProblemKind::Unsupported, Place::Whole, message).into()
-    })
+    lower_tree(assemble::tree(text, dialect, reading), limits)
 }

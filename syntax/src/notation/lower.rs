@@ -14,11 +14,11 @@ use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Repetition};
 
 use super::problems::Problems;
-use super::tree::{Definition, Node, NodeKind};
-use crate::regex::{node as pattern, whole};
+use super::terminals;
+use super::tree::{Definition, Ending, Node, NodeKind};
 use crate::suggest;
 use lexiform_automata::error::{CompileError, ProblemKind};
-use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, Regular, RuleId};
 use lexiform_automata::limits::Limits;
 
 /// Counts of a class up to this are unrolled into states; larger ones are left to a register.
@@ -60,11 +60,41 @@ impl Names {
     }
 }
 
-/// Lowers a tree, or reports all problems in it.
+/// Lowers a tree, with its regular parts as terminals, or reports all problems in it. Other grammars within it
+/// are added as they are: their readers know better what should be a terminal.
 ///
 /// # Errors
 /// Returns the problems of the reader and those that are found here.
 pub(crate) fn lower(tree: Tree<'_>, limits: &Limits) -> Result<Cfg, CompileError> {
+    let (cfg, others) = limits.cancel.unless(as_written(tree, limits))?;
+    let cfg = limits
+        .cancel
+        .unless(Ok::<_, CompileError>(terminals::lay(cfg, limits)))?;
+    if others.is_empty() {
+        return Ok(cfg);
+    }
+    let mut builder = CfgBuilder::within(limits.cancel.account());
+    let start = builder.import(cfg);
+    for (index, other) in others.into_iter().enumerate() {
+        let other = builder.import(other);
+        if let Expr::Rule(rule) = *builder.expr(other) {
+            builder.fill(&hole(index), rule);
+        }
+    }
+    match *builder.expr(start) {
+        Expr::Rule(start) => Ok(builder.finish(start)),
+        _ => unreachable!("an import is a call of a rule"),
+    }
+}
+
+/// Returns the name of the special token that stands for another grammar. No vocabulary has such a token.
+fn hole(index: usize) -> String {
+    format!("{{grammar {index}}}")
+}
+
+/// Lowers a tree without turning its regular parts into terminals, and returns the grammars within it, for
+/// which [`hole`]s stand.
+pub(crate) fn as_written(tree: Tree<'_>, limits: &Limits) -> Result<(Cfg, Vec<Cfg>), CompileError> {
     let Tree {
         text,
         definitions,
@@ -73,10 +103,12 @@ pub(crate) fn lower(tree: Tree<'_>, limits: &Limits) -> Result<Cfg, CompileError
         problems,
     } = tree;
     let mut lowering = Lowering {
+        is_broken: !problems.is_empty(),
         limits,
         names,
         builder: CfgBuilder::within(limits.cancel.account()),
         rules: HashMap::new(),
+        others: Vec::new(),
         problems,
     };
     let bodies = lowering.declare(&definitions);
@@ -97,15 +129,19 @@ pub(crate) fn lower(tree: Tree<'_>, limits: &Limits) -> Result<Cfg, CompileError
     lowering.problems.placed(text)?;
     let named = |name: &&str| lowering.rules.get(&names.key(name)).map(|&(rule, _)| rule);
     let start = starts.iter().find_map(named).unwrap_or(RuleId(0));
-    Ok(lowering.builder.finish(start))
+    Ok((lowering.builder.finish(start), lowering.others))
 }
 
 struct Lowering<'a> {
+    /// `true` if the reader found problems, so that rules may be missing because of them.
+    is_broken: bool,
     limits: &'a Limits,
     names: Names,
     builder: CfgBuilder,
     /// The rule of each name, with the index of its definition.
     rules: HashMap<String, (RuleId, usize)>,
+    /// The grammars within this one.
+    others: Vec<Cfg>,
     problems: Problems,
 }
 
@@ -143,9 +179,8 @@ impl Lowering<'_> {
     fn node(&mut self, all: &[Definition], node: &Node) -> ExprId {
         match &node.kind {
             NodeKind::Text(text) => self.builder.bytes(text),
-            NodeKind::AnyCase(text) => self.pattern(node, regular::any_case(text)),
+            NodeKind::AnyCase(_) | NodeKind::Pattern(_) => self.intersection(all, std::slice::from_ref(node)),
             NodeKind::Set(set) => self.set(set.clone()),
-            NodeKind::Pattern(pattern) => self.pattern(node, pattern.clone()),
             NodeKind::Name(name) => self.reference(name, node.at),
             NodeKind::Special(name) => self.builder.special(name),
             NodeKind::Tokens(set) => self.builder.tokens(set.clone()),
@@ -159,8 +194,16 @@ impl Lowering<'_> {
             }
             NodeKind::Repeat(body, min, max) => self.repeated(all, node, body, (*min, *max)),
             NodeKind::All(parts) => self.intersection(all, parts),
-            NodeKind::Not(_) => self.intersection(all, std::slice::from_ref(node)),
-            NodeKind::Grammar(cfg) => self.builder.import(Cfg::clone(cfg)),
+            NodeKind::Word(body, Ending::AsWritten) => match self.as_word(all, node) {
+                Ok(word) => word,
+                // The parts are not one language that could be written down; together they are.
+                Err(_) => self.node(all, body),
+            },
+            NodeKind::Not(_) | NodeKind::Word(..) => self.intersection(all, std::slice::from_ref(node)),
+            NodeKind::Grammar(cfg) => {
+                self.others.push(Cfg::clone(cfg));
+                self.builder.special(&hole(self.others.len() - 1))
+            }
             NodeKind::TooDeep => {
                 self.too_deep(node.at);
                 self.builder.empty()
@@ -171,6 +214,9 @@ impl Lowering<'_> {
     fn reference(&mut self, name: &str, at: usize) -> ExprId {
         if let Some(&(rule, _)) = self.rules.get(&self.names.key(name)) {
             return self.builder.rule(rule);
+        }
+        if self.is_broken {
+            return self.builder.empty();
         }
         let meant = suggest::nearest(name, self.rules.keys().map(String::as_str));
         let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
@@ -234,24 +280,11 @@ impl Lowering<'_> {
         self.builder.regular(regular)
     }
 
-    /// Lowers a pattern, with or without look-around, that is matched as a whole.
-    fn pattern(&mut self, node: &Node, pattern: pattern::Node) -> ExprId {
-        if pattern.is_never() {
-            return self.builder.never();
-        }
-        match whole::whole(pattern, self.limits.regular_states as u64) {
-            Ok(regular) => self.regular(regular),
-            Err(error) => {
-                self.problems.add(error.kind, node.at, error.message);
-                self.builder.empty()
-            }
-        }
-    }
-
-    /// Lowers an intersection of regular parts, any of which may be a complement.
+    /// Lowers the intersection of regular parts, any of which may be a complement, as one language.
     fn intersection(&mut self, all: &[Definition], parts: &[Node]) -> ExprId {
         let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits);
         match regulars.intersection(parts) {
+            Ok(regular) if is_never(&regular) => self.builder.never(),
             Ok(regular) => self.regular(regular),
             Err(regular::NotRegular { kind, at, message }) => {
                 self.problems.add(kind, at, message);
@@ -259,4 +292,21 @@ impl Lowering<'_> {
             }
         }
     }
+
+    /// Lowers a regular part as one language.
+    fn as_word(&mut self, all: &[Definition], node: &Node) -> Result<ExprId, regular::NotRegular> {
+        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits);
+        let regular = regulars.intersection(std::slice::from_ref(node))?;
+        Ok(match is_never(&regular) {
+            true => self.builder.never(),
+            false => self.regular(regular),
+        })
+    }
+}
+
+/// Returns `true` if an operand of a language has no words, which no automaton is made for.
+fn is_never(regular: &Regular) -> bool {
+    regular.parts.iter().any(
+        |part| matches!(part, Part::Match(expression) if expression.properties().minimum_len().is_none()),
+    )
 }

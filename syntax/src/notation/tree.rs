@@ -32,6 +32,24 @@ pub(crate) struct Node {
     pub(crate) kind: NodeKind,
 }
 
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) node: pattern::Node,
+    /// `true` if it has a quantifier that prefers the shorter of two matches. Whatever contains the expression
+    /// then ends as soon as it can.
+    pub(crate) is_lazy: bool,
+}
+
+/// Which of its words a regular part has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All, or those of [`Ending::Soonest`] if some expression in it is lazy.
+    AsWritten,
+    /// Those that do not begin with another one.
+    Soonest,
+}
+
 /// The texts that a part derives.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeKind {
@@ -42,7 +60,7 @@ pub(crate) enum NodeKind {
     /// One character out of a set.
     Set(ClassUnicode),
     /// The words of a regular expression, as a whole.
-    Pattern(pattern::Node),
+    Pattern(Pattern),
     /// The texts of the rule with this name.
     Name(String),
     /// The special token of this name.
@@ -59,6 +77,8 @@ pub(crate) enum NodeKind {
     All(Vec<Node>),
     /// All texts that the part, which is regular, does not derive.
     Not(Box<Node>),
+    /// The texts of the part, which is regular, as one language.
+    Word(Box<Node>, Ending),
     /// The texts of another grammar, such as that of a JSON Schema.
     Grammar(Box<Cfg>),
     /// A part that nests too deeply, and was left out.
@@ -126,6 +146,11 @@ impl Node {
         Node::all(at, vec![self, other])
     }
 
+    /// Returns the texts of this part, which is regular, as one language.
+    pub(crate) fn word(self, ending: Ending) -> Node {
+        Node::over(self.at, self.depth, NodeKind::Word(Box::new(self), ending))
+    }
+
     fn over(at: usize, below: usize, kind: NodeKind) -> Node {
         match below + 1 {
             depth if depth <= DEEPEST => Node { at, depth, kind },
@@ -142,7 +167,9 @@ impl Node {
     pub(crate) fn parts(&self) -> &[Node] {
         match &self.kind {
             NodeKind::Seq(parts) | NodeKind::Choice(parts) | NodeKind::All(parts) => parts,
-            NodeKind::Repeat(body, ..) | NodeKind::Not(body) => std::slice::from_ref(body),
+            NodeKind::Repeat(body, ..) | NodeKind::Not(body) | NodeKind::Word(body, _) => {
+                std::slice::from_ref(body)
+            }
             _ => &[],
         }
     }

@@ -24,13 +24,15 @@ use lexiform_automata::error::ProblemKind;
 
 /// Parses a pattern without flags but those that it sets itself; the result may contain look-around.
 pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
-    parse_with(pattern, Flags::default(), nesting)
+    parse_with(pattern, Flags::default(), nesting).map(|(node, _)| node)
 }
 
-/// Parses a pattern with flags; the result may contain look-around.
-pub(crate) fn parse_with(pattern: &str, flags: Flags, nesting: usize) -> Result<Node, RegexError> {
+/// Parses a pattern with flags; the result may contain look-around. Also returns whether some quantifier is
+/// lazy.
+pub(crate) fn parse_with(pattern: &str, flags: Flags, nesting: usize) -> Result<(Node, bool), RegexError> {
     let mut parser = Parser {
         flags,
+        is_lazy: false,
         text: Cursor::new(pattern),
         depth: 0,
         nesting,
@@ -38,7 +40,7 @@ pub(crate) fn parse_with(pattern: &str, flags: Flags, nesting: usize) -> Result<
     };
     let node = parser.disjunction()?;
     match parser.text.peek() {
-        None => Ok(node),
+        None => Ok((node, parser.is_lazy)),
         Some(_) => Err(parser.text.error("unmatched `)`")),
     }
 }
@@ -46,6 +48,8 @@ pub(crate) fn parse_with(pattern: &str, flags: Flags, nesting: usize) -> Result<
 struct Parser {
     /// The flags at the current place.
     flags: Flags,
+    /// `true` if some quantifier so far is lazy.
+    is_lazy: bool,
     text: Cursor,
     depth: usize,
     nesting: usize,
@@ -318,7 +322,9 @@ impl Parser {
             });
         };
         // A lazy quantifier prefers another match, but it matches the same texts.
-        if !self.text.eat('?') && self.text.peek() == Some('+') {
+        let is_lazy = self.text.eat('?');
+        self.is_lazy |= is_lazy;
+        if !is_lazy && self.text.peek() == Some('+') {
             let message = "possessive quantifiers are not supported";
             return Err(RegexError::unsupported(start + 1, message));
         }

@@ -6,7 +6,7 @@ use lexiform_automata::grammar::{Part, Regular, RuleId};
 use lexiform_automata::limits::Limits;
 
 use super::Names;
-use crate::notation::tree::{Definition, Node, NodeKind};
+use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use crate::regex::{node as pattern, whole};
 
 /// The most nodes of an expression after the rules that it calls are written out.
@@ -38,9 +38,12 @@ pub(super) struct Regulars<'a> {
 }
 
 /// How much of an expression was written out, and the rules that are being written out.
+#[derive(Default)]
 struct Progress {
     nodes: usize,
     open: Vec<usize>,
+    /// `true` if a lazy expression is part of it.
+    is_lazy: bool,
 }
 
 impl<'a> Regulars<'a> {
@@ -76,6 +79,7 @@ impl<'a> Regulars<'a> {
         for part in parts {
             match &part.kind {
                 NodeKind::All(inner) => self.intersect(inner, open, found)?,
+                NodeKind::Word(body, ending) => found.extend(self.word(body, *ending)?.parts),
                 NodeKind::Not(body) => found.push(self.complement(body)?),
                 NodeKind::Name(name) => match self.definition(name) {
                     Some(at) if self.is_combined(at) && !open.contains(&at) && open.len() < DEEPEST => {
@@ -83,9 +87,9 @@ impl<'a> Regulars<'a> {
                         self.intersect(std::slice::from_ref(&self.all[at].body), open, found)?;
                         open.pop();
                     }
-                    _ => found.extend(self.whole(part)?.parts),
+                    _ => found.extend(self.word(part, Ending::AsWritten)?.parts),
                 },
-                _ => found.extend(self.whole(part)?.parts),
+                _ => found.extend(self.word(part, Ending::AsWritten)?.parts),
             }
         }
         Ok(())
@@ -93,11 +97,13 @@ impl<'a> Regulars<'a> {
 
     /// Returns `true` if a rule is itself an intersection or a complement.
     fn is_combined(&self, at: usize) -> bool {
-        matches!(self.all[at].body.kind, NodeKind::All(_) | NodeKind::Not(_))
+        let is_combined = |node: &Node| matches!(node.kind, NodeKind::All(_) | NodeKind::Not(_));
+        let body = &self.all[at].body;
+        is_combined(body) || matches!(&body.kind, NodeKind::Word(inner, _) if is_combined(inner))
     }
 
     fn complement(&self, body: &Node) -> Result<Part, NotRegular> {
-        let mut regular = self.whole(body)?;
+        let mut regular = self.word(body, Ending::AsWritten)?;
         match (regular.parts.pop(), regular.parts.is_empty()) {
             (Some(Part::Match(expression)), true) => Ok(Part::Not(expression)),
             (Some(Part::Not(expression)), true) => Ok(Part::Match(expression)),
@@ -109,18 +115,42 @@ impl<'a> Regulars<'a> {
         }
     }
 
-    fn whole(&self, part: &Node) -> Result<Regular, NotRegular> {
-        let mut progress = Progress {
-            nodes: 0,
-            open: Vec::new(),
-        };
+    /// Returns a part as one language; the part may be an intersection that has all its words.
+    fn word(&self, part: &Node, ending: Ending) -> Result<Regular, NotRegular> {
+        if let (NodeKind::All(_) | NodeKind::Not(_), Ending::AsWritten) = (&part.kind, ending) {
+            return self.intersection(std::slice::from_ref(part));
+        }
+        let mut progress = Progress::default();
         let pattern = self.pattern(part, 0, &mut progress)?;
-        let regular = whole::whole(pattern, self.limits.regular_states as u64);
-        regular.map_err(|error| NotRegular {
-            kind: error.kind,
-            at: part.at,
-            message: error.message,
-        })
+        let ends_soon = ending == Ending::Soonest || progress.is_lazy;
+        let size = self.limits.regular_states as u64;
+        let whole = |pattern| {
+            let regular = whole::whole(pattern, size);
+            regular.map_err(|error| NotRegular {
+                kind: error.kind,
+                at: part.at,
+                message: error.message,
+            })
+        };
+        if !ends_soon {
+            return whole(pattern);
+        }
+        // A word that goes on after another one.
+        let more = pattern::Node::repeat(pattern::Node::Set(pattern::any_set()), 1, None);
+        let longer = whole(pattern::Node::concat([pattern.clone(), more]))?;
+        let mut regular = whole(pattern)?;
+        match &longer.parts[..] {
+            [Part::Match(longer)] => regular.parts.push(Part::Not(longer.clone())),
+            _ => {
+                return Err(NotRegular {
+                    kind: ProblemKind::Unsupported,
+                    at: part.at,
+                    message: "a part that ends as soon as it can has no look-around over its whole text"
+                        .into(),
+                });
+            }
+        }
+        Ok(regular)
     }
 
     fn definition(&self, name: &str) -> Option<usize> {
@@ -143,23 +173,23 @@ impl<'a> Regulars<'a> {
             let message = "this part is too large for an intersection or an exception".to_owned();
             return refused(ProblemKind::Limit, message);
         }
-        let mut all = |parts: &[Node]| -> Result<Vec<pattern::Node>, NotRegular> {
-            let parts = parts.iter().map(|part| self.pattern(part, depth + 1, progress));
-            parts.collect()
-        };
         Ok(match &node.kind {
             NodeKind::Text(text) => pattern::Node::concat(text.chars().map(pattern::Node::char)),
             NodeKind::AnyCase(text) => any_case(text),
             NodeKind::Set(set) => pattern::Node::Set(set.clone()),
-            NodeKind::Pattern(pattern) => pattern.clone(),
-            NodeKind::Seq(parts) => pattern::Node::concat(all(parts)?),
-            NodeKind::Choice(parts) => pattern::Node::alt(all(parts)?),
+            NodeKind::Pattern(pattern) => {
+                progress.is_lazy |= pattern.is_lazy;
+                pattern.node.clone()
+            }
+            NodeKind::Word(body, Ending::AsWritten) => return self.pattern(body, depth, progress),
+            NodeKind::Seq(parts) => pattern::Node::concat(self.patterns(parts, depth, progress)?),
+            NodeKind::Choice(parts) => pattern::Node::alt(self.patterns(parts, depth, progress)?),
             NodeKind::Repeat(body, min, max) => {
                 let body = self.pattern(body, depth + 1, progress)?;
                 pattern::Node::repeat(body, *min, *max)
             }
             NodeKind::Name(name) => return self.called(name, node.at, depth, progress),
-            NodeKind::All(_) | NodeKind::Not(_) => {
+            NodeKind::All(_) | NodeKind::Not(_) | NodeKind::Word(_, Ending::Soonest) => {
                 let message = "an intersection or exception within another part is not supported; give it a rule of its own";
                 return refused(ProblemKind::Unsupported, message.to_owned());
             }
@@ -168,6 +198,16 @@ impl<'a> Regulars<'a> {
                 return refused(ProblemKind::Unsupported, message.to_owned());
             }
         })
+    }
+
+    fn patterns(
+        &self,
+        parts: &[Node],
+        depth: usize,
+        progress: &mut Progress,
+    ) -> Result<Vec<pattern::Node>, NotRegular> {
+        let parts = parts.iter().map(|part| self.pattern(part, depth + 1, progress));
+        parts.collect()
     }
 
     fn called(

@@ -1,0 +1,184 @@
+//! Recognises the notation of a grammar.
+//!
+//! Rules are written in one of a few ways (`name ::= …`, `name: …`, `name = …`), and each is that of a family
+//! of notations. All notations of the family try to read the source. If several can and mean different
+//! grammars, the source is refused until its notation is named, so that no grammar is read in a way that its
+//! author did not mean.
+
+use super::reader::{GrammarOptions, Notation, lower_as};
+use crate::schema;
+use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::limits::Limits;
+
+/// A way to write rules: the notations that have it.
+struct Family {
+    notations: &'static [Notation],
+}
+
+const COLON: Family = Family {
+    notations: &[Notation::Lark, Notation::Ebnf],
+};
+const EQUALS: Family = Family {
+    notations: &[Notation::Ebnf],
+};
+const BACKUS: Family = Family {
+    notations: &[Notation::Ebnf],
+};
+
+/// Directives and parts that llguidance's dialect has and the lark parser does not.
+const LLGUIDANCE: [&str; 9] = [
+    "%llguidance",
+    "%grammar_options",
+    "%json",
+    "%regex",
+    "%lark",
+    "%if",
+    "<[",
+    "<|",
+    "[lazy]",
+];
+/// Directives of Lark in both dialects.
+const LARK: [&str; 5] = ["%import", "%ignore", "%declare", "%override", "%extend"];
+
+/// Lowers a grammar in the notation that is recognised.
+///
+/// # Errors
+/// Returns the problems of the source in the notation that it seems to be in, or an error if two notations
+/// read it differently.
+pub(super) fn lower(
+    text: &str,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+) -> Result<Cfg, CompileError> {
+    let as_notation = |notation| lower_as(text, notation, options, schema, limits);
+    let signs = Signs::of(text);
+    if let Some(notation) = signs.certain {
+        return as_notation(notation);
+    }
+    let mut read: Vec<(Notation, Cfg)> = Vec::new();
+    let mut first_error = None;
+    for &notation in signs.family.notations {
+        match as_notation(notation) {
+            Ok(cfg) => read.push((notation, cfg)),
+            Err(error) => first_error = first_error.or(Some((notation, error))),
+        }
+        if limits.cancel.is_asked() {
+            break;
+        }
+    }
+    let others = read.iter().skip(1);
+    let differing = others
+        .filter(|(_, cfg)| !is_same(&read[0].1, cfg))
+        .map(|(notation, _)| notation.name())
+        .next();
+    if let Some(other) = differing {
+        let first = read[0].0.name();
+        let message = format!(
+            "the notations `{first}` and `{other}` both read this grammar, and mean different texts: name one"
+        );
+        return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
+    }
+    match (read.into_iter().next(), first_error) {
+        (Some((_, cfg)), _) => Ok(cfg),
+        (None, Some((notation, mut error))) => {
+            for problem in &mut error.problems {
+                problem.message = format!("read as `{notation}`: {}", problem.message);
+            }
+            Err(error)
+        }
+        (None, None) => as_notation(Notation::Ebnf),
+    }
+}
+
+/// Returns `true` if two grammars were lowered to the same rules, whatever the names of the rules are.
+fn is_same(one: &Cfg, other: &Cfg) -> bool {
+    let bodies = |cfg: &Cfg| cfg.rules.iter().map(|rule| rule.body).collect::<Vec<_>>();
+    one.start == other.start
+        && one.exprs == other.exprs
+        && one.regulars == other.regulars
+        && one.object_lists == other.object_lists
+        && bodies(one) == bodies(other)
+}
+
+/// What a glance at a source shows.
+struct Signs {
+    /// The notation, if some sign belongs to one only.
+    certain: Option<Notation>,
+    family: Family,
+}
+
+impl Signs {
+    fn of(text: &str) -> Signs {
+        let mut signs = Signs {
+            certain: None,
+            family: EQUALS,
+        };
+        let lines = || text.lines().map(str::trim_start);
+        let is_directive =
+            |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)));
+        let has_colon = lines().any(|line| definer(line) == Some(":"));
+        if lines().any(|line| definer(line) == Some("::=")) {
+            signs.family = BACKUS;
+        } else if has_colon || is_directive(&LARK) || is_directive(&LLGUIDANCE) {
+            signs.family = COLON;
+            let is_dialect = lines().any(|line| LLGUIDANCE.iter().any(|sign| line.contains(sign)));
+            let is_lark = is_directive(&LARK);
+            signs.certain = match (is_dialect && text.contains("start"), is_lark) {
+                (true, _) => Some(Notation::Llguidance),
+                (false, true) => Some(Notation::Lark),
+                (false, false) => None,
+            };
+        }
+        signs
+    }
+}
+
+/// Returns the sign after the name with which a line begins, if it defines a rule.
+fn definer(line: &str) -> Option<&'static str> {
+    let line = line.trim_start_matches(['?', '!', '<']);
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let rest = line.trim_start_matches(is_name);
+    if rest.len() == line.len() {
+        return None;
+    }
+    // Parameters, priorities and attributes of Lark.
+    let rest = rest.trim_start_matches('>').trim_start();
+    let rest = match rest.starts_with(['.', '{', '[']) {
+        true => rest.find(':').map_or(rest, |colon| &rest[colon..]),
+        false => rest,
+    };
+    ["::=", ":=", "::", ":", "=/", "="]
+        .into_iter()
+        .find(|sign| rest.starts_with(sign))
+        .map(|sign| if sign == "::" { ":" } else { sign })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_tell_notations_apart() {
+        for (text, certain, notations) in [
+            ("start: %json {}", Some(Notation::Llguidance), COLON.notations),
+            (
+                "%import common.WS\nstart: WS",
+                Some(Notation::Lark),
+                COLON.notations,
+            ),
+            ("?start.2: \"a\"", None, COLON.notations),
+            ("start[lazy]: /a+/", Some(Notation::Llguidance), COLON.notations),
+            ("root ::= \"a\"", None, BACKUS.notations),
+            ("# root: 1\nroot = \"a\" ;", None, EQUALS.notations),
+        ] {
+            let signs = Signs::of(text);
+            assert_eq!(
+                (signs.certain, signs.family.notations),
+                (certain, notations),
+                "{text}"
+            );
+        }
+    }
+}
