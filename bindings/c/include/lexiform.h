@@ -98,6 +98,8 @@ void lexiform_compiler_free(lexiform_compiler *compiler);
  *   "refuse": "nothing" | "ineffective" | "inexact"   schemas with keywords that have no effect and were meant to have one, such as
  *                                                     misspelled ones; also those that are enforced narrower than they say
  *   "dialect": "rust" | "ecma" | "python"     of a regular expression
+ *   "notation": "lark" | "llguidance" | ...   of a grammar of kind 5; recognised if there is none
+ *   "start": "file_input"                     the rule that derives whole texts, if it is not "start" in Lark
  *   "additional_properties": "closed" | "open"  of objects that list properties and say nothing of others; closed by default
  *   "numbers": "double" | "any"               double by default: integers in digits, others in 17 digits at most
  * Where the source does not compile, the result is null, and `*problems` gets all problems, unless `problems` is null:

@@ -92,6 +92,7 @@ fn compile(
         0 => compile(Source::JsonSchema(text)),
         1 => compile(Source::Regex(text)),
         2 => compile(Source::Ebnf(text)),
+        5 => compile(Source::Grammar(text)),
         3 => compile(Source::StructuralTag(text)),
         4 => compile(Source::Choice(&texts(text)?)),
         other => return Err(mistake(&format!("there is no kind {other} of sources"))),

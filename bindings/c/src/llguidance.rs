@@ -5,16 +5,16 @@
 //! ```
 //!
 //! A llama.cpp compiled with `-DLLAMA_USE_LLGUIDANCE` can link this library instead, without a patch. The
-//! kinds of grammars are `json`, `json_schema`, `json_object`, `regex` and, of `lark`, the form that
-//! llama.cpp generates from a schema; `ebnf` is an addition of Lexiform. The numbers in `LlgParserLimits`
-//! belong to another engine and have no effect: the limits of Lexiform hold.
+//! kinds of grammars are `json`, `json_schema`, `json_object`, `regex` and `lark`; `ebnf`, and `grammar` for
+//! a notation that is recognised, are additions of Lexiform. The numbers in `LlgParserLimits` belong to
+//! another engine and have no effect: the limits of Lexiform hold.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use lexiform::Session;
+use lexiform::grammar::Notation;
 use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 use lexiform::{Compiler, Options, Source};
-use lexiform_syntax::notation::lark;
 
 use crate::boundary::{free, guarded, handle, slice, value};
 
@@ -221,15 +221,20 @@ impl LlgMatcher {
     }
 
     fn new(compiler: &Compiler, kind: &str, data: &str) -> Self {
+        let mut options = Options::default();
         let source = match kind {
-            "json" | "json_schema" => Ok(Source::JsonSchema(data)),
-            "json_object" => Ok(Source::JsonSchema("{\"type\": \"object\"}")),
-            "regex" => Ok(Source::Regex(data)),
-            "ebnf" => Ok(Source::Ebnf(data)),
-            "lark" => lark::schema(data).map(Source::JsonSchema),
+            "json" | "json_schema" => Source::JsonSchema(data),
+            "json_object" => Source::JsonSchema("{\"type\": \"object\"}"),
+            "regex" => Source::Regex(data),
+            "ebnf" => Source::Ebnf(data),
+            "lark" => {
+                options.grammar.notation = Some(Notation::Llguidance);
+                Source::Grammar(data)
+            }
+            "grammar" => Source::Grammar(data),
             other => return Self::failed(&format!("there is no kind {other:?} of grammars")),
         };
-        let compiled = source.and_then(|source| compiler.compile(source, &Options::default()));
+        let compiled = compiler.compile(source, &options);
         let vocabulary = compiler.vocabulary();
         match compiled {
             Ok((grammar, _)) => Self {

@@ -7,12 +7,14 @@ use lexiform::schema::{AdditionalProperties, KeyOrder, Numbers, Refuse, Whitespa
 use lexiform_syntax::suggest;
 use serde_json::{Value, json};
 
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 8] = [
     "whitespace",
     "key_order",
     "additional_properties",
     "numbers",
     "dialect",
+    "notation",
+    "start",
     "refuse",
 ];
 
@@ -52,6 +54,9 @@ fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
         ("dialect", Some("rust")) => options.regex = Dialect::Rust,
         ("dialect", Some("ecma")) => options.regex = Dialect::Ecma,
         ("dialect", Some("python")) => options.regex = Dialect::Python,
+        ("notation", Some(notation)) => options.grammar.notation = Some(notation.parse()?),
+        ("start", Some(start)) => options.grammar.start = Some(start.to_owned()),
+        ("notation" | "start", None) => return Err(format!("`{name}` must be a string")),
         ("refuse", Some("nothing")) => options.schema.refuse = Refuse::Nothing,
         ("refuse", Some("ineffective")) => options.schema.refuse = Refuse::Ineffective,
         ("refuse", Some("inexact")) => options.schema.refuse = Refuse::Inexact,

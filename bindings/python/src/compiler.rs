@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lexiform::error::{CompileError, Diagnostics};
 use lexiform::limits::Limits;
+use lexiform::grammar::GrammarOptions;
 use lexiform::{Options, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -145,6 +146,30 @@ impl Compiler {
         self.get(py, OwnedSource::Ebnf(text).behind(prefix), deadline)
     }
 
+    /// Compiles a grammar in the notation of this name (`lark`, `llguidance`, `ebnf` …), or in one that is
+    /// recognised. `start` is the rule that derives whole texts, if it is not that of the notation, and
+    /// `imports` the sources of the libraries that the grammar may import.
+    #[pyo3(signature = (text, *, notation = None, start = None, imports = None, prefix = None, deadline = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn grammar(
+        &self,
+        py: Python<'_>,
+        text: String,
+        notation: Option<&str>,
+        start: Option<String>,
+        imports: Option<BTreeMap<String, String>>,
+        prefix: Option<&[u8]>,
+        deadline: Option<f64>,
+    ) -> PyResult<Grammar> {
+        let notation = notation.map(str::parse).transpose();
+        let options = GrammarOptions {
+            notation: notation.map_err(PyValueError::new_err)?,
+            start,
+            imports: imports.unwrap_or_default(),
+        };
+        self.get(py, OwnedSource::Grammar(text, options).behind(prefix), deadline)
+    }
+
     /// Compiles the grammar whose texts are exactly `texts`.
     #[pyo3(signature = (texts, *, prefix = None))]
     fn choice(&self, py: Python<'_>, texts: Vec<String>, prefix: Option<&[u8]>) -> PyResult<Grammar> {
@@ -256,6 +281,10 @@ impl Compiler {
                 Source::Regex(pattern)
             }
             OwnedSource::Ebnf(text) => Source::Ebnf(text),
+            OwnedSource::Grammar(text, grammar) => {
+                options.grammar = grammar.clone();
+                Source::Grammar(text)
+            }
             OwnedSource::Choice(texts) => Source::Choice(texts),
             OwnedSource::Any => Source::Any,
             OwnedSource::StructuralTag(text, dialect, schemas) => {

@@ -332,7 +332,6 @@ MISSING = [
     (lambda: ours.TokenizerInfo(["a"]), "pass `stop_token_ids`"),
     (lambda: ours.TokenizerInfo(["a"], stop_token_ids=0).serialize_json(), "serializes nothing"),
     (lambda: ours.TokenizerInfo(["a"], stop_token_ids=0).dump_metadata(), "serializes nothing"),
-    (lambda: compiler_of(ours).compile_lark('start: "a"'), "EBNF, not in Lark"),
     (lambda: compiler_of(ours).compile_json_schema({}, any_whitespace=False, indent=2), "indent=2"),
     (lambda: compiler_of(ours).compile_json_schema({}, any_whitespace=False, separators=(", ", ": ")), "separators="),
     (lambda: compiler_of(ours).compile_regex("a").serialize_json(), "serializes nothing"),

@@ -215,7 +215,7 @@ def test_constraints_of_requests_compile_or_say_what_is_wrong(demo_tokenizer):
         "json": ('{"properties": {"a": {"type": "strng"}}}', "#/properties/a/type"),
         "regex": ("a(b", "line 1, column 2"),
         "choice": ('{"yes": 1}', "a choice is a list of strings as JSON"),
-        "grammar": ("start: WORD\n%import common.WORD", "Lark with the directive `%import`"),
+        "grammar": ("start: WORD\n%import common.WORDS", "`common` has no `WORDS`"),
         "structural_tag": ('{"format": {"type": "regx"}}', "#/format/type"),
         "xml": ("", "'xml' is no kind of constraint"),
     }

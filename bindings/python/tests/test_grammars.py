@@ -419,3 +419,21 @@ def test_every_source_may_stand_behind_a_prefix(small):
     # A prefix makes another grammar of the same source.
     plain = small.regex("a")
     assert plain.forced(plain.start()) == b"a"
+
+
+def test_grammars_are_read_in_the_notation_that_is_named_or_recognised(demo):
+    lark = "start: NAME \"=\" NUMBER\n%import common (CNAME, WS)\n%import .digits.NUMBER\nNAME: CNAME\n%ignore WS"
+    imports = {"digits": "NUMBER: /[0-9]+/"}
+    for notation in [None, "lark"]:
+        grammar = demo.grammar(lark, notation=notation, imports=imports)
+        assert belongs(grammar, " a = 12 ")
+        assert not belongs(grammar, "a = b")
+    # llguidance ignores nothing before the first terminal.
+    assert not belongs(demo.grammar(lark, notation="llguidance", imports=imports), " a = 12 ")
+    assert belongs(demo.grammar("start: %json {\"const\": 1}"), "1")
+    assert belongs(demo.grammar('root ::= "a"+'), "aa")
+    assert belongs(demo.grammar('file: "a"', notation="lark", start="file"), "a")
+    with pytest.raises(lexiform.CompileError, match="there is no library `digits`"):
+        demo.grammar(lark)
+    with pytest.raises(ValueError, match="did you mean `lark`"):
+        demo.grammar(lark, notation="larks")

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use lexiform::Grammar;
+use lexiform::grammar::Notation;
 use lexiform::{Compiler, Source};
 use serde_json::{Value, json};
 
@@ -164,6 +165,16 @@ impl CaseKind {
         CaseKind::JsonSchema,
     ];
 
+    /// Returns the notation of a grammar.
+    fn notation(self) -> Option<Notation> {
+        match self {
+            CaseKind::Ebnf => Some(Notation::Ebnf),
+            // The cases of other engines are in the dialect that has more.
+            CaseKind::Lark => Some(Notation::Llguidance),
+            CaseKind::Gbnf | CaseKind::Regex | CaseKind::JsonSchema => None,
+        }
+    }
+
     fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |it| it.get_name().to_owned())
@@ -201,20 +212,18 @@ impl CaseEntry {
         let source = match self.kind {
             CaseKind::Regex => Source::Regex(&self.source),
             CaseKind::JsonSchema => Source::JsonSchema(&self.source),
-            CaseKind::Ebnf => Source::Ebnf(&self.source),
-            CaseKind::Lark | CaseKind::Gbnf => {
-                return Err(format!("{} grammars are not supported", self.kind.name()));
-            }
+            CaseKind::Ebnf | CaseKind::Lark | CaseKind::Gbnf => Source::Grammar(&self.source),
         };
         // The texts of a schema are JSON in any spelling that the specification allows.
         let meaning = Meaning {
             key_order: KeyOrder::Any,
             ..Meaning::default()
         };
-        let options = meaning.options_for_judging();
-        let compiled = match self.kind {
-            CaseKind::Ebnf => {
-                let vocabulary = tokenizer::bytes_and_specials_of(&self.source);
+        let mut options = meaning.options_for_judging();
+        options.grammar.notation = self.kind.notation();
+        let compiled = match source {
+            Source::Grammar(_) => {
+                let vocabulary = tokenizer::bytes_and_specials_of(&self.source, &options.grammar);
                 let vocabulary = vocabulary.map_err(|failure| failure.to_string())?;
                 Compiler::new(vocabulary).compile(source, &options)
             }

@@ -2,15 +2,23 @@
 //! `grammars/`.
 //!
 //! ```text
-//!   json/grammar.ebnf    json/accept.txt    json/reject.txt
+//!   json/grammar.ebnf    json/accept.txt    json/reject.txt         (or grammar.lark, grammar.gbnf …)
 //! ```
 
 use std::path::{Path, PathBuf};
 
+use lexiform::grammar::Notation;
+
 use crate::failure::{Failure, read_text};
 
-/// The file that marks the folder of a grammar.
-const GRAMMAR: &str = "grammar.ebnf";
+/// Returns the file that marks the folder of a grammar: `grammar.ebnf`, `grammar.lark` and so on.
+fn grammar_of(folder: &Path) -> PathBuf {
+    let endings = Notation::all().map(|notation| format!("grammar.{}", notation.name()));
+    let mut files = endings.map(|file| folder.join(file));
+    files
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| folder.join("grammar.ebnf"))
+}
 
 /// A text with the verdict that its folder expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +48,7 @@ impl Folder {
     /// # Errors
     /// There is no grammar, no list of texts, or a line of a list is not a JSON string.
     pub fn read(folder: &Path) -> Result<Self, Failure> {
-        let grammar = folder.join(GRAMMAR);
+        let grammar = grammar_of(folder);
         let source = read_text(&grammar)?;
         let mut cases = Vec::new();
         for (file, accept) in [("accept.txt", true), ("reject.txt", false)] {
@@ -68,7 +76,7 @@ impl Folder {
     /// # Errors
     /// The place cannot be read, or it has no such folder.
     pub fn all(place: &Path) -> Result<Vec<PathBuf>, Failure> {
-        if place.join(GRAMMAR).is_file() {
+        if grammar_of(place).is_file() {
             return Ok(vec![place.to_owned()]);
         }
         let unreadable = |source| Failure::Read {
@@ -78,12 +86,12 @@ impl Folder {
         let entries = std::fs::read_dir(place).map_err(unreadable)?;
         let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|it| it.path())).collect();
         let mut folders = paths.map_err(unreadable)?;
-        folders.retain(|folder| folder.join(GRAMMAR).is_file());
+        folders.retain(|folder| grammar_of(folder).is_file());
         folders.sort();
         if folders.is_empty() {
             let place = place.display();
             return Err(Failure::message(format!(
-                "neither {place} nor a folder in it has a {GRAMMAR}"
+                "neither {place} nor a folder in it has a grammar.ebnf"
             )));
         }
         Ok(folders)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use lexiform::Grammar;
 use lexiform::error::{CompileError, Diagnostics};
+use lexiform::grammar::{GrammarOptions, Notation};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Source};
 use lexiform_syntax::regex;
@@ -33,13 +34,20 @@ pub struct Constraint {
     /// A regular expression that whole texts match: the expression, `@FILE`, or `-` for standard input
     #[arg(long, short, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
     regex: Option<String>,
-    /// An EBNF grammar: a file, the grammar itself, `-` for standard input, or a folder with a grammar.ebnf,
-    /// an accept.txt and a reject.txt
+    /// A grammar: a file, the grammar itself, `-` for standard input, or a folder with a grammar.ebnf, an
+    /// accept.txt and a reject.txt
     #[arg(long, short, value_name = "FILE|TEXT|-|DIR")]
     grammar: Option<String>,
     /// The syntax of the regular expression
     #[arg(long, value_enum, default_value_t, requires = "regex")]
     dialect: Dialect,
+    /// The notation of the grammar; that of a file is known by its ending, and others are recognised
+    #[arg(long, value_parser = notation_named, requires = "grammar")]
+    notation: Option<Notation>,
+}
+
+fn notation_named(name: &str) -> Result<Notation, String> {
+    name.parse()
 }
 
 /// The arguments of [`Constraint`] that exclude each other.
@@ -225,6 +233,7 @@ impl Meaning {
 pub struct Loaded {
     kind: SourceKind,
     dialect: Dialect,
+    notation: Option<Notation>,
     text: String,
     file: Option<String>,
     cases: Vec<Case>,
@@ -259,6 +268,7 @@ impl Constraint {
             (None, None, None) => return Ok(None),
         };
         loaded.dialect = self.dialect;
+        loaded.notation = self.notation.or_else(|| loaded.notation_of_file());
         Ok(Some(loaded))
     }
 }
@@ -269,9 +279,30 @@ impl Loaded {
         Self {
             kind,
             dialect,
+            notation: None,
             text,
             file,
             cases,
+        }
+    }
+
+    /// Returns the notation that the ending of the file names.
+    fn notation_of_file(&self) -> Option<Notation> {
+        let ending = self.file.as_ref()?.rsplit_once('.')?.1;
+        // Both dialects of Lark have this ending, and are told apart by their signs.
+        let known = ending.parse().ok();
+        known.filter(|notation| !matches!(notation, Notation::Lark | Notation::Llguidance))
+    }
+
+    /// Returns the notation of a grammar, if it is known; `None` for other sources.
+    pub fn notation(&self) -> Option<Notation> {
+        self.notation.filter(|_| self.is_grammar())
+    }
+
+    fn grammar_options(&self) -> GrammarOptions {
+        GrammarOptions {
+            notation: self.notation,
+            ..GrammarOptions::default()
         }
     }
 
@@ -320,7 +351,7 @@ impl Loaded {
     /// The errors of [`tokenizer::bytes_only`].
     pub fn vocabulary_of_bytes(&self) -> Result<Arc<Vocabulary>, Failure> {
         match self.kind {
-            SourceKind::Grammar => tokenizer::bytes_and_specials_of(&self.text),
+            SourceKind::Grammar => tokenizer::bytes_and_specials_of(&self.text, &self.grammar_options()),
             SourceKind::Schema | SourceKind::Regex => tokenizer::bytes_only(),
         }
     }
@@ -345,7 +376,13 @@ impl Loaded {
                 };
                 compiler.compile(Source::Regex(&self.text), &options)
             }
-            SourceKind::Grammar => compiler.compile(Source::Ebnf(&self.text), options),
+            SourceKind::Grammar => {
+                let options = lexiform::Options {
+                    grammar: self.grammar_options(),
+                    ..options.clone()
+                };
+                compiler.compile(Source::Grammar(&self.text), &options)
+            }
         }
     }
 
@@ -358,7 +395,10 @@ impl Loaded {
         match self.kind {
             SourceKind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
             SourceKind::Regex => regex::lower_as(&self.text, self.dialect.into(), limits).map(|_| ()),
-            SourceKind::Grammar => notation::ebnf::lower(&self.text, limits).map(|_| ()),
+            SourceKind::Grammar => {
+                let options = (self.grammar_options(), &options.schema);
+                notation::lower(&self.text, &options.0, options.1, limits).map(|_| ())
+            }
         }
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lexiform::grammar::GrammarOptions;
 use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use lexiform_automata::grammar::Expr;
-use lexiform_syntax::notation;
+use lexiform_syntax::{notation, schema};
 use serde_json::Value;
 
 use crate::failure::{Failure, read_text};
@@ -104,13 +105,13 @@ pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
     bytes_and(&[])
 }
 
-/// Creates the vocabulary of [`bytes_only`] with the special tokens that an EBNF grammar names, so that its
+/// Creates the vocabulary of [`bytes_only`] with the special tokens that a grammar names, so that its
 /// texts can be judged. A grammar with mistakes adds none; compiling it reports the mistakes.
 ///
 /// # Errors
 /// Never in practice: each name becomes one token.
-pub fn bytes_and_specials_of(grammar: &str) -> Result<Arc<Vocabulary>, Failure> {
-    let lowered = notation::ebnf::lower(grammar, &Limits::default());
+pub fn bytes_and_specials_of(grammar: &str, options: &GrammarOptions) -> Result<Arc<Vocabulary>, Failure> {
+    let lowered = notation::lower(grammar, options, &schema::Options::default(), &Limits::default());
     let exprs = lowered.map_or_else(|_| Vec::new(), |cfg| cfg.exprs);
     let names: BTreeSet<&str> = exprs
         .iter()

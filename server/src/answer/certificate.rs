@@ -178,6 +178,6 @@ fn checker(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Checker
         }
         Source::Choice(texts) => Some(Checker::List(texts.clone())),
         Source::Extract(text, boundary) => Some(Checker::Text(text.clone(), *boundary)),
-        Source::Regex(_) | Source::Ebnf(_) | Source::Tags(_) => machine(),
+        Source::Regex(_) | Source::Grammar(..) | Source::Tags(_) => machine(),
     }
 }

@@ -194,12 +194,15 @@ fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: S
     if let Some(source) = source {
         let field = match (source.is_schema(), source.is_grammar()) {
             (true, _) => "guided_json",
-            (_, true) => "ebnf",
+            (_, true) => "grammar",
             _ => "guided_regex",
         };
         body[field] = json!(source.text());
         if let Some(dialect) = source.dialect() {
             body["dialect"] = json!(dialect.name());
+        }
+        if let Some(notation) = source.notation() {
+            body["notation"] = json!(notation.name());
         }
         for (field, chosen) in args.writing.fields() {
             body[field] = json!(chosen);

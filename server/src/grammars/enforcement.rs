@@ -148,7 +148,7 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
                 all_of(inner, limits, keywords)?;
             }
         }
-        Source::Regex(_) | Source::Ebnf(_) | Source::Choice(_) | Source::Extract(..) => {
+        Source::Regex(_) | Source::Grammar(..) | Source::Choice(_) | Source::Extract(..) => {
             keywords.push(exact(String::new(), None))
         }
     }

@@ -174,7 +174,7 @@ impl Language {
         match self.content.as_ref().map(|content| &content.source) {
             _ if self.calls.is_some() => GrammarKind::Tools,
             Some(Source::Schema(_)) => GrammarKind::Schema,
-            Some(Source::Ebnf(_)) => GrammarKind::Ebnf,
+            Some(Source::Grammar(..)) => GrammarKind::Ebnf,
             Some(Source::Choice(_) | Source::Extract(..)) => GrammarKind::Choice,
             Some(Source::Tags(_)) => GrammarKind::Tags,
             // Without a constraint, a language is compiled only for its prefix.

@@ -6,6 +6,7 @@
 mod calls;
 
 use lexiform::error::{CompileError, Diagnostics};
+use lexiform::grammar::GrammarOptions;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
@@ -54,7 +55,14 @@ pub fn lower(
         Source::Regex(text) => {
             regex::lower_as(text, constraint.dialect, limits).map(|cfg| (cfg, Diagnostics::default()))
         }
-        Source::Ebnf(text) => notation::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Grammar(text, notation) => {
+            let options = GrammarOptions {
+                notation: *notation,
+                ..GrammarOptions::default()
+            };
+            let lowered = notation::lower(text, &options, &schema_options(constraint), limits);
+            lowered.map(|cfg| (cfg, Diagnostics::default()))
+        }
         Source::Choice(texts) => {
             notation::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))
         }

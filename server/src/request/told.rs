@@ -223,7 +223,7 @@ fn described(constraint: &Constraint) -> Option<String> {
         Source::Regex(text) => Some(format!(
             "Answer with a text that matches this regular expression:\n{text}"
         )),
-        Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
+        Source::Grammar(text, _) => Some(format!("Answer with a text of this grammar:\n{text}")),
         Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
         Source::Extract(text, _) => Some(format!(
             "Answer with words of this text, exactly as they stand in it:\n{text}"

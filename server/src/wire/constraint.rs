@@ -6,6 +6,7 @@ pub mod monitors;
 mod tags;
 pub mod writing;
 
+use lexiform::grammar::Notation;
 use lexiform::regex::Dialect;
 use lexiform::schema::{AdditionalProperties, ArgumentStyle, Numbers};
 use lexiform_syntax::notation::extract::Boundary;
@@ -22,8 +23,8 @@ pub enum Source {
     Schema(String),
     /// A regular expression for the whole text.
     Regex(String),
-    /// A grammar in EBNF.
-    Ebnf(String),
+    /// A grammar in this notation, or in the one that is recognised.
+    Grammar(String, Option<Notation>),
     /// Exactly one of these texts.
     Choice(Vec<String>),
     /// A span of this text.
@@ -36,9 +37,10 @@ impl Source {
     /// Returns the length of the source in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) | Source::Extract(text, _) => {
-                text.len()
-            }
+            Source::Schema(text)
+            | Source::Regex(text)
+            | Source::Grammar(text, _)
+            | Source::Extract(text, _) => text.len(),
             Source::Choice(texts) => texts.iter().map(String::len).sum(),
             Source::Tags(form) => form.bytes(&|inner| inner.source.bytes()),
         }
@@ -211,12 +213,44 @@ const DIALECTS: [(&str, Dialect); 3] = [
     ("python", Dialect::Python),
 ];
 
-/// Takes the dialect beside a constraint, which must then be a regular expression.
+impl Source {
+    /// Returns a grammar in Lexiform's EBNF.
+    pub fn ebnf(text: String) -> Source {
+        Source::Grammar(text, Some(Notation::Ebnf))
+    }
+
+    /// Returns a grammar whose notation is recognised.
+    pub fn grammar(text: String) -> Source {
+        Source::Grammar(text, None)
+    }
+}
+
+/// Takes the notation beside a constraint, which must then be a grammar.
+fn with_notation(
+    fields: &mut Fields,
+    constraint: Option<Constraint>,
+    problems: &mut Problems,
+) -> Option<Constraint> {
+    let names: Vec<(&str, Notation)> = Notation::all().map(|it| (it.name(), it)).collect();
+    let Some(notation) = fields.word("notation", &names, problems) else {
+        return constraint;
+    };
+    let mut constraint = constraint;
+    match constraint.as_mut().map(|constraint| &mut constraint.source) {
+        Some(Source::Grammar(_, named)) => *named = Some(notation),
+        _ => problems.invalid(fields.path("notation"), "requires a grammar"),
+    }
+    constraint
+}
+
+/// Takes the dialect or the notation beside a constraint, which must then be a regular expression or a
+/// grammar.
 pub(in crate::wire) fn with_dialect(
     fields: &mut Fields,
     constraint: Option<Constraint>,
     problems: &mut Problems,
 ) -> Option<Constraint> {
+    let constraint = with_notation(fields, constraint, problems);
     let Some(dialect) = fields.word("dialect", &DIALECTS, problems) else {
         return constraint;
     };

@@ -8,6 +8,7 @@
 //! The parameters of every tool that may be called are enforced, whatever `strict` says; with it, keywords
 //! without effect are refused.
 
+use lexiform::grammar::Notation;
 use serde_json::{Value, json};
 
 use super::constraint::{Constraint, Source, schema_constraint};
@@ -241,9 +242,11 @@ fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Pro
     grammar.finish_strict(problems);
     let source = match syntax.as_str() {
         "regex" => Source::Regex(definition),
-        "ebnf" => Source::Ebnf(definition),
+        "ebnf" => Source::ebnf(definition),
+        // The grammars of OpenAI's custom tools are in this dialect.
+        "lark" => Source::Grammar(definition, Some(Notation::Llguidance)),
         other => {
-            let message = format!("grammars in '{other}' are not supported; use 'regex' or 'ebnf'");
+            let message = format!("grammars in '{other}' are not supported; use 'regex', 'lark' or 'ebnf'");
             problems.unsupported(syntax_path, message);
             return None;
         }

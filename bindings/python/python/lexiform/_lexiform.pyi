@@ -113,6 +113,16 @@ class Compiler:
         deadline: float | None = None,
     ) -> Grammar: ...
     def ebnf(self, text: str, *, prefix: bytes | None = None, deadline: float | None = None) -> Grammar: ...
+    def grammar(
+        self,
+        text: str,
+        *,
+        notation: str | None = None,
+        start: str | None = None,
+        imports: Mapping[str, str] | None = None,
+        prefix: bytes | None = None,
+        deadline: float | None = None,
+    ) -> Grammar: ...
     def choice(self, texts: Sequence[str], *, prefix: bytes | None = None) -> Grammar: ...
     def any(self, *, prefix: bytes | None = None) -> Grammar: ...
     def structural_tag(

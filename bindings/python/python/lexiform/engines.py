@@ -295,7 +295,7 @@ class Sources:
             "json_object": lambda _: self._json('{"type": "object"}'),
             "regex": lambda text: self.compiler().regex(text, deadline=self._options.deadline),
             "choice": lambda text: self.compiler().choice(_choices(text)),
-            "grammar": lambda text: self.compiler().ebnf(text, deadline=self._options.deadline),
+            "grammar": lambda text: self.compiler().grammar(text, deadline=self._options.deadline),
             "structural_tag": self._structural_tag,
         }
         if kind not in compilers:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,8 +23,6 @@ __all__ = ["LexiformBackend", "LexiformLogitsProcessor", "register"]
 
 # A generator makes a backend of its own; what the compiler has learned of a tokenizer serves them all.
 _COMPILERS: WeakKeyDictionary[Any, tuple[int, Compiler]] = WeakKeyDictionary()
-
-_LARK = re.compile(r"^\s*[?!]?start\s*(\.\d+\s*)?:", re.MULTILINE)
 
 
 class LexiformLogitsProcessor(OutlinesLogitsProcessor):  # type: ignore[misc, unused-ignore]
@@ -88,10 +85,8 @@ class LexiformBackend(BaseBackend):  # type: ignore[misc, unused-ignore]
         return self._processor(self._compiler.regex(regex))
 
     def get_cfg_logits_processor(self, grammar: str) -> LexiformLogitsProcessor:
-        """Makes a processor for a grammar in EBNF; grammars in Lark are refused."""
-        if _LARK.search(grammar) and "::=" not in grammar:
-            raise NotImplementedError("lexiform reads grammars in EBNF (`root ::= …`), and this one is in Lark (`start: …`)")
-        return self._processor(self._compiler.ebnf(grammar))
+        """Makes a processor for a grammar in Lark, or in another notation that is recognised."""
+        return self._processor(self._compiler.grammar(grammar))
 
     def _processor(self, grammar: Grammar) -> LexiformLogitsProcessor:
         return LexiformLogitsProcessor(grammar, self._tensor_library_name)

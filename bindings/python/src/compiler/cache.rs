@@ -1,5 +1,6 @@
 //! The cache of the most recently requested grammars, within a bound of bytes.
 
+use lexiform::grammar::GrammarOptions;
 use lexiform::regex::Dialect;
 use lexiform_syntax::schema;
 use lru::LruCache;
@@ -20,6 +21,7 @@ pub(super) enum OwnedSource {
     Schema(String, schema::Options),
     Regex(String, Dialect),
     Ebnf(String),
+    Grammar(String, GrammarOptions),
     Choice(Vec<String>),
     StructuralTag(String, Dialect, schema::Options),
     Any,

@@ -106,16 +106,9 @@ pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Cons
         Some("json_object") => Some(any_object(path)),
         Some("json_schema") => json_schema(&mut format, problems),
         Some("regex") => text(&mut format, "pattern", Source::Regex, problems),
-        Some("ebnf") => text(&mut format, "grammar", Source::Ebnf, problems),
+        Some("ebnf") => text(&mut format, "grammar", Source::ebnf, problems),
+        Some("grammar") => text(&mut format, "grammar", Source::grammar, problems),
         Some("structural_tag") => tags::read(&mut format, path, problems),
-        Some("grammar") => {
-            problems.unsupported(
-                path,
-                "grammars in GBNF are not supported; send {\"type\": \"ebnf\", \"grammar\": …}",
-            );
-            format.take("grammar");
-            None
-        }
         Some(other) => {
             problems.unsupported(path, format!("unknown response format '{other}'"));
             return None;
@@ -145,7 +138,8 @@ pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
         Some("json_object") => Some(any_object(path)),
         Some("json_schema") => return named_schema(format, problems),
         Some("regex") => self::text(&mut format, "pattern", Source::Regex, problems),
-        Some("ebnf") => self::text(&mut format, "grammar", Source::Ebnf, problems),
+        Some("ebnf") => self::text(&mut format, "grammar", Source::ebnf, problems),
+        Some("grammar") => self::text(&mut format, "grammar", Source::grammar, problems),
         _ => {
             problems.unsupported(path, "expected 'text', 'json_object' or 'json_schema'");
             return None;
@@ -250,7 +244,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
         optional_text(&mut inner, "regex", Source::Regex, problems),
         choice(&mut inner, "choice", problems),
         extract(&mut inner, problems),
-        optional_text(&mut inner, "grammar", Source::Ebnf, problems),
+        optional_text(&mut inner, "grammar", Source::grammar, problems),
         structural_tag(&mut inner, problems),
         object,
     ]
@@ -312,7 +306,7 @@ fn guided(fields: &mut Fields, problems: &mut Problems) -> Vec<Constraint> {
         optional_schema(fields, "guided_json", problems),
         optional_text(fields, "guided_regex", Source::Regex, problems),
         choice(fields, "guided_choice", problems),
-        optional_text(fields, "guided_grammar", Source::Ebnf, problems),
+        optional_text(fields, "guided_grammar", Source::grammar, problems),
     ]
     .into_iter()
     .flatten()
@@ -323,30 +317,27 @@ fn top_level(fields: &mut Fields, problems: &mut Problems) -> Vec<Constraint> {
     [
         optional_schema(fields, "json_schema", problems),
         optional_text(fields, "regex", Source::Regex, problems),
-        optional_text(fields, "ebnf", Source::Ebnf, problems),
+        optional_text(fields, "ebnf", Source::ebnf, problems),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Takes `grammar`: an object that names its syntax, or llama.cpp's bare string in GBNF, which is refused.
+/// Takes `grammar`: an object that names its syntax, or a text whose notation is recognised.
 fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     let value = fields.take("grammar")?;
     let path = fields.path("grammar");
-    if value.is_string() {
-        problems.unsupported(
-            path,
-            "grammars in GBNF are not supported; send an EBNF grammar in 'ebnf'",
-        );
-        return None;
+    if let Value::String(text) = value {
+        return Some(Constraint::new(Source::grammar(text), path));
     }
     let mut inner = Fields::of(value, &path, problems)?;
     let kind = inner.string("type", problems);
     let constraint = match kind.as_deref() {
         Some("json" | "json_schema") => optional_schema(&mut inner, "value", problems),
         Some("regex") => text(&mut inner, "value", Source::Regex, problems),
-        Some("ebnf") => text(&mut inner, "value", Source::Ebnf, problems),
+        Some("ebnf") => text(&mut inner, "value", Source::ebnf, problems),
+        Some("grammar") => text(&mut inner, "value", Source::grammar, problems),
         Some(other) => {
             problems.unsupported(
                 inner.path("type"),
@@ -355,7 +346,10 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
             return None;
         }
         None => {
-            problems.invalid(inner.path("type"), "expected 'json', 'regex' or 'ebnf'");
+            problems.invalid(
+                inner.path("type"),
+                "expected 'json', 'regex', 'ebnf' or 'grammar'",
+            );
             return None;
         }
     };

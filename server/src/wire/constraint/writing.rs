@@ -71,7 +71,7 @@ impl Writing {
                 });
                 is_used
             }
-            Source::Regex(_) | Source::Ebnf(_) | Source::Choice(_) | Source::Extract(..) => false,
+            Source::Regex(_) | Source::Grammar(..) | Source::Choice(_) | Source::Extract(..) => false,
         }
     }
 }

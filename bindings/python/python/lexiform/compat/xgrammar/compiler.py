@@ -77,9 +77,9 @@ class GrammarCompiler:
             raise ValueError("Invalid grammar type. Please pass a string or a Grammar object.")
         return self._compiled(grammar)
 
-    def compile_lark(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Is missing."""
-        Grammar.from_lark()
+    def compile_lark(self, lark_string: str) -> CompiledGrammar:
+        """Compiles a grammar in llguidance's dialect of Lark."""
+        return self._compiled(Grammar.from_lark(lark_string))
 
     def _compiled(self, grammar: Grammar) -> CompiledGrammar:
         return CompiledGrammar(grammar, grammar.compiled(self._compiler), self._info)

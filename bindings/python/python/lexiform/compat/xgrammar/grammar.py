@@ -87,9 +87,9 @@ class Grammar:
         return Grammar(text, lambda compiler: translated(lambda: compiler.structural_tag(text, **_AS_WRITTEN), InvalidStructuralTagError))
 
     @staticmethod
-    def from_lark(*args: Any, **kwargs: Any) -> NoReturn:
-        """Is missing."""
-        raise NotImplementedError("lexiform reads grammars in EBNF, not in Lark")
+    def from_lark(lark_string: str) -> Grammar:
+        """Takes a grammar in llguidance's dialect of Lark."""
+        return Grammar(lark_string, lambda compiler: translated(lambda: compiler.grammar(lark_string, notation="llguidance")))
 
     @staticmethod
     def concat(*grammars: Grammar) -> NoReturn:
