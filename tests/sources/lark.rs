@@ -114,7 +114,7 @@ fn lark_cases_of_llguidance() {
 const STARTS: [(&str, &str); 6] = [
     ("lark_common", "NUMBER"),
     ("outlines_common", "NUMBER"),
-    ("lark_unicode", "UNICODE_LETTER"),
+    ("lark_unicode", "WS"),
     ("lark_python", "file_input"),
     ("lark_python2", "file_input"),
     ("syncode_python", "file_input"),
@@ -140,4 +140,220 @@ fn lark_grammars_of_others_are_read() {
         }
         ratchet.close();
     });
+}
+
+/// Returns `true` if a text is split into words where two words touch: what is accepted here and not by the
+/// lark parser must be such a text, since that takes the longest words.
+fn has_touching_words(text: &str) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let letters: Vec<char> = text.chars().collect();
+    letters
+        .windows(2)
+        .any(|two| is_letter(two[0]) && is_letter(two[1]))
+}
+
+#[test]
+fn texts_belong_as_the_lark_parser_says() {
+    let data: Value = serde_json::from_str(include_str!("../data/lark_texts.json")).expect("JSON");
+    let (compiler, mut touching, mut all) = (compiler(), 0, 0);
+    for case in data["cases"].as_array().expect("a list") {
+        let (name, text) = (&case["name"], case["grammar"].as_str().expect("a grammar"));
+        let grammar = compile(&compiler, text, Notation::Lark, None);
+        let grammar = grammar.unwrap_or_else(|error| panic!("{name}: {error}"));
+        for text in texts(case, "accept") {
+            assert!(accepts(&grammar, text), "{name}: {text:?} belongs");
+            all += 1;
+        }
+        for text in texts(case, "reject") {
+            let is_accepted = accepts(&grammar, text);
+            assert!(
+                !is_accepted || has_touching_words(text),
+                "{name}: {text:?} does not belong"
+            );
+            touching += usize::from(is_accepted);
+            all += 1;
+        }
+    }
+    // A ratchet: the reader of these texts splits words in two that the lark parser does not.
+    assert_eq!((touching, all), (TOUCHING, 1_600));
+}
+
+/// The number of texts that are accepted because two words may touch.
+const TOUCHING: usize = 5;
+
+/// A grammar in llguidance's dialect, texts that belong, and texts that do not.
+const DIALECT: [(&str, &[&str], &[&str]); 12] = [
+    ("start: /[a-z]{2}/ <|tool|>", &[], &["ab"]),
+    (
+        "start: A & ~B\nA: /[ab]+/\nB: /a+/",
+        &["b", "aba"],
+        &["a", "aa", "c"],
+    ),
+    (
+        "start: word \"!\"\nword[lazy]: /[a-z]*x/",
+        &["ax!", "x!"],
+        &["axx!", "a!"],
+    ),
+    (
+        "start: line*\nline[stop=\"\\n\"]: /[^\\n]*/",
+        &["", "\n", "a\nb\n"],
+        &["a", "a\nb"],
+    ),
+    (
+        "start: (call | text)*\nhead[lazy]: /[^>]*</\ncall: head /[a-z]+/ \">\"\ntext: /[a-z<]+ /",
+        &["ab ", "x<ab>", "a x<b>"],
+        &["x<1>", "x<", "a< "],
+    ),
+    (
+        "start: a::0\na::_: \"x\" a::incr(_) %if lt(_, 2)\n | \"y\" %if ge(_, 1)",
+        &["xy", "xxy"],
+        &["y", "xxxy"],
+    ),
+    (
+        "start: %json {\"enum\": [1, \"a\"]} | %regex {\"substring_words\": \"to be\"}",
+        &["1", "\"a\"", "to", "to be", " be", ""],
+        &["2", "o be"],
+    ),
+    ("%ignore / /\nstart: \"a\" \"b\"", &["ab", "a b", "ab "], &[" ab"]),
+    (
+        "%llguidance {\"allow_initial_skip\": true}\n%ignore / /\nstart: \"a\" \"b\"",
+        &["ab", " ab"],
+        &["a\tb"],
+    ),
+    (
+        "start: %lark { start: x\nx: \"a\"{1,2} } \"b\"",
+        &["ab", "aab"],
+        &["b", "aaab"],
+    ),
+    (
+        "start: list{\"a\"}\nlist{x}: x (\",\" x)*",
+        &["a", "a,a"],
+        &["", "a,"],
+    ),
+    ("start: \"a\"i..\"b\"i", &[], &[]),
+];
+
+#[test]
+fn the_dialect_of_llguidance_has_its_texts() {
+    let compiler = compiler();
+    for (text, belong, strange) in DIALECT {
+        let Ok(grammar) = compile(&compiler, text, Notation::Llguidance, None) else {
+            assert!(belong.is_empty() && strange.is_empty(), "{text} is refused");
+            continue;
+        };
+        for belongs in belong {
+            assert!(accepts(&grammar, belongs), "{belongs:?} belongs to {text}");
+        }
+        for stranger in strange {
+            assert!(
+                !accepts(&grammar, stranger),
+                "{stranger:?} does not belong to {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tokens_are_read_as_tokens() {
+    let compiler = compiler();
+    let grammar = compile(
+        &compiler,
+        "start: <|tool|> <[97-99]> <[^97]> /b*/",
+        Notation::Llguidance,
+        None,
+    )
+    .expect("a grammar");
+    let tool = compiler.vocabulary().special("<|tool|>").expect("a token");
+    let allowed = |state| grammar.mask(state).iter().collect::<Vec<u32>>();
+    assert_eq!(allowed(grammar.start()), [tool]);
+    let state = grammar.step(grammar.start(), tool).expect("the token");
+    assert_eq!(allowed(state), [97, 98, 99]);
+    let state = grammar.step(state, 98).expect("a token of the set");
+    let others = allowed(state);
+    assert!(
+        others.contains(&98) && others.contains(&tool) && !others.contains(&97) && !others.contains(&256)
+    );
+    let state = grammar.step(state, tool).expect("another token");
+    assert_eq!(allowed(state), [98, 256]);
+}
+
+/// A grammar that is wrong, with the place and some words of each of its problems.
+const WRONG: [(&str, &[&str]); 16] = [
+    (
+        "start: a b\nc: \"x\"",
+        &["1, column 8: rule `a`", "1, column 10: rule `b`"],
+    ),
+    (
+        "start: \"a\" )\nb: /[/\nc: \"x",
+        &["1, column 12: expected", "2, column 5:", "3, column 4: this `\"`"],
+    ),
+    ("item: \"a\"", &["there is no rule `start`"]),
+    (
+        "start: \"a\"\nstart: \"b\"",
+        &["2, column 1: rule `start` is defined twice"],
+    ),
+    ("start: A\nA: B\nB: \"x\" A | \"y\"", &["calls itself"]),
+    (
+        "start: A\nA: b\nb: \"x\"",
+        &["2, column 4: the terminal `A` cannot contain the rule `b`"],
+    ),
+    (
+        "%import common.WSS\nstart: WSS",
+        &["1, column 16: `common` has no `WSS`"],
+    ),
+    ("%import other.X\nstart: X", &["there is no library `other`"]),
+    ("%declare X\nstart: X", &["`X` is declared for a program"]),
+    ("%foo\nstart: \"a\"", &["1, column 1: unknown directive `%foo`"]),
+    ("start: \"b\"..\"a\"", &["comes after its last"]),
+    ("start: \"a\"~3..2", &["minimum of a repetition is greater"]),
+    (
+        "start: t{\"a\"}\nt{x, y}: x y",
+        &["1, column 8: `t` is a template with 2 parameters"],
+    ),
+    ("start: t\nt{x}: x", &["`t` is a template with 1 parameters"]),
+    ("start: \"\\q\"", &["1, column 9: `\\q` is no escape"]),
+    ("start: start", &["no finite text matches"]),
+];
+
+#[test]
+fn all_that_is_wrong_is_named_with_its_place() {
+    let compiler = compiler();
+    for (text, words) in WRONG {
+        let error = compile(&compiler, text, Notation::Lark, None);
+        let error = error
+            .err()
+            .unwrap_or_else(|| panic!("{text} compiles"))
+            .to_string();
+        for part in words {
+            assert!(error.contains(part), "{text}: {part}\n{error}");
+        }
+    }
+}
+
+#[test]
+fn hostile_grammars_end() {
+    let compiler = compiler();
+    let many = |part: &str, count: usize| part.repeat(count);
+    let sources = [
+        format!("start: {}", many("(", 100_000)),
+        format!("start: {}", many("[", 100_000)),
+        format!("start: \"a\"{}", many("?", 10_000)),
+        format!("start: t{{{}\nt{{x}}: x", many("t{", 50_000)),
+        "start: t{\"a\"}\nt{x}: t{t{x}} | x".to_owned(),
+        "start: p::0\np::_: \"a\" p::incr(_) | \"b\"".to_owned(),
+        format!("start: {}", many("%lark { start: ", 1_000)),
+        (0..10_000)
+            .map(|at| format!("r{at}: r{} \"a\" | \"b\"\n", (at + 1) % 10_000))
+            .collect::<String>()
+            + "start: r0",
+        format!("start: /{}/", many("(a|b)*", 5_000)),
+        many("%import common.WS\n", 2_000) + "start: WS",
+        format!("start: {}", many("\"a\" | ", 50_000)),
+        format!("start: \"{}\"i", many("k", 100_000)),
+    ];
+    for source in sources {
+        for notation in [Notation::Lark, Notation::Llguidance] {
+            drop(compile(&compiler, &source, notation, None));
+        }
+    }
 }

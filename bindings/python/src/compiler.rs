@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use lexiform::error::{CompileError, Diagnostics};
-use lexiform::limits::Limits;
 use lexiform::grammar::GrammarOptions;
+use lexiform::limits::Limits;
 use lexiform::{Options, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -17,19 +17,23 @@
 //!
 //! # What a text is
 //!
-//! The language is that of the rules over characters: wherever a terminal may end, the next one may begin.
-//! The lark parser first splits a text into terminals, each as long as it can be. It reads `notx` as one
-//! name where a rule says `"not" NAME`, so it accepts fewer texts than this reader where terminals touch.
+//! The language is that of the rules over characters: wherever a word may end, the next one may begin. Where
+//! two words may begin, a text belongs to one of them, as the lexers of both engines decide it: a keyword is
+//! no name, and nothing goes on over the end of a lazy word ([`contexts`]). One thing differs: those lexers
+//! take the longest word. Where a rule says `"not" NAME`, they read `notx` as one name, and this reader as
+//! two words, so it accepts more texts where words touch.
 
 mod assemble;
 mod atoms;
 mod attributes;
+mod contexts;
 mod expand;
 mod items;
 mod library;
 mod parser;
 mod reading;
 mod scanner;
+mod words;
 
 pub use reading::{Dialect, Reading};
 

@@ -196,8 +196,11 @@ impl Lowering<'_> {
             NodeKind::All(parts) => self.intersection(all, parts),
             NodeKind::Word(body, Ending::AsWritten) => match self.as_word(all, node) {
                 Ok(word) => word,
-                // The parts are not one language that could be written down; together they are.
-                Err(_) => self.node(all, body),
+                // Each part can be written down, and the whole cannot.
+                Err(error) if matches!(error.kind, ProblemKind::Unsupported | ProblemKind::Limit) => {
+                    self.node(all, body)
+                }
+                Err(error) => self.not_regular(error),
             },
             NodeKind::Not(_) | NodeKind::Word(..) => self.intersection(all, std::slice::from_ref(node)),
             NodeKind::Grammar(cfg) => {
@@ -286,11 +289,15 @@ impl Lowering<'_> {
         match regulars.intersection(parts) {
             Ok(regular) if is_never(&regular) => self.builder.never(),
             Ok(regular) => self.regular(regular),
-            Err(regular::NotRegular { kind, at, message }) => {
-                self.problems.add(kind, at, message);
-                self.builder.empty()
-            }
+            Err(error) => self.not_regular(error),
         }
+    }
+
+    fn not_regular(&mut self, regular::NotRegular { kind, at, message }: regular::NotRegular) -> ExprId {
+        if kind != ProblemKind::Reference || !self.is_broken {
+            self.problems.add(kind, at, message);
+        }
+        self.builder.empty()
     }
 
     /// Lowers a regular part as one language.

@@ -67,7 +67,7 @@ fn matching(hir: Hir) -> Regular {
 }
 
 /// Returns the texts in which the node is found, as one expression.
-fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
+pub(crate) fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
     let mut regular = search(node.clone(), size)?;
     match (regular.parts.pop(), regular.parts.is_empty()) {
         (Some(Part::Match(hir)), true) => Ok(Hir::clone(&hir)),

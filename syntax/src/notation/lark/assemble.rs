@@ -11,6 +11,7 @@
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
+use super::contexts;
 use super::expand::{Expanded, expand};
 use super::items::{
     Alternative, Attributes, Import, Items, Mode, Name, RuleItem, is_terminal, nested_name, use_of,
@@ -39,10 +40,15 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
     let rules = expand(&items, reading.limits, &mut problems);
     let start = start_of(&items, reading, &mut problems);
     let ignores = !items.ignored.is_empty();
-    let mut definitions: Vec<Definition> = rules
-        .into_iter()
-        .map(|rule| definition(rule, &items, ignores))
-        .collect();
+    let mut definitions: Vec<Definition> = rules.into_iter().map(|rule| definition(rule, &items)).collect();
+    if problems.is_empty() {
+        contexts::settle(&mut definitions, &start, dialect, reading.limits, &mut problems);
+    }
+    if ignores {
+        for definition in definitions.iter_mut().filter(|it| !is_terminal(&it.name)) {
+            definition.body = spaced(&definition.body);
+        }
+    }
     if ignores {
         let ignored = Node::choice(0, items.ignored.clone()).word(Ending::AsWritten);
         definitions.push(Definition {
@@ -125,21 +131,19 @@ fn nested(
     definitions
 }
 
-fn definition(rule: Expanded, items: &Items, ignores: bool) -> Definition {
+fn definition(rule: Expanded, items: &Items) -> Definition {
     let item = &items.rules[rule.rule];
     let body = Node::choice(rule.at, rule.alternatives);
     let attributes = &item.attributes;
     let body = if let Some(stop) = &attributes.stop {
-        word_of_rule(Node::seq(rule.at, vec![body, stop.clone()]), ignores)
+        Node::seq(rule.at, vec![body, stop.clone()]).word(Ending::Soonest)
     } else if attributes.is_lazy {
-        word_of_rule(body, ignores)
+        body.word(Ending::Soonest)
     } else if let NodeKind::Grammar(_) = body.kind {
         // The spans of a text, as a terminal: no expression could say it.
         body
     } else if is_terminal(&item.name.text) {
         body.word(Ending::AsWritten)
-    } else if ignores {
-        spaced(&body)
     } else {
         body
     };
@@ -147,15 +151,6 @@ fn definition(rule: Expanded, items: &Items, ignores: bool) -> Definition {
         name: rule.name,
         at: rule.at,
         body,
-    }
-}
-
-/// Returns a rule that ends as soon as it can, which is a word of its own.
-fn word_of_rule(body: Node, ignores: bool) -> Node {
-    let word = body.word(Ending::Soonest);
-    match ignores {
-        true => followed(word),
-        false => word,
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Equal uses share a rule, so that a template may use itself with the same arguments.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::items::{Alternative, Given, Items, RuleItem, use_of};
 use crate::notation::problems::Problems;
@@ -19,6 +19,8 @@ use lexiform_automata::limits::Limits;
 
 /// The most rules that are made of templates and parameters.
 const MOST_RULES: usize = 20_000;
+/// The longest name of such a rule in bytes, which has the arguments in it.
+const LONGEST_NAME: usize = 2_000;
 /// The most nodes that are copied for them.
 const MOST_NODES: usize = 1_000_000;
 
@@ -41,7 +43,7 @@ pub(super) fn expand(items: &Items, limits: &Limits, problems: &mut Problems) ->
         items,
         names,
         problems,
-        known: HashMap::new(),
+        known: HashSet::new(),
         open: Vec::new(),
         nodes: 0,
     };
@@ -91,7 +93,7 @@ struct Expansion<'a> {
     names: HashMap<&'a str, usize>,
     problems: &'a mut Problems,
     /// The names of the instances so far.
-    known: HashMap<String, ()>,
+    known: HashSet<String>,
     open: Vec<Instance>,
     nodes: usize,
 }
@@ -229,7 +231,13 @@ impl Expansion<'_> {
             }
             With::Nothing => name.to_owned(),
         };
-        if self.known.insert(instance.clone(), ()).is_none() {
+        if instance.len() > LONGEST_NAME {
+            let message = format!("the uses of `{name}` within its own arguments have no end");
+            self.problems
+                .add(ProblemKind::Limit, self.items.rules[rule].name.at, message);
+            return name.to_owned();
+        }
+        if self.known.insert(instance.clone()) {
             self.open.push(Instance {
                 name: instance.clone(),
                 rule,

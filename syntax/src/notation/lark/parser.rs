@@ -289,7 +289,7 @@ impl<'t> Parser<'t, '_> {
         loop {
             self.scanner.blanks();
             let is_end = match self.scanner.peek() {
-                None | Some('\r' | '\n' | '|' | ')' | ']' | '}' | '&') => true,
+                None | Some('\r' | '\n' | '|' | ')' | ']' | '}' | '&' | ',') => true,
                 Some('-') => self.scanner.rest().starts_with("->"),
                 Some('%') => self.scanner.rest().starts_with("%if"),
                 _ => false,

@@ -7,7 +7,8 @@ use lexiform_automata::limits::Limits;
 
 use super::Names;
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
-use crate::regex::{node as pattern, whole};
+use crate::regex::{RegexError, node as pattern, whole};
+use regex_syntax::hir::Look;
 
 /// The most nodes of an expression after the rules that it calls are written out.
 const MOST_NODES: usize = 100_000;
@@ -124,32 +125,21 @@ impl<'a> Regulars<'a> {
         let pattern = self.pattern(part, 0, &mut progress)?;
         let ends_soon = ending == Ending::Soonest || progress.is_lazy;
         let size = self.limits.regular_states as u64;
-        let whole = |pattern| {
-            let regular = whole::whole(pattern, size);
-            regular.map_err(|error| NotRegular {
-                kind: error.kind,
-                at: part.at,
-                message: error.message,
-            })
+        let refused = |error: RegexError| NotRegular {
+            kind: error.kind,
+            at: part.at,
+            message: error.message,
         };
         if !ends_soon {
-            return whole(pattern);
+            return whole::whole(pattern, size).map_err(refused);
         }
         // A word that goes on after another one.
         let more = pattern::Node::repeat(pattern::Node::Set(pattern::any_set()), 1, None);
-        let longer = whole(pattern::Node::concat([pattern.clone(), more]))?;
-        let mut regular = whole(pattern)?;
-        match &longer.parts[..] {
-            [Part::Match(longer)] => regular.parts.push(Part::Not(longer.clone())),
-            _ => {
-                return Err(NotRegular {
-                    kind: ProblemKind::Unsupported,
-                    at: part.at,
-                    message: "a part that ends as soon as it can has no look-around over its whole text"
-                        .into(),
-                });
-            }
-        }
+        let [start, end] = [Look::Start, Look::End].map(pattern::Node::Look);
+        let longer = pattern::Node::concat([start, pattern.clone(), more, end]);
+        let longer = whole::single(longer, size).map_err(refused)?;
+        let mut regular = whole::whole(pattern, size).map_err(refused)?;
+        regular.parts.push(Part::Not(longer.into()));
         Ok(regular)
     }
 

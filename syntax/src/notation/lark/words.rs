@@ -1,0 +1,143 @@
+//! Whether a text is a word of a regular part: a search over all ends of all parts, for short texts.
+
+use foldhash::HashMap;
+use std::collections::BTreeSet;
+
+use crate::notation::tree::{Definition, Node, NodeKind};
+use crate::regex::node as pattern;
+
+/// The deepest nesting that is followed.
+const DEEPEST: usize = 200;
+
+/// Returns whether a text is a word of a part, or `None` if that is not found so simply.
+pub(super) fn matches_whole(
+    node: &Node,
+    text: &str,
+    definitions: &[Definition],
+    names: &HashMap<String, usize>,
+) -> Option<bool> {
+    let words = Words {
+        text: text.chars().collect(),
+        definitions,
+        names,
+    };
+    let ends = words.ends(node, &BTreeSet::from([0]), 0)?;
+    Some(ends.contains(&words.text.len()))
+}
+
+struct Words<'a> {
+    text: Vec<char>,
+    definitions: &'a [Definition],
+    names: &'a HashMap<String, usize>,
+}
+
+/// The places in a text.
+type Places = BTreeSet<usize>;
+
+impl Words<'_> {
+    /// Returns where the words of a part end that begin at these places.
+    fn ends(&self, node: &Node, starts: &Places, depth: usize) -> Option<Places> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let inner = |part: &Node, starts: &Places| self.ends(part, starts, depth + 1);
+        match &node.kind {
+            NodeKind::Text(text) => Some(self.after(starts, text, |one, other| one == other)),
+            NodeKind::AnyCase(text) => Some(self.after(starts, text, |one, other| {
+                one.to_lowercase().eq(other.to_lowercase())
+            })),
+            NodeKind::Set(set) => Some(self.pattern_ends(&pattern::Node::Set(set.clone()), starts, depth)?),
+            NodeKind::Pattern(pattern) => self.pattern_ends(&pattern.node, starts, depth),
+            NodeKind::Name(name) => {
+                let &at = self.names.get(name)?;
+                inner(&self.definitions[at].body, starts)
+            }
+            NodeKind::Seq(parts) => {
+                let mut at = starts.clone();
+                for part in parts {
+                    at = inner(part, &at)?;
+                }
+                Some(at)
+            }
+            NodeKind::Choice(parts) => {
+                let mut all = Places::new();
+                for part in parts {
+                    all.extend(inner(part, starts)?);
+                }
+                Some(all)
+            }
+            NodeKind::Repeat(body, min, max) => self.repeated(starts, (*min, *max), |at| inner(body, at)),
+            NodeKind::Word(body, _) => inner(body, starts),
+            _ => None,
+        }
+    }
+
+    fn after(&self, starts: &Places, text: &str, same: impl Fn(char, char) -> bool) -> Places {
+        let fits = |start: usize| {
+            let mut at = start;
+            for c in text.chars() {
+                let there = *self.text.get(at)?;
+                same(there, c).then_some(())?;
+                at += 1;
+            }
+            Some(at)
+        };
+        starts.iter().filter_map(|&start| fits(start)).collect()
+    }
+
+    fn repeated(
+        &self,
+        starts: &Places,
+        (min, max): (u32, Option<u32>),
+        round: impl Fn(&Places) -> Option<Places>,
+    ) -> Option<Places> {
+        let (mut at, mut all) = (starts.clone(), Places::new());
+        // More rounds than there are places reach nothing new, and an empty round may be repeated.
+        let rounds = (self.text.len() as u32 + 1).max(min.min(64));
+        for number in 0..=rounds.min(max.unwrap_or(rounds)) {
+            if number >= min {
+                all.extend(&at);
+            }
+            at = round(&at)?;
+        }
+        Some(all)
+    }
+
+    fn pattern_ends(&self, node: &pattern::Node, starts: &Places, depth: usize) -> Option<Places> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let inner = |part: &pattern::Node, starts: &Places| self.pattern_ends(part, starts, depth + 1);
+        match node {
+            pattern::Node::Empty => Some(starts.clone()),
+            pattern::Node::Set(set) => {
+                let holds = |at: usize| {
+                    let c = *self.text.get(at)?;
+                    let mut ranges = set.ranges().iter();
+                    ranges
+                        .any(|range| range.start() <= c && c <= range.end())
+                        .then_some(at + 1)
+                };
+                Some(starts.iter().filter_map(|&at| holds(at)).collect())
+            }
+            pattern::Node::Concat(parts) => {
+                let mut at = starts.clone();
+                for part in parts {
+                    at = inner(part, &at)?;
+                }
+                Some(at)
+            }
+            pattern::Node::Alt(parts) => {
+                let mut all = Places::new();
+                for part in parts {
+                    all.extend(inner(part, starts)?);
+                }
+                Some(all)
+            }
+            pattern::Node::Repeat { body, min, max } => {
+                self.repeated(starts, (*min, *max), |at| inner(body, at))
+            }
+            pattern::Node::Look(_) | pattern::Node::Test(_) | pattern::Node::Around(_) => None,
+        }
+    }
+}
