@@ -214,8 +214,8 @@ impl<'a> Regulars<'a> {
         };
         if progress.open.contains(&callee) {
             let message =
-                format!("`{name}` calls itself, so it cannot be part of an intersection or exception");
-            return refused(ProblemKind::Unsupported, message);
+                format!("`{name}` calls itself, so it is not a regular language, which it must be here");
+            return refused(ProblemKind::Syntax, message);
         }
         progress.open.push(callee);
         let body = self.pattern(&self.all[callee].body, depth + 1, progress);
