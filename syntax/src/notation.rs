@@ -6,5 +6,6 @@ pub mod extract;
 pub mod lark;
 mod lower;
 mod problems;
+mod reading;
 mod terminals;
 mod tree;
