@@ -127,9 +127,10 @@ impl Lowering<'_> {
         bodies
     }
 
+    /// A level of brackets is at most a choice of sequences, and a body has one such level without brackets.
     fn check_depth(&mut self, definition: &Definition) {
         let limit = self.limits.nesting.min(MOST_NESTING);
-        if definition.body.depth() > limit.saturating_mul(2) {
+        if definition.body.depth() > limit.saturating_add(1).saturating_mul(2) {
             self.too_deep(definition.body.at);
         }
     }
