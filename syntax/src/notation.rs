@@ -3,6 +3,7 @@
 pub mod choice;
 pub mod ebnf;
 pub mod extract;
+pub mod gbnf;
 pub mod lark;
 mod lower;
 mod problems;

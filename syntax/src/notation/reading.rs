@@ -6,6 +6,8 @@
 //! ```
 
 pub(super) mod counts;
+#[cfg(test)]
+pub(super) mod judge;
 pub(super) mod outline;
 pub(super) mod spelling;
 

@@ -50,21 +50,21 @@ impl Span {
         }
     }
 
-    /// Returns the length of the span at the beginning of `text`, if there is one. One that is not closed
-    /// extends to the end of the text.
-    fn length(&self, text: &[u8]) -> Option<usize> {
+    /// Returns the length of the span at the beginning of `text`, if there is one, and whether it is closed.
+    /// One that is not closed extends to the end of the text.
+    fn length(&self, text: &[u8]) -> Option<(usize, bool)> {
         let inside = text.strip_prefix(self.open.as_bytes())?;
         let mut at = 0;
         while at < inside.len() {
             match inside[at] {
                 b'\\' if self.has_escapes => at += 2,
                 _ if inside[at..].starts_with(self.close.as_bytes()) => {
-                    return Some(self.open.len() + at + self.close.len());
+                    return Some((self.open.len() + at + self.close.len(), true));
                 }
                 _ => at += 1,
             }
         }
-        Some(text.len())
+        Some((text.len(), false))
     }
 }
 
@@ -77,7 +77,7 @@ impl Lexis {
         while at < bytes.len() && too_deep.is_none() {
             let rest = &bytes[at..];
             let mut length = 1;
-            if let Some(span) = self.spans.iter().find_map(|span| span.length(rest)) {
+            if let Some((span, _)) = self.spans.iter().find_map(|span| span.length(rest)) {
                 length = span;
             } else if is_name(rest[0]) {
                 length = rest.iter().take_while(|&&byte| is_name(byte)).count();
@@ -94,6 +94,14 @@ impl Lexis {
             too_deep,
             bytes_of_tree: tokens.saturating_mul(TOKEN_BYTES),
         }
+    }
+
+    /// Returns the message for a quote or a class that begins at an offset and is never closed.
+    pub(crate) fn unclosed(&self, text: &str, offset: usize) -> Option<String> {
+        let rest = text.get(offset..)?.as_bytes();
+        let mut spans = self.spans.iter();
+        let (span, is_closed) = spans.find_map(|span| Some((span, span.length(rest)?.1)))?;
+        (!is_closed).then(|| format!("this `{}` is never closed", span.open))
     }
 }
 
