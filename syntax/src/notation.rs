@@ -13,3 +13,4 @@ mod reading;
 mod terminals;
 mod tree;
 pub mod w3c;
+pub mod xgrammar;

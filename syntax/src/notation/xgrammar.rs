@@ -1,0 +1,214 @@
+//! XGrammar's EBNF, as version 0.2.8 reads it.
+//!
+//! ```text
+//! root  ::= "{" pair ("," pair){0,4} "}" |            the start; lines do not matter
+//!           [^}\n] free # comment
+//! pair  ::= "\"" [a-z_\-]+ "\""                       one operator after a part, at most
+//! free  ::= TagDispatch(("<call>", pair), loop_after_dispatch=true, excludes=("</s>",))
+//! token ::= Token(5, 7) ExcludeToken(3) TokenTagDispatch((9, pair), excludes=(8,)) Regex("a|b+")
+//! ```
+//!
+//! * In quotes and classes: `\n \r \t \b \f \a \v \0 \e`, `\xN…`, `\uNNNN`, `\UNNNNNNNN` and a backslash
+//!   before `" \ / ' ?`; in classes also before the signs of regular expressions.
+//! * `TagDispatch` is free text in which each tag begins its rule as soon as the tag is complete
+//!   ([`macros`]).
+//! * Refused by name: lookaheads, whose meaning depends on what is around their rule; options of rules such
+//!   as `max_tokens` and `capture`, which are about more than texts; and `Substring`.
+
+mod macros;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+use pest::iterators::Pair;
+
+use super::lower::{Names, Tree};
+use super::problems::Problems;
+use super::reading::outline::{Lexis, Span};
+use super::reading::spelling::{Escapes, Spelling};
+use super::reading::{self, counts};
+use super::tree::{Definition, Node, NodeKind};
+use lexiform_automata::error::{CompileError, ProblemKind};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::limits::Limits;
+use tokens::{Rule, Tokens, described};
+
+const LEXIS: Lexis = Lexis {
+    spans: &[
+        Span::plain("#", "\n"),
+        Span::escaped("\"", "\""),
+        Span::escaped("[", "]"),
+    ],
+    open: b"(",
+    close: b")",
+};
+
+const LETTERS: &[(char, char)] = &[
+    ('n', '\n'),
+    ('r', '\r'),
+    ('t', '\t'),
+    ('b', '\u{8}'),
+    ('f', '\u{c}'),
+    ('a', '\u{7}'),
+    ('v', '\u{b}'),
+    ('0', '\0'),
+    ('e', '\u{1b}'),
+];
+
+/// How texts in quotes are written.
+const TEXT: Spelling = Spelling {
+    escapes: Some(Escapes {
+        letters: LETTERS,
+        is_plain: |c| "\"\\/'?".contains(c),
+        hex_digits: None,
+        has_wide: false,
+    }),
+    has_points: false,
+};
+
+/// How classes are written.
+const CLASS: Spelling = Spelling {
+    escapes: Some(Escapes {
+        letters: LETTERS,
+        is_plain: |c| "\"\\/'?^$.*+()[]{}|-".contains(c),
+        hex_digits: None,
+        has_wide: false,
+    }),
+    has_points: false,
+};
+
+/// Lowers a grammar in XGrammar's EBNF.
+///
+/// ```
+/// use lexiform::limits::Limits;
+/// use lexiform_syntax::notation::xgrammar;
+/// let source = "root ::= TagDispatch((\"<sum>\", sum))\nsum ::= [0-9]+ \"+\" [0-9]+";
+/// assert!(xgrammar::lower(source, &Limits::default()).is_ok());
+/// let error = xgrammar::lower("root[max_tokens=3] ::= [a-z]*", &Limits::default()).unwrap_err();
+/// assert!(error.to_string().contains("`max_tokens`"));
+/// ```
+///
+/// # Errors
+/// Returns all problems of the grammar that do not hide one another.
+pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    reading::read(text, limits, &LEXIS, |text| {
+        let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
+        let problems = Problems::default();
+        let mut reader = Reader { limits, problems };
+        let definitions = pairs.flat_map(Pair::into_inner);
+        let definitions: Vec<_> = definitions.filter_map(|pair| reader.definition(pair)).collect();
+        let mut problems = reader.problems;
+        if !definitions.iter().any(|definition| definition.name == "root") {
+            let message = "there is no rule `root`, which is where every grammar of XGrammar starts";
+            problems.add(ProblemKind::Reference, 0, message);
+        }
+        Ok(Tree {
+            text,
+            definitions,
+            starts: &["root"],
+            names: Names::AsWritten,
+            problems,
+        })
+    })
+}
+
+/// Names what other notations allow, where a grammar does not parse.
+fn hint(text: &str, offset: usize) -> Option<String> {
+    let message = match text.get(offset..)?.chars().next()? {
+        '\'' => "texts are written in double quotes",
+        '.' => "any character is written `[^]`",
+        '?' | '*' | '+' | '{' => {
+            "a part has one operator at most; write brackets around it to repeat it again"
+        }
+        _ => return LEXIS.unclosed(text, offset),
+    };
+    Some(message.to_owned())
+}
+
+struct Reader<'a> {
+    limits: &'a Limits,
+    problems: Problems,
+}
+
+impl Reader<'_> {
+    fn definition(&mut self, pair: Pair<'_, Rule>) -> Option<Definition> {
+        let mut inner = pair.into_inner();
+        let name = inner.next()?;
+        let mut body = None;
+        for pair in inner {
+            match pair.as_rule() {
+                Rule::attributes => self.attributes(pair),
+                Rule::choice => body = Some(self.choice(pair)),
+                _ => {}
+            }
+        }
+        Some(Definition {
+            name: name.as_str().to_owned(),
+            at: name.as_span().start(),
+            body: body?,
+        })
+    }
+
+    /// Refuses the options of a rule.
+    fn attributes(&mut self, pair: Pair<'_, Rule>) {
+        for attribute in pair.into_inner() {
+            let at = attribute.as_span().start();
+            let key = attribute.into_inner().next().map_or("", |key| key.as_str());
+            let message = format!("the option `{key}` of rules is not supported");
+            self.problems.unsupported(at, message);
+        }
+    }
+
+    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let at = pair.as_span().start();
+        let ways = pair.into_inner().map(|way| self.sequence(way));
+        Node::choice(at, ways.collect())
+    }
+
+    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let at = pair.as_span().start();
+        let items = pair.into_inner().map(|item| self.item(item));
+        Node::seq(at, items.collect())
+    }
+
+    fn item(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let at = pair.as_span().start();
+        let mut inner = pair.into_inner();
+        let node = match inner.next() {
+            Some(primary) => self.primary(primary),
+            None => Node::empty(at),
+        };
+        let Some(operator) = inner.next() else {
+            return node;
+        };
+        let at = operator.as_span().start();
+        match counts::operator(operator, &mut self.problems) {
+            Some((min, max)) => node.repeat(min, max, at),
+            None => node,
+        }
+    }
+
+    fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let (text, at) = (pair.as_str(), pair.as_span().start());
+        let inside = text.get(1..text.len() - 1).unwrap_or_default();
+        match pair.as_rule() {
+            Rule::literal => Node::text(at, TEXT.text(inside, at + 1, &mut self.problems)),
+            Rule::class => {
+                let set = CLASS.class(inside, at + 1, &mut self.problems);
+                Node::leaf(at, NodeKind::Set(set))
+            }
+            Rule::reference => Node::name(at, text),
+            Rule::call => macros::read(pair, self.limits, &mut self.problems),
+            Rule::lookahead => {
+                let message = "a lookahead `(= …)` is not supported";
+                self.problems.unsupported(at, message);
+                Node::empty(at)
+            }
+            _ => {
+                let body = pair.into_inner().next();
+                body.map_or(Node::empty(at), |body| self.choice(body))
+            }
+        }
+    }
+}
