@@ -5,16 +5,20 @@
 //!           [^}\n] free # comment
 //! pair  ::= "\"" [a-z_\-]+ "\""                       one operator after a part, at most
 //! free  ::= TagDispatch(("<call>", pair), loop_after_dispatch=true, excludes=("</s>",))
-//! token ::= Token(5, 7) ExcludeToken(3) TokenTagDispatch((9, pair), excludes=(8,)) Regex("a|b+")
+//! token ::= Token(5, 7) ExcludeToken(3) TokenTagDispatch((9, pair), excludes=(8,))
+//! names ::= Regex("a|b+") Substring("some", "words")      any words that follow each other
+//! last  ::= "x" (= "y")                               a lookahead
 //! ```
 //!
 //! * In quotes and classes: `\n \r \t \b \f \a \v \0 \e`, `\xN…`, `\uNNNN`, `\UNNNNNNNN` and a backslash
 //!   before `" \ / ' ?`; in classes also before the signs of regular expressions.
-//! * `TagDispatch` is free text in which each tag begins its rule as soon as the tag is complete
-//!   ([`macros`]).
-//! * Refused by name: lookaheads, whose meaning depends on what is around their rule; options of rules such
-//!   as `max_tokens` and `capture`, which are about more than texts; and `Substring`.
+//! * The macros are those of [`macros`].
+//! * A lookahead tells XGrammar what comes after its rule, so that it has less to check. It is read and has no
+//!   effect here.
+//! * Options of rules such as `max_tokens` and `capture` are about more than texts. They are refused by name.
+//! * Beyond XGrammar, a rule may begin anywhere in a line, and an alternative may be empty.
 
+mod expression;
 mod macros;
 mod tokens;
 
@@ -200,11 +204,6 @@ impl Reader<'_> {
             }
             Rule::reference => Node::name(at, text),
             Rule::call => macros::read(pair, self.limits, &mut self.problems),
-            Rule::lookahead => {
-                let message = "a lookahead `(= …)` is not supported";
-                self.problems.unsupported(at, message);
-                Node::empty(at)
-            }
             _ => {
                 let body = pair.into_inner().next();
                 body.map_or(Node::empty(at), |body| self.choice(body))

@@ -7,19 +7,22 @@
 //!         free:      any text without a tag
 //! ```
 //!
-//! Neither of the two contains a text out of `excludes`.
+//! Neither of the two contains a text out of `excludes`. A tag within another one is refused, because XGrammar
+//! begins the rule of either.
 
 use pest::iterators::Pair;
 
-use super::TEXT;
 use super::tokens::Rule;
+use super::{TEXT, expression};
 use crate::notation::problems::Problems;
 use crate::notation::tree::{Node, NodeKind};
 use crate::regex::node::any_set;
-use crate::regex::{self, Dialect};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::TokenSet;
 use lexiform_automata::limits::Limits;
+
+/// The most texts of a `Substring`: each begins a run of its own.
+const MOST_CHUNKS: usize = 200;
 
 /// Reads the call of a macro.
 pub(super) fn read(pair: Pair<'_, Rule>, limits: &Limits, problems: &mut Problems) -> Node {
@@ -43,11 +46,7 @@ pub(super) fn read(pair: Pair<'_, Rule>, limits: &Limits, problems: &mut Problem
         "Token" => call.tokens(false),
         "ExcludeToken" => call.tokens(true),
         "Regex" => call.regex(limits),
-        _ => {
-            let message = format!("`{name}` is not supported");
-            call.problems.unsupported(at, message);
-            None
-        }
+        _ => call.substring(),
     };
     read.unwrap_or(Node::empty(at))
 }
@@ -77,6 +76,7 @@ enum Value<'t> {
 
 /// What begins a rule in free text or among free tokens.
 struct Trigger<T> {
+    at: usize,
     mark: T,
     rule: Node,
 }
@@ -196,7 +196,7 @@ impl<'t> Call<'_, 't> {
             };
             let mark = mark(self, first)?;
             let rule = Node::name(rule.at, name);
-            triggers.push(Trigger { mark, rule });
+            triggers.push(Trigger { at, mark, rule });
         }
         Some(triggers)
     }
@@ -207,18 +207,36 @@ impl<'t> Call<'_, 't> {
         let excludes = self.tuple("excludes")?;
         self.close();
         let excludes: Option<Vec<String>> = excludes.into_iter().map(|text| self.text(text)).collect();
-        let at = self.at;
-        let any = |least| Node::leaf(at, NodeKind::Set(any_set())).repeat(least, None, at);
-        let tags = triggers.iter().map(|trigger| trigger.mark.clone());
-        let stops: Vec<Node> = tags.chain(excludes?).map(|text| Node::text(at, text)).collect();
-        let stops = Node::choice(at, stops);
-        let with_stop = |least| Node::seq(at, vec![any(0), stops.clone(), any(least)]);
-        let free = any(0).except(with_stop(0), at);
-        let ways = triggers.into_iter().map(|Trigger { mark, rule }| {
-            let head = Node::seq(at, vec![any(0), Node::text(at, mark)]);
-            Node::seq(at, vec![head.except(with_stop(1), at), rule])
+        let (excludes, at) = (excludes?, self.at);
+        self.check_apart(&triggers)?;
+        let all = |least| Node::leaf(at, NodeKind::Set(any_set())).repeat(least, None, at);
+        // Any text with one of these in it, after which at least so much follows.
+        let with = |texts: &mut dyn Iterator<Item = &String>, least| {
+            let texts = texts.map(|text| Node::text(at, text)).collect();
+            Node::seq(at, vec![all(0), Node::choice(at, texts), all(least)])
+        };
+        let tags = || triggers.iter().map(|trigger| &trigger.mark);
+        let free = all(0).except(with(&mut tags().chain(&excludes), 0), at);
+        let ways = triggers.iter().map(|Trigger { mark, rule, .. }| {
+            let head = Node::seq(at, vec![all(0), Node::text(at, mark)]);
+            let (early, excluded) = (with(&mut tags(), 1), with(&mut excludes.iter(), 0));
+            let head = head.except(Node::choice(at, vec![early, excluded]), at);
+            Node::seq(at, vec![head, rule.clone()])
         });
         Some(dispatch(ways.collect(), free, is_loop, at))
+    }
+
+    /// Refuses a tag that is a part of another one.
+    fn check_apart(&mut self, triggers: &[Trigger<String>]) -> Option<()> {
+        for Trigger { mark, at, .. } in triggers {
+            let mut others = triggers.iter().map(|other| &other.mark);
+            if let Some(other) = others.find(|other| *other != mark && other.contains(mark)) {
+                let message = format!("the tag {mark:?} is a part of the tag {other:?}");
+                self.problems.unsupported(*at, message);
+                return None;
+            }
+        }
+        Some(())
     }
 
     fn token_tag_dispatch(&mut self) -> Option<Node> {
@@ -237,7 +255,7 @@ impl<'t> Call<'_, 't> {
         }
         others.is_complement = true;
         let free = Node::leaf(at, NodeKind::Tokens(others)).repeat(0, None, at);
-        let ways = triggers.into_iter().map(|Trigger { mark, rule }| {
+        let ways = triggers.into_iter().map(|Trigger { mark, rule, .. }| {
             let head = Node::leaf(at, NodeKind::Tokens(set([mark])));
             Node::seq(at, vec![free.clone(), head, rule])
         });
@@ -258,7 +276,7 @@ impl<'t> Call<'_, 't> {
         Some(Node::leaf(self.at, NodeKind::Tokens(set)))
     }
 
-    /// Reads an expression in the syntax of JavaScript, which a whole part matches.
+    /// Reads an expression that a whole part matches.
     fn regex(&mut self, limits: &Limits) -> Option<Node> {
         if self.flag("json_string", false)? {
             let message = "`json_string` of `Regex` is not supported";
@@ -270,14 +288,40 @@ impl<'t> Call<'_, 't> {
             return self.expected(self.at, "one text");
         };
         let at = pattern.at;
-        let pattern = self.text(pattern)?;
-        match regex::parse(&pattern, Dialect::Ecma, limits) {
+        let Value::Text(pattern) = pattern.value else {
+            return self.expected(at, "a text");
+        };
+        match expression::read(&pattern, limits) {
             Ok(pattern) => Some(Node::leaf(at, NodeKind::Pattern(pattern))),
             Err(error) => {
                 self.problems.add(error.kind, at, error.message);
                 None
             }
         }
+    }
+
+    /// Reads texts of which any run of neighbours is accepted, also none of them.
+    fn substring(&mut self) -> Option<Node> {
+        self.close();
+        let (at, mut chunks) = (self.at, Vec::new());
+        for Argument { at, value } in std::mem::take(&mut self.positional) {
+            match value {
+                Value::Text(text) => chunks.push(Node::text(at, text)),
+                _ => return self.expected(at, "a text"),
+            }
+        }
+        if chunks.len() > MOST_CHUNKS {
+            let message = format!("`Substring` has more than {MOST_CHUNKS} texts");
+            self.problems.add(ProblemKind::Limit, at, message);
+            return None;
+        }
+        let mut runs = vec![Node::empty(at)];
+        let mut run = Node::empty(at);
+        for chunk in chunks.into_iter().rev() {
+            run = Node::seq(at, vec![chunk, run.repeat(0, Some(1), at)]);
+            runs.push(run.clone());
+        }
+        Some(Node::choice(at, runs))
     }
 }
 

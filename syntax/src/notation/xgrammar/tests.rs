@@ -33,6 +33,31 @@ fn grammars_derive_the_texts_that_they_should() {
 }
 
 #[test]
+fn expressions_and_runs_stand_for_texts() {
+    check(
+        lower,
+        &[
+            (
+                r#"root ::= Regex("^a.\\s[\\s,]\\S\\d?$")"#,
+                &["a\n ,é", "ab\t\u{b}x1"],
+                &["a\n\u{a0},x", "ab  \n", "ab\u{2028} x"],
+            ),
+            (r#"root ::= Regex("a\\$|b\\\\$")"#, &["a$", "b\\"], &["a", "b\\$"]),
+            (
+                "root ::= Substring(\"ab\", \"c\", \"ab\") \".\"",
+                &[".", "ab.", "abc.", "cab.", "c.", "abcab."],
+                &["b.", "ac.", "abab."],
+            ),
+            (
+                "root ::= a \"c\"\na ::= \"x\" | \"y\" (= \"b\")",
+                &["xc", "yc"],
+                &["xb", "xbc"],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn tags_begin_their_rules_where_they_are_complete() {
     check(
         lower,
@@ -46,6 +71,16 @@ fn tags_begin_their_rules_where_they_are_complete() {
                 "root ::= t \"</s>\" t ::= TagDispatch((\"aa\", a), excludes=(\"</s>\", \"q\"), loop_after_dispatch=false,) a ::= \"b\"",
                 &["</s>", "xa</s>", "xaab</s>", "aab</s>"],
                 &["", "q</s>", "xaaab</s>", "aabx</s>", "</s></s>", "aaa</s>"],
+            ),
+            (
+                "root ::= TagDispatch((\"xq\", a), (\"y\", a), excludes=(\"q\",)) a ::= \"b\"",
+                &["x", "yb"],
+                &["xqb", "xq", "q"],
+            ),
+            (
+                "root ::= TagDispatch((\"a\", a), (\"a\", b)) \"x\" a ::= \"1\" b ::= \"2\"",
+                &["a1x", "-a2x"],
+                &["a3x", "ax"],
             ),
             ("root ::= TagDispatch(excludes=(\"x\",))", &["", "abc"], &["axb"]),
         ],
@@ -74,14 +109,13 @@ fn what_is_not_supported_is_refused_at_its_place() {
         &[
             ("a ::= \"x\"", &["line 1, column 1: there is no rule `root`"]),
             (
-                "root[max_tokens=3, capture=\"x\"] ::= \"a\" (= \"b\") c\nb[lazy] ::= Substring(\"ab\")",
+                "root[max_tokens=3, capture=\"x\"] ::= \"a\" c\nb[lazy] ::= Substring(b)",
                 &[
                     "line 1, column 6: the option `max_tokens` of rules",
                     "line 1, column 20: the option `capture` of rules",
-                    "line 1, column 41: a lookahead",
-                    "line 1, column 49: rule `c` is not defined",
+                    "line 1, column 41: rule `c` is not defined",
                     "line 2, column 3: the option `lazy` of rules",
-                    "line 2, column 13: `Substring` is not supported",
+                    "line 2, column 23: `Substring` takes a text",
                 ],
             ),
             (
