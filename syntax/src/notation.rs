@@ -1,4 +1,8 @@
 //! Readers of grammar texts, and of lists of texts.
+//!
+//! ```text
+//!   ebnf, gbnf, abnf, w3c, iso, xgrammar ── reading ─► tree ─ lower ─► Cfg ─ terminals ─► Cfg
+//! ```
 
 pub mod abnf;
 pub mod choice;

@@ -25,6 +25,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use super::lower::{Names, Tree};
 use super::problems::Problems;
 use super::reading::outline::{Lexis, Span};
+use super::reading::pairs::PairReader;
 use super::reading::spelling::point;
 use super::reading::{self, counts};
 use super::tree::{Definition, Node, NodeKind};
@@ -60,11 +61,8 @@ const LEXIS: Lexis = Lexis {
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     reading::read(text, limits, &LEXIS, |text| {
         let mut reader = Reader::default();
-        let mut definitions = reader.definitions(text)?;
-        core_rules::add(
-            &mut definitions,
-            Reader::default().definitions(core_rules::SOURCE)?,
-        );
+        let mut definitions = reader.rules(text)?;
+        core_rules::add(&mut definitions, Reader::default().rules(core_rules::SOURCE)?);
         Ok(Tree {
             text,
             definitions,
@@ -91,18 +89,47 @@ struct Reader {
     problems: Problems,
 }
 
+impl PairReader<Rule> for Reader {
+    const BODY: Rule = Rule::choice;
+
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
+
+    fn part(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let at = pair.as_span().start();
+        self.counted(pair).unwrap_or(Node::empty(at))
+    }
+
+    fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let (text, at) = (pair.as_str(), pair.as_span().start());
+        match pair.as_rule() {
+            Rule::reference => Node::name(at, text),
+            Rule::literal => literal(pair),
+            Rule::number => self.number(text, at).unwrap_or(Node::empty(at)),
+            Rule::optional => self.bracketed(pair).repeat(0, Some(1), at),
+            Rule::group => self.bracketed(pair),
+            _ => {
+                let message = format!("`{text}` is prose, which only people can read; write a rule instead");
+                self.problems.unsupported(at, message);
+                Node::empty(at)
+            }
+        }
+    }
+}
+
 impl Reader {
-    fn definitions(&mut self, text: &str) -> Result<Vec<Definition>, CompileError> {
+    fn rules(&mut self, text: &str) -> Result<Vec<Definition>, CompileError> {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
         let mut rules = Rules::default();
         for pair in pairs.flat_map(Pair::into_inner) {
-            self.definition(pair, &mut rules);
+            self.rule(pair, &mut rules);
         }
         Ok(rules.definitions())
     }
 
     /// Reads a definition, which may add to an earlier one.
-    fn definition(&mut self, pair: Pair<'_, Rule>, rules: &mut Rules) {
+    fn rule(&mut self, pair: Pair<'_, Rule>, rules: &mut Rules) {
         let mut inner = pair.into_inner();
         let (Some(name), Some(sign), Some(body)) = (inner.next(), inner.next(), inner.next()) else {
             return;
@@ -119,30 +146,20 @@ impl Reader {
         }
     }
 
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        Node::choice(at, self.ways(pair))
-    }
-
     fn ways(&mut self, pair: Pair<'_, Rule>) -> Vec<Node> {
         pair.into_inner().map(|way| self.sequence(way)).collect()
     }
 
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let items = pair.into_inner().filter_map(|item| self.item(item));
-        Node::seq(at, items.collect())
-    }
-
-    fn item(&mut self, pair: Pair<'_, Rule>) -> Option<Node> {
+    /// Reads a part with the counts before it; one with a problem is left out.
+    fn counted(&mut self, pair: Pair<'_, Rule>) -> Option<Node> {
         let at = pair.as_span().start();
         let mut inner = pair.into_inner();
         let first = inner.next()?;
         if first.as_rule() != Rule::counts {
-            return self.primary(first);
+            return Some(self.primary(first));
         }
         let counts = self.counts(first.as_str(), at);
-        let body = self.primary(inner.next()?)?;
+        let body = self.primary(inner.next()?);
         let (min, max) = counts?;
         Some(body.repeat(min, max, at))
     }
@@ -159,25 +176,6 @@ impl Reader {
             _ => Some(number(max, at + min.len() + 1)?),
         };
         counts::in_order((least, most), at, &mut self.problems)
-    }
-
-    fn primary(&mut self, pair: Pair<'_, Rule>) -> Option<Node> {
-        let (text, at) = (pair.as_str(), pair.as_span().start());
-        match pair.as_rule() {
-            Rule::reference => Some(Node::name(at, text)),
-            Rule::literal => Some(literal(pair)),
-            Rule::number => self.number(text, at),
-            Rule::group => pair.into_inner().next().map(|body| self.choice(body)),
-            Rule::optional => {
-                let body = self.choice(pair.into_inner().next()?);
-                Some(body.repeat(0, Some(1), at))
-            }
-            _ => {
-                let message = format!("`{text}` is prose, which only people can read; write a rule instead");
-                self.problems.unsupported(at, message);
-                None
-            }
-        }
     }
 
     /// Reads `%x41-5A`, `%d65.66` or `%b1000001`.

@@ -10,7 +10,7 @@
 //!
 //! * In quotes and classes: `\n \r \t \" \\ \[ \]`, `\xNN`, `\uNNNN` and `\UNNNNNNNN`, all of which are
 //!   numbers of characters. A quote and a class may contain line breaks.
-//! * Beyond llama.cpp, names may have a `_`, counts may be written `{,m}`, and rules may be left-recursive.
+//! * Beyond llama.cpp, counts may be written `{,m}`, and rules may be left-recursive.
 //! * A rule that is defined twice is refused. llama.cpp forgets its first definition.
 
 mod tokens;
@@ -22,10 +22,11 @@ use pest::iterators::Pair;
 
 use super::lower::{Names, Tree};
 use super::problems::Problems;
+use super::reading;
 use super::reading::outline::{Lexis, Span};
+use super::reading::pairs::PairReader;
 use super::reading::spelling::{Escapes, Spelling};
-use super::reading::{self, counts};
-use super::tree::{Definition, Node, NodeKind};
+use super::tree::{Node, NodeKind};
 use crate::regex::node::any_set;
 use lexiform_automata::error::{CompileError, ProblemKind};
 use lexiform_automata::grammar::{Cfg, TokenSet};
@@ -71,19 +72,14 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     reading::read(text, limits, &LEXIS, |text| {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
         let mut reader = Reader::default();
-        let definitions = pairs.flat_map(Pair::into_inner);
-        let definitions: Vec<_> = definitions.filter_map(|pair| reader.definition(pair)).collect();
-        let mut problems = reader.problems;
-        if !definitions.iter().any(|definition| definition.name == "root") {
-            let message = "there is no rule `root`, which is where every grammar in GBNF starts";
-            problems.add(ProblemKind::Reference, 0, message);
-        }
+        let definitions = reader.definitions(pairs);
+        reader.check_root(&definitions, "GBNF");
         Ok(Tree {
             text,
             definitions,
             starts: &["root"],
             names: Names::AsWritten,
-            problems,
+            problems: reader.problems,
         })
     })
 }
@@ -103,44 +99,11 @@ struct Reader {
     problems: Problems,
 }
 
-impl Reader {
-    fn definition(&mut self, pair: Pair<'_, Rule>) -> Option<Definition> {
-        let mut inner = pair.into_inner();
-        let name = inner.next()?;
-        let body = inner.find(|pair| pair.as_rule() == Rule::choice)?;
-        Some(Definition {
-            name: name.as_str().to_owned(),
-            at: name.as_span().start(),
-            body: self.choice(body),
-        })
-    }
+impl PairReader<Rule> for Reader {
+    const BODY: Rule = Rule::choice;
 
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let ways = pair.into_inner().map(|way| self.sequence(way));
-        Node::choice(at, ways.collect())
-    }
-
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let items = pair.into_inner().map(|item| self.item(item));
-        Node::seq(at, items.collect())
-    }
-
-    fn item(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let mut inner = pair.into_inner();
-        let mut node = match inner.next() {
-            Some(primary) => self.primary(primary),
-            None => Node::empty(at),
-        };
-        for operator in inner {
-            let at = operator.as_span().start();
-            if let Some((min, max)) = counts::operator(operator, &mut self.problems) {
-                node = node.repeat(min, max, at);
-            }
-        }
-        node
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.problems
     }
 
     fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
@@ -152,14 +115,13 @@ impl Reader {
             Rule::any => NodeKind::Set(any_set()),
             Rule::tokens => NodeKind::Tokens(self.tokens(pair)),
             Rule::reference => NodeKind::Name(text.to_owned()),
-            _ => {
-                let ways = pair.into_inner().find(|inner| inner.as_rule() == Rule::ways);
-                return ways.map_or(Node::empty(at), |ways| self.choice(ways));
-            }
+            _ => return self.bracketed(pair),
         };
         Node::leaf(at, kind)
     }
+}
 
+impl Reader {
     fn tokens(&mut self, pair: Pair<'_, Rule>) -> TokenSet {
         let mut set = TokenSet::default();
         for pair in pair.into_inner() {

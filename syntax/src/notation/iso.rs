@@ -22,8 +22,9 @@ use pest::iterators::Pair;
 use super::lower::{Names, Tree};
 use super::problems::Problems;
 use super::reading::outline::{Lexis, Span};
+use super::reading::pairs::PairReader;
 use super::reading::{self, counts};
-use super::tree::{Definition, Node};
+use super::tree::Node;
 use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
@@ -57,8 +58,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     reading::read(text, limits, &LEXIS, |text| {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
         let mut reader = Reader::default();
-        let definitions = pairs.flat_map(Pair::into_inner);
-        let definitions = definitions.filter_map(|pair| reader.definition(pair)).collect();
+        let definitions = reader.definitions(pairs);
         Ok(Tree {
             text,
             definitions,
@@ -84,32 +84,21 @@ struct Reader {
     problems: Problems,
 }
 
-impl Reader {
-    fn definition(&mut self, pair: Pair<'_, Rule>) -> Option<Definition> {
-        let mut inner = pair.into_inner();
-        let pair = inner.next()?;
-        let body = inner.find(|pair| pair.as_rule() == Rule::choice)?;
-        Some(Definition {
-            name: name(pair.as_str()),
-            at: pair.as_span().start(),
-            body: self.choice(body),
-        })
+impl PairReader<Rule> for Reader {
+    const BODY: Rule = Rule::choice;
+
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.problems
     }
 
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let ways = pair.into_inner().map(|way| self.sequence(way));
-        Node::choice(at, ways.collect())
-    }
-
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let terms = pair.into_inner().map(|term| self.term(term));
-        Node::seq(at, terms.collect())
+    /// Returns a name with one space between its words.
+    fn name(text: &str) -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
     }
 
     /// Reads a part with the texts that are excepted from it.
-    fn term(&mut self, pair: Pair<'_, Rule>) -> Node {
+    fn part(&mut self, pair: Pair<'_, Rule>) -> Node {
         let at = pair.as_span().start();
         let mut inner = pair.into_inner();
         let Some(first) = inner.next() else {
@@ -123,7 +112,7 @@ impl Reader {
             .into_inner()
             .find(|pair| pair.as_rule() == Rule::braces);
         match (other.clone().into_inner().next(), braces) {
-            (None, Some(braces)) => self.body(braces).repeat(1, None, at),
+            (None, Some(braces)) => self.bracketed(braces).repeat(1, None, at),
             _ => {
                 let (first, other) = (self.factor(first), self.factor(other));
                 first.except(other, at)
@@ -131,6 +120,24 @@ impl Reader {
         }
     }
 
+    fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let (text, at) = (pair.as_str(), pair.as_span().start());
+        match pair.as_rule() {
+            Rule::literal => Node::text(at, text.get(1..text.len() - 1).unwrap_or_default()),
+            Rule::name => Node::name(at, Self::name(text)),
+            Rule::optional => self.bracketed(pair).repeat(0, Some(1), at),
+            Rule::braces => self.bracketed(pair).repeat(0, None, at),
+            Rule::special => {
+                let message = format!("`{text}` is known to people only; write a rule instead");
+                self.problems.unsupported(at, message);
+                Node::empty(at)
+            }
+            _ => self.bracketed(pair),
+        }
+    }
+}
+
+impl Reader {
     fn factor(&mut self, pair: Pair<'_, Rule>) -> Node {
         let at = pair.as_span().start();
         let mut count = None;
@@ -146,33 +153,4 @@ impl Reader {
             None => node,
         }
     }
-
-    fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let (text, at) = (pair.as_str(), pair.as_span().start());
-        match pair.as_rule() {
-            Rule::literal => Node::text(at, text.get(1..text.len() - 1).unwrap_or_default()),
-            Rule::name => Node::name(at, name(text)),
-            Rule::optional => self.body(pair).repeat(0, Some(1), at),
-            Rule::braces => self.body(pair).repeat(0, None, at),
-            Rule::special => {
-                let message = format!("`{text}` is known to people only; write a rule instead");
-                self.problems.unsupported(at, message);
-                Node::empty(at)
-            }
-            _ => self.body(pair),
-        }
-    }
-
-    /// Reads what is within brackets.
-    fn body(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let body = pair.into_inner().next();
-        body.map_or(Node::empty(at), |body| self.choice(body))
-    }
-}
-
-/// Returns a name with one space between its words.
-fn name(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
 }

@@ -9,6 +9,7 @@ pub(super) mod counts;
 #[cfg(test)]
 pub(super) mod judge;
 pub(super) mod outline;
+pub(super) mod pairs;
 pub(super) mod spelling;
 
 use pest::error::{ErrorVariant, InputLocation, LineColLocation};

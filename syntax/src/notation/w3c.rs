@@ -20,10 +20,11 @@ use pest::iterators::Pair;
 
 use super::lower::{Names, Tree};
 use super::problems::Problems;
+use super::reading;
 use super::reading::outline::{Lexis, Span};
+use super::reading::pairs::PairReader;
 use super::reading::spelling::{Spelling, point};
-use super::reading::{self, counts};
-use super::tree::{Definition, Node, NodeKind};
+use super::tree::{Node, NodeKind};
 use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
@@ -62,8 +63,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     reading::read(text, limits, &LEXIS, |text| {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
         let mut reader = Reader::default();
-        let definitions = pairs.flat_map(Pair::into_inner);
-        let definitions = definitions.filter_map(|pair| reader.definition(pair)).collect();
+        let definitions = reader.definitions(pairs);
         Ok(Tree {
             text,
             definitions,
@@ -90,32 +90,15 @@ struct Reader {
     problems: Problems,
 }
 
-impl Reader {
-    fn definition(&mut self, pair: Pair<'_, Rule>) -> Option<Definition> {
-        let mut inner = pair.into_inner();
-        let name = inner.next()?;
-        let body = inner.find(|pair| pair.as_rule() == Rule::choice)?;
-        Some(Definition {
-            name: name.as_str().to_owned(),
-            at: name.as_span().start(),
-            body: self.choice(body),
-        })
-    }
+impl PairReader<Rule> for Reader {
+    const BODY: Rule = Rule::choice;
 
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let ways = pair.into_inner().map(|way| self.sequence(way));
-        Node::choice(at, ways.collect())
-    }
-
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let items = pair.into_inner().map(|item| self.exception(item));
-        Node::seq(at, items.collect())
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.problems
     }
 
     /// Reads `a - b - c`, which is `(a - b) - c`.
-    fn exception(&mut self, pair: Pair<'_, Rule>) -> Node {
+    fn part(&mut self, pair: Pair<'_, Rule>) -> Node {
         let at = pair.as_span().start();
         let mut items = pair.into_inner().map(|item| self.item(item));
         let first = items.next().unwrap_or(Node::empty(at));
@@ -126,22 +109,6 @@ impl Reader {
         }
     }
 
-    fn item(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let mut inner = pair.into_inner();
-        let mut node = match inner.next() {
-            Some(primary) => self.primary(primary),
-            None => Node::empty(at),
-        };
-        for operator in inner {
-            let at = operator.as_span().start();
-            if let Some((min, max)) = counts::operator(operator, &mut self.problems) {
-                node = node.repeat(min, max, at);
-            }
-        }
-        node
-    }
-
     fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
         let (text, at) = (pair.as_str(), pair.as_span().start());
         let inside = text.get(1..text.len() - 1).unwrap_or_default();
@@ -150,14 +117,13 @@ impl Reader {
             Rule::class => NodeKind::Set(SPELLING.class(inside, at + 1, &mut self.problems)),
             Rule::point => NodeKind::Text(self.point(text, at)),
             Rule::reference => NodeKind::Name(text.to_owned()),
-            _ => {
-                let body = pair.into_inner().next();
-                return body.map_or(Node::empty(at), |body| self.choice(body));
-            }
+            _ => return self.bracketed(pair),
         };
         Node::leaf(at, kind)
     }
+}
 
+impl Reader {
     fn point(&mut self, text: &str, at: usize) -> String {
         let point = point(&text[2..], 16);
         if point.is_none() {

@@ -29,11 +29,12 @@ use pest::iterators::Pair;
 
 use super::lower::{Names, Tree};
 use super::problems::Problems;
+use super::reading;
 use super::reading::outline::{Lexis, Span};
+use super::reading::pairs::PairReader;
 use super::reading::spelling::{Escapes, Spelling};
-use super::reading::{self, counts};
 use super::tree::{Definition, Node, NodeKind};
-use lexiform_automata::error::{CompileError, ProblemKind};
+use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
@@ -100,19 +101,14 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
         let problems = Problems::default();
         let mut reader = Reader { limits, problems };
-        let definitions = pairs.flat_map(Pair::into_inner);
-        let definitions: Vec<_> = definitions.filter_map(|pair| reader.definition(pair)).collect();
-        let mut problems = reader.problems;
-        if !definitions.iter().any(|definition| definition.name == "root") {
-            let message = "there is no rule `root`, which is where every grammar of XGrammar starts";
-            problems.add(ProblemKind::Reference, 0, message);
-        }
+        let definitions = reader.definitions(pairs);
+        reader.check_root(&definitions, "XGrammar's EBNF");
         Ok(Tree {
             text,
             definitions,
             starts: &["root"],
             names: Names::AsWritten,
-            problems,
+            problems: reader.problems,
         })
     })
 }
@@ -135,7 +131,13 @@ struct Reader<'a> {
     problems: Problems,
 }
 
-impl Reader<'_> {
+impl PairReader<Rule> for Reader<'_> {
+    const BODY: Rule = Rule::choice;
+
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.problems
+    }
+
     fn definition(&mut self, pair: Pair<'_, Rule>) -> Option<Definition> {
         let mut inner = pair.into_inner();
         let name = inner.next()?;
@@ -154,45 +156,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Refuses the options of a rule.
-    fn attributes(&mut self, pair: Pair<'_, Rule>) {
-        for attribute in pair.into_inner() {
-            let at = attribute.as_span().start();
-            let key = attribute.into_inner().next().map_or("", |key| key.as_str());
-            let message = format!("the option `{key}` of rules is not supported");
-            self.problems.unsupported(at, message);
-        }
-    }
-
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let ways = pair.into_inner().map(|way| self.sequence(way));
-        Node::choice(at, ways.collect())
-    }
-
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let items = pair.into_inner().map(|item| self.item(item));
-        Node::seq(at, items.collect())
-    }
-
-    fn item(&mut self, pair: Pair<'_, Rule>) -> Node {
-        let at = pair.as_span().start();
-        let mut inner = pair.into_inner();
-        let node = match inner.next() {
-            Some(primary) => self.primary(primary),
-            None => Node::empty(at),
-        };
-        let Some(operator) = inner.next() else {
-            return node;
-        };
-        let at = operator.as_span().start();
-        match counts::operator(operator, &mut self.problems) {
-            Some((min, max)) => node.repeat(min, max, at),
-            None => node,
-        }
-    }
-
     fn primary(&mut self, pair: Pair<'_, Rule>) -> Node {
         let (text, at) = (pair.as_str(), pair.as_span().start());
         let inside = text.get(1..text.len() - 1).unwrap_or_default();
@@ -204,10 +167,19 @@ impl Reader<'_> {
             }
             Rule::reference => Node::name(at, text),
             Rule::call => macros::read(pair, self.limits, &mut self.problems),
-            _ => {
-                let body = pair.into_inner().next();
-                body.map_or(Node::empty(at), |body| self.choice(body))
-            }
+            _ => self.bracketed(pair),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Refuses the options of a rule.
+    fn attributes(&mut self, pair: Pair<'_, Rule>) {
+        for attribute in pair.into_inner() {
+            let at = attribute.as_span().start();
+            let key = attribute.into_inner().next().map_or("", |key| key.as_str());
+            let message = format!("the option `{key}` of rules is not supported");
+            self.problems.unsupported(at, message);
         }
     }
 }

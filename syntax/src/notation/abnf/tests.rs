@@ -1,7 +1,7 @@
 //! Tests of which texts grammars in ABNF derive, and of the messages for what is not ABNF.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_refused, check_size};
+use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
 
 #[test]
 fn grammars_derive_the_texts_that_they_should() {
@@ -110,4 +110,51 @@ fn deep_and_large_grammars_are_read_or_refused() {
     assert!(lower(&more, &Limits::default()).is_ok());
     let deep = format!("a = SP ; \r{}", "(".repeat(100_000));
     assert!(lower(&deep, &Limits::default()).is_ok());
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let fragments = [
+        "a = ",
+        "a = \"x\" ",
+        "\"b\"",
+        "%x41-5A",
+        "%d65.66",
+        "2*3",
+        "DIGIT",
+        "\n b",
+        "\r\n",
+        "\na =/ ",
+        "\n",
+        " ",
+        "é",
+        "\\",
+        "\"",
+        "'",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "|",
+        "/",
+        "-",
+        "*",
+        "+",
+        "?",
+        ",",
+        ";",
+        ".",
+        "#",
+        "!",
+        "&",
+        "^",
+        "=",
+        "1",
+        "x41",
+    ];
+    check_random(lower, ("a = SP ", "\n"), &fragments);
 }

@@ -139,7 +139,7 @@ impl Reader<'_> {
             }
             _ => {
                 let body = self.only_choice(pair);
-                return self.deeper(body.node, body.depth, at);
+                return self.deeper(grouped(body.node), body.depth, at);
             }
         };
         Nested::flat(Node::leaf(at, kind))
@@ -192,6 +192,15 @@ impl Reader<'_> {
         let before = body.as_str().chars().take(column - 1).map(char::len_utf8);
         let at = body.as_span().start() + before.sum::<usize>();
         self.problems.add(error.kind, at, error.message);
+    }
+}
+
+/// Returns a part as it is in brackets. A class is repeated as a class only where it is not in brackets.
+fn grouped(node: Node) -> Node {
+    let at = node.at;
+    match node.kind {
+        NodeKind::Set(_) => Node::leaf(at, NodeKind::Seq(vec![node])),
+        _ => node,
     }
 }
 

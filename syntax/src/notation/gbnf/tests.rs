@@ -1,7 +1,9 @@
 //! Tests of which texts grammars in GBNF derive, and of the messages for what is not GBNF.
 
 use super::*;
-use crate::notation::reading::judge::{THINK, accepts, check, check_refused, check_size, machine};
+use crate::notation::reading::judge::{
+    THINK, accepts, check, check_random, check_refused, check_size, machine,
+};
 
 #[test]
 fn grammars_derive_the_texts_that_they_should() {
@@ -129,4 +131,50 @@ fn deep_and_large_grammars_are_read_or_refused() {
         let deep = format!("root ::= {text} {}", "(".repeat(100_000));
         assert!(lower(&deep, &Limits::default()).is_err());
     }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let fragments = [
+        "root ::= ",
+        "root ::= \"a\" ",
+        "\"b\"",
+        "[a-c]",
+        "{1,2}",
+        "<[5]>",
+        "!<a>",
+        "x ",
+        "\nx ::= ",
+        "\n",
+        " ",
+        "é",
+        "\\",
+        "\"",
+        "'",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "|",
+        "/",
+        "-",
+        "*",
+        "+",
+        "?",
+        ",",
+        ";",
+        ".",
+        "#",
+        "!",
+        "&",
+        "^",
+        "=",
+        "1",
+        "x41",
+    ];
+    check_random(lower, ("root ::= ", "\n"), &fragments);
 }

@@ -1,7 +1,7 @@
 //! Tests of which texts grammars in the notation of ISO/IEC 14977 derive, and of the messages for others.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_refused, check_size};
+use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
 
 /// The notation in itself, as section 8.1 of the standard gives it, without gaps and comments.
 const ITSELF: &str = r#"
@@ -93,4 +93,14 @@ fn deep_and_large_grammars_are_read_or_refused() {
         let deep = format!("a = {text}, {}", "(".repeat(100_000));
         assert!(lower(&deep, &Limits::default()).is_err());
     }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let fragments = [
+        "a = ", "a = 'x' ", "'b'", ", ", "; b = ", "(/", "/)", "(:", ":)", "(* a *)", "? a ?", "3 * ", "; ",
+        "\n", " ", "é", "\\", "\"", "'", "(", ")", "[", "]", "{", "}", "<", ">", "|", "/", "-", "*", "+",
+        "?", ",", ";", ".", "#", "!", "&", "^", "=", "1", "x41",
+    ];
+    check_random(lower, ("a = ", ";"), &fragments);
 }

@@ -70,6 +70,13 @@ pub(crate) fn check_refused(lower: Lower, table: &[(&str, &[&str])]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Lowers a grammar on a thread whose stack is half of the default.
+fn lower_on_small_stack(lower: Lower, text: String) -> Result<Cfg, CompileError> {
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    let thread = small.spawn(move || lower(&text, &Limits::default()));
+    thread.expect("a thread").join().expect("it ends")
+}
+
 /// Checks that a reader survives texts that are deep or large. `rule` writes a rule: a name and a body; `open`
 /// and `close` are brackets, `part` is a text, and `operators` are those that may be repeated.
 pub(crate) fn check_size(
@@ -80,14 +87,14 @@ pub(crate) fn check_size(
     operators: &[&str],
 ) {
     let deep = |depth: usize| format!("{}{part}{}", open.repeat(depth), close.repeat(depth));
-    lower(&rule("root", &deep(200)), &Limits::default()).expect("200 levels");
+    lower_on_small_stack(lower, rule("root", &deep(250))).expect("250 levels");
     for text in [deep(251), deep(100_000), open.repeat(100_000)] {
         let found = problems(lower, &rule("root", &text));
         assert!(found[0].contains("`nesting`"), "{found:?}");
     }
     for operator in operators {
         let text = rule("root", &format!("{part}{}", operator.repeat(50_000)));
-        if let Err(error) = lower(&text, &Limits::default()) {
+        if let Err(error) = lower_on_small_stack(lower, text) {
             assert!(
                 error.problems[0].message.contains("`nesting`"),
                 "{operator}: {error}"
@@ -102,4 +109,26 @@ pub(crate) fn check_size(
     );
     assert!(problems(lower, &" ".repeat((1 << 20) + 1))[0].contains("`source_bytes`"));
     assert!(problems(lower, " \n\t")[0].contains("empty"));
+}
+
+/// Checks that a reader survives any text: it reads ten thousand of them, which are made of these fragments at
+/// random between the beginning and the end of a rule.
+pub(crate) fn check_random(lower: Lower, (begin, end): (&str, &str), fragments: &[&str]) {
+    let limits = Limits {
+        repeat: 20,
+        ..Limits::default()
+    };
+    let (mut seed, mut accepted) = (1_u64, 0);
+    let mut below = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % bound
+    };
+    for _ in 0..10_000 {
+        let mut text = begin.to_owned();
+        for _ in 0..below(10) {
+            text.push_str(fragments[below(fragments.len())]);
+        }
+        accepted += usize::from(lower(&(text + end), &limits).is_ok());
+    }
+    assert!(accepted > 500, "only {accepted} texts are grammars");
 }

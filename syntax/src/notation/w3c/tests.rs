@@ -1,7 +1,7 @@
 //! Tests of which texts grammars of the W3C derive, and of the messages for what is not in their notation.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_refused, check_size};
+use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
 
 /// Rules of the specification of XML 1.0.
 const XML: &str = r#"
@@ -100,4 +100,50 @@ fn deep_and_large_grammars_are_read_or_refused() {
         let deep = format!("a ::= {text} {}", "(".repeat(100_000));
         assert!(lower(&deep, &Limits::default()).is_err());
     }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let fragments = [
+        "a ::= ",
+        "a ::= 'x' ",
+        "'b'",
+        "[^a-c]",
+        "#x41",
+        "[ wfc: a ]",
+        "[1] b ::= ",
+        " b ",
+        "/* a */",
+        "\n",
+        " ",
+        "é",
+        "\\",
+        "\"",
+        "'",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "|",
+        "/",
+        "-",
+        "*",
+        "+",
+        "?",
+        ",",
+        ";",
+        ".",
+        "#",
+        "!",
+        "&",
+        "^",
+        "=",
+        "1",
+        "x41",
+    ];
+    check_random(lower, ("a ::= ", ""), &fragments);
 }

@@ -1,7 +1,7 @@
 //! Tests of which texts XGrammar's EBNF derives, and of the messages for what is refused.
 
 use super::*;
-use crate::notation::reading::judge::{accepts, check, check_refused, check_size, machine};
+use crate::notation::reading::judge::{accepts, check, check_random, check_refused, check_size, machine};
 
 #[test]
 fn grammars_derive_the_texts_that_they_should() {
@@ -186,4 +186,53 @@ fn deep_and_large_grammars_are_read_or_refused() {
         let deep = format!("{text} {}", "(".repeat(100_000));
         assert!(lower(&deep, &Limits::default()).is_err());
     }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let fragments = [
+        "root ::= ",
+        "root ::= \"a\" ",
+        "\"b\"",
+        "[^a-c]",
+        "{1,2}",
+        "(= ",
+        "Token(1) ",
+        "TagDispatch((\"a\", root)",
+        "excludes=(\"b\",)",
+        "Regex(\"a|b\") ",
+        "Substring(\"a\", \"b\") ",
+        "\nx[lazy] ::= ",
+        "\n",
+        " ",
+        "é",
+        "\\",
+        "\"",
+        "'",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "|",
+        "/",
+        "-",
+        "*",
+        "+",
+        "?",
+        ",",
+        ";",
+        ".",
+        "#",
+        "!",
+        "&",
+        "^",
+        "=",
+        "1",
+        "x41",
+    ];
+    check_random(lower, ("root ::= ", ""), &fragments);
 }
