@@ -6,6 +6,7 @@ mod extract;
 mod generation;
 mod grammars;
 mod maskbench_remaining;
+mod notations;
 mod random;
 mod ratchet;
 mod regex_data;

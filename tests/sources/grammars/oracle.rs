@@ -65,7 +65,7 @@ impl Oracle<'_> {
     fn ends_of(&mut self, id: ExprId, at: usize) -> Ends {
         let cfg = self.cfg;
         match cfg.expr(id) {
-            Expr::Never | Expr::Special(_) | Expr::Marked(_) => Ends::new(),
+            Expr::Never | Expr::Special(_) | Expr::Marked(_) | Expr::Tokens(_) => Ends::new(),
             Expr::Empty => Ends::from([at]),
             Expr::Bytes(bytes) if self.text[at..].starts_with(bytes) => Ends::from([at + bytes.len()]),
             Expr::Bytes(_) => Ends::new(),
