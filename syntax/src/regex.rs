@@ -95,9 +95,12 @@ pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular
     whole::whole(parse(pattern, dialect, limits)?, limits.regular_states as u64)
 }
 
+/// Parses an expression whose groups nest at most so deep.
+type Parse = fn(&str, usize) -> Result<node::Node, RegexError>;
+
 /// Parses an expression in the given dialect; the result may contain look-around.
 pub(crate) fn parse(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<node::Node, RegexError> {
-    let (parse, longest): (fn(&str, usize) -> Result<node::Node, RegexError>, usize) = match dialect {
+    let (parse, longest): (Parse, usize) = match dialect {
         Dialect::Rust => (rust::parse, LONGEST_PATTERN),
         Dialect::Ecma => (ecma::parse, usize::MAX),
         Dialect::Python => (python::parse, usize::MAX),
