@@ -6,11 +6,11 @@
 //! ```
 
 pub(super) mod counts;
-#[cfg(test)]
-pub(super) mod judge;
 pub(super) mod outline;
 pub(super) mod pairs;
 pub(super) mod spelling;
+#[cfg(test)]
+pub(super) mod tests;
 
 use pest::error::{ErrorVariant, InputLocation, LineColLocation};
 use pest::iterators::Pairs;

@@ -13,13 +13,14 @@
 //! * In quotes and classes: `\n \r \t \b \f \a \v \0 \e`, `\xN…`, `\uNNNN`, `\UNNNNNNNN` and a backslash
 //!   before `" \ / ' ?`; in classes also before the signs of regular expressions.
 //! * The macros are those of [`macros`].
-//! * A lookahead tells XGrammar what comes after its rule, so that it has less to check. It is read and has no
-//!   effect here.
+//! * A lookahead tells XGrammar what comes after its rule, so that it has less to check. It is read and has
+//!   no effect here.
 //! * Options of rules such as `max_tokens` and `capture` are about more than texts. They are refused by name.
 //! * Beyond XGrammar, a rule may begin anywhere in a line, and an alternative may be empty.
 
 mod expression;
 mod macros;
+mod spelling;
 mod tokens;
 
 #[cfg(test)]
@@ -32,11 +33,11 @@ use super::problems::Problems;
 use super::reading;
 use super::reading::outline::{Lexis, Span};
 use super::reading::pairs::PairReader;
-use super::reading::spelling::{Escapes, Spelling};
 use super::tree::{Definition, Node, NodeKind};
 use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
+use spelling::{CLASS, TEXT};
 use tokens::{Rule, Tokens, described};
 
 const LEXIS: Lexis = Lexis {
@@ -47,40 +48,6 @@ const LEXIS: Lexis = Lexis {
     ],
     open: b"(",
     close: b")",
-};
-
-const LETTERS: &[(char, char)] = &[
-    ('n', '\n'),
-    ('r', '\r'),
-    ('t', '\t'),
-    ('b', '\u{8}'),
-    ('f', '\u{c}'),
-    ('a', '\u{7}'),
-    ('v', '\u{b}'),
-    ('0', '\0'),
-    ('e', '\u{1b}'),
-];
-
-/// How texts in quotes are written.
-const TEXT: Spelling = Spelling {
-    escapes: Some(Escapes {
-        letters: LETTERS,
-        is_plain: |c| "\"\\/'?".contains(c),
-        hex_digits: None,
-        has_wide: false,
-    }),
-    has_points: false,
-};
-
-/// How classes are written.
-const CLASS: Spelling = Spelling {
-    escapes: Some(Escapes {
-        letters: LETTERS,
-        is_plain: |c| "\"\\/'?^$.*+()[]{}|-".contains(c),
-        hex_digits: None,
-        has_wide: false,
-    }),
-    has_points: false,
 };
 
 /// Lowers a grammar in XGrammar's EBNF.

@@ -1,7 +1,7 @@
 //! Tests of which texts grammars in ABNF derive, and of the messages for what is not ABNF.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
+use crate::notation::reading::tests::{check, check_random, check_refused, check_size};
 
 #[test]
 fn grammars_derive_the_texts_that_they_should() {

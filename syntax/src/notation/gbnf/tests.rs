@@ -1,7 +1,7 @@
 //! Tests of which texts grammars in GBNF derive, and of the messages for what is not GBNF.
 
 use super::*;
-use crate::notation::reading::judge::{
+use crate::notation::reading::tests::{
     THINK, accepts, check, check_random, check_refused, check_size, machine,
 };
 

@@ -1,7 +1,7 @@
 //! Tests of which texts grammars in the notation of ISO/IEC 14977 derive, and of the messages for others.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
+use crate::notation::reading::tests::{check, check_random, check_refused, check_size};
 
 /// The notation in itself, as section 8.1 of the standard gives it, without gaps and comments.
 const ITSELF: &str = r#"

@@ -1,7 +1,7 @@
 //! Tests of which texts grammars of the W3C derive, and of the messages for what is not in their notation.
 
 use super::*;
-use crate::notation::reading::judge::{check, check_random, check_refused, check_size};
+use crate::notation::reading::tests::{check, check_random, check_refused, check_size};
 
 /// Rules of the specification of XML 1.0.
 const XML: &str = r#"

@@ -7,13 +7,14 @@
 //!         free:      any text without a tag
 //! ```
 //!
-//! Neither of the two contains a text out of `excludes`. A tag within another one is refused, because XGrammar
-//! begins the rule of either.
+//! Neither of the two contains a text out of `excludes`. A tag within another one is refused, because
+//! XGrammar begins the rule of either.
 
 use pest::iterators::Pair;
 
+use super::expression;
+use super::spelling::TEXT;
 use super::tokens::Rule;
-use super::{TEXT, expression};
 use crate::notation::problems::Problems;
 use crate::notation::tree::{Node, NodeKind};
 use crate::regex::node::any_set;

@@ -1,7 +1,7 @@
 //! Tests of which texts XGrammar's EBNF derives, and of the messages for what is refused.
 
 use super::*;
-use crate::notation::reading::judge::{accepts, check, check_random, check_refused, check_size, machine};
+use crate::notation::reading::tests::{accepts, check, check_random, check_refused, check_size, machine};
 
 #[test]
 fn grammars_derive_the_texts_that_they_should() {

@@ -77,8 +77,8 @@ fn lower_on_small_stack(lower: Lower, text: String) -> Result<Cfg, CompileError>
     thread.expect("a thread").join().expect("it ends")
 }
 
-/// Checks that a reader survives texts that are deep or large. `rule` writes a rule: a name and a body; `open`
-/// and `close` are brackets, `part` is a text, and `operators` are those that may be repeated.
+/// Checks that a reader survives texts that are deep or large. `rule` writes a rule with a name and a body,
+/// `open` and `close` are brackets, `part` is a text, and `operators` are those that may be repeated.
 pub(crate) fn check_size(
     lower: Lower,
     rule: fn(&str, &str) -> String,
@@ -111,8 +111,8 @@ pub(crate) fn check_size(
     assert!(problems(lower, " \n\t")[0].contains("empty"));
 }
 
-/// Checks that a reader survives any text: it reads ten thousand of them, which are made of these fragments at
-/// random between the beginning and the end of a rule.
+/// Checks that a reader survives any text. It reads ten thousand of them, which are made of these fragments
+/// at random between the beginning and the end of a rule.
 pub(crate) fn check_random(lower: Lower, (begin, end): (&str, &str), fragments: &[&str]) {
     let limits = Limits {
         repeat: 20,
