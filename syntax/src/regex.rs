@@ -77,9 +77,7 @@ pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
 
 /// Returns the language of the texts that an expression in the syntax of Rust's `regex` matches as a whole.
 pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
-    check_length(pattern, limits.source_bytes.min(LONGEST_PATTERN))?;
-    let node = rust::parse(pattern, limits.nesting.min(MOST_NESTING))?;
-    whole::whole(node, limits.regular_states as u64)
+    whole(pattern, Dialect::Rust, limits)
 }
 
 /// Returns the language of the texts that an expression in the given dialect matches as a whole.
@@ -94,14 +92,21 @@ pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
 /// assert!(whole(r"(?!0)\d+", Dialect::Ecma, &limits).is_ok());
 /// ```
 pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular, RegexError> {
-    let parse = match dialect {
-        Dialect::Rust => return rust(pattern, limits),
-        Dialect::Ecma => ecma::parse,
-        Dialect::Python => python::parse,
+    whole::whole(parse(pattern, dialect, limits)?, limits.regular_states as u64)
+}
+
+/// Parses an expression whose groups nest at most so deep.
+type Parse = fn(&str, usize) -> Result<node::Node, RegexError>;
+
+/// Parses an expression in the given dialect; the result may contain look-around.
+pub(crate) fn parse(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<node::Node, RegexError> {
+    let (parse, longest): (Parse, usize) = match dialect {
+        Dialect::Rust => (rust::parse, LONGEST_PATTERN),
+        Dialect::Ecma => (ecma::parse, usize::MAX),
+        Dialect::Python => (python::parse, usize::MAX),
     };
-    check_length(pattern, limits.source_bytes)?;
-    let node = parse(pattern, limits.nesting.min(MOST_NESTING))?;
-    whole::whole(node, limits.regular_states as u64)
+    check_length(pattern, limits.source_bytes.min(longest))?;
+    parse(pattern, limits.nesting.min(MOST_NESTING))
 }
 
 /// Returns the grammar of the texts that an expression in the syntax of Rust's `regex` matches as a whole.

@@ -7,6 +7,7 @@ mod generation;
 mod grammars;
 mod lark;
 mod maskbench_remaining;
+mod notations;
 mod random;
 mod ratchet;
 mod regex_data;

@@ -23,26 +23,22 @@
 //!
 //! All problems that do not hide one another are reported at once, each with its line and column.
 
-mod escape;
 mod foreign;
 mod lexemes;
-mod lowering;
 mod misread;
 mod nesting;
+mod reader;
 mod size;
 mod tokens;
 
-use pest::Parser;
-use pest::error::{ErrorVariant, InputLocation, LineColLocation};
-
+use crate::notation::lower::Problems;
+use crate::notation::lower::{self, Names, Tree};
+use crate::notation::reading::{self, outline::Outline};
 use crate::notation::terminals;
-use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_automata::error::CompileError;
 use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
-
-/// The deepest nesting of brackets, whatever `nesting` allows: the parser recurses.
-const MOST_BRACKETS: usize = 250;
 
 /// Lowers an EBNF grammar. Its regular parts become terminals, whose masks are shared between grammars.
 ///
@@ -70,59 +66,33 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
 /// Returns the same errors as [`lower`].
 pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
-    if text.len() > limits.source_bytes {
-        let message = format!(
-            "the source has {} bytes; the limit `source_bytes` is {}",
-            text.len(),
-            limits.source_bytes
-        );
-        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
-    }
-    let deepest = limits.nesting.min(MOST_BRACKETS);
-    if let Some(offset) = nesting::deeper_than(text, deepest) {
-        let message = format!("brackets nest too deeply; the limit `nesting` is {deepest}");
-        return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());
-    }
-    if text.trim().is_empty() {
-        let message = "the grammar is empty; it needs a rule, such as `root ::= \"yes\" | \"no\"`";
-        return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
-    }
-    let mut held = limits.cancel.account();
-    if !held.grow(size::bytes_of_tree(text)) {
-        limits.cancel.unless(Ok::<_, CompileError>(()))?;
-    }
-    let mut grammar = Tokens::parse(Rule::grammar, text).map_err(|error| syntax_error(error, text))?;
+    let _held = reading::check(text, limits, outline)?;
+    let mut grammar = reading::parse::<Tokens, _>(Rule::grammar, text, described, foreign::hint)?;
     let definitions = grammar
         .next()
         .into_iter()
         .flat_map(pest::iterators::Pair::into_inner);
     let definitions = definitions.filter(|pair| pair.as_rule() == Rule::definition);
-    limits.cancel.unless(lowering::lower(text, definitions, limits))
+    let mut problems = Problems::default();
+    for (offset, message) in misread::find(text) {
+        problems.unsupported(offset, message);
+    }
+    let definitions = reader::read(definitions, limits, &mut problems);
+    let tree = Tree {
+        text,
+        definitions,
+        starts: &["root", "start"],
+        names: Names::AsWritten,
+        problems,
+    };
+    let (cfg, _) = limits.cancel.unless(lower::as_written(tree, limits))?;
+    Ok(cfg)
 }
 
-/// Returns the parser's message or, where the text is in another notation, how to write it here.
-fn syntax_error(error: pest::error::Error<Rule>, text: &str) -> CompileError {
-    let (line, column) = match error.line_col {
-        LineColLocation::Pos(place) | LineColLocation::Span(place, _) => place,
-    };
-    let offset = match error.location {
-        InputLocation::Pos(offset) | InputLocation::Span((offset, _)) => offset,
-    };
-    let message = foreign::hint(text, offset).unwrap_or_else(|| match error.variant {
-        ErrorVariant::ParsingError { positives, .. } => expected(&positives),
-        ErrorVariant::CustomError { message } => message,
-    });
-    Problem::new(ProblemKind::Syntax, Place::LineColumn { line, column }, message).into()
-}
-
-fn expected(rules: &[Rule]) -> String {
-    let mut names: Vec<&str> = rules.iter().map(|&rule| described(rule)).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.as_slice() {
-        [] => "cannot parse this".into(),
-        [name] => format!("expected {name}"),
-        [names @ .., last] => format!("expected {} or {last}", names.join(", ")),
+fn outline(text: &str, deepest: usize) -> Outline {
+    Outline {
+        too_deep: nesting::deeper_than(text, deepest),
+        bytes_of_tree: size::bytes_of_tree(text),
     }
 }
 

@@ -8,12 +8,14 @@
 //! What the tree cannot say by itself is reported here: names without a rule, rules with the same name, counts
 //! and nesting beyond a limit, and intersections of parts that are not regular.
 
+mod problems;
 mod regular;
+
+pub(super) use problems::Problems;
 
 use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Repetition};
 
-use super::problems::Problems;
 use super::terminals;
 use super::tree::{Definition, Ending, Node, NodeKind};
 use crate::suggest;
@@ -163,9 +165,10 @@ impl Lowering<'_> {
         bodies
     }
 
+    /// A level of brackets is at most a choice of sequences, and a body has one such level without brackets.
     fn check_depth(&mut self, definition: &Definition) {
         let limit = self.limits.nesting.min(MOST_NESTING);
-        if definition.body.depth() > limit.saturating_mul(2) {
+        if definition.body.depth() > limit.saturating_add(1).saturating_mul(2) {
             self.too_deep(definition.body.at);
         }
     }

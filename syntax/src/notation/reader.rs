@@ -1,11 +1,11 @@
-//! All notations of grammars by name, and how one is recognised.
+//! All notations of grammars by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use super::lark::{self, Dialect, Reading};
-use super::{ebnf, recognise};
+use super::{abnf, ebnf, gbnf, iso, w3c, xgrammar};
 use crate::{schema, suggest};
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
@@ -17,10 +17,20 @@ use lexiform_automata::limits::Limits;
 pub enum Notation {
     /// Lexiform's own EBNF.
     Ebnf,
+    /// The notation of llama.cpp.
+    Gbnf,
     /// The notation of the lark parser.
     Lark,
     /// llguidance's dialect of the notation of the lark parser.
     Llguidance,
+    /// The EBNF of XGrammar.
+    XGrammar,
+    /// The EBNF of the W3C, as in the specification of XML.
+    W3c,
+    /// The EBNF of ISO/IEC 14977.
+    Iso,
+    /// The ABNF of RFC 5234 and RFC 7405.
+    Abnf,
 }
 
 /// The options of grammars.
@@ -35,11 +45,19 @@ pub struct GrammarOptions {
 }
 
 /// The names of all notations.
-const NAMES: [(&str, Notation); 3] = [
+const NAMES: [(&str, Notation); 8] = [
     ("ebnf", Notation::Ebnf),
+    ("gbnf", Notation::Gbnf),
     ("lark", Notation::Lark),
     ("llguidance", Notation::Llguidance),
+    ("xgrammar", Notation::XGrammar),
+    ("w3c", Notation::W3c),
+    ("iso", Notation::Iso),
+    ("abnf", Notation::Abnf),
 ];
+
+/// Lowers a grammar in a notation without options.
+type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
 
 impl Notation {
     /// All notations.
@@ -75,22 +93,6 @@ impl FromStr for Notation {
     }
 }
 
-/// Lowers a grammar in the notation that the options name, or in the one that is recognised.
-///
-/// # Errors
-/// Returns all problems of the source with their places, and an error if two notations read it differently.
-pub fn lower(
-    text: &str,
-    options: &GrammarOptions,
-    schema: &schema::Options,
-    limits: &Limits,
-) -> Result<Cfg, CompileError> {
-    match options.notation {
-        Some(notation) => lower_as(text, notation, options, schema, limits),
-        None => recognise::lower(text, options, schema, limits),
-    }
-}
-
 /// Lowers a grammar in one notation.
 pub(super) fn lower_as(
     text: &str,
@@ -99,16 +101,37 @@ pub(super) fn lower_as(
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    let plain: Lower = match notation {
+        Notation::Lark | Notation::Llguidance => return lark(text, notation, options, schema, limits),
+        Notation::Ebnf => ebnf::lower,
+        Notation::Gbnf => gbnf::lower,
+        Notation::XGrammar => xgrammar::lower,
+        Notation::W3c => w3c::lower,
+        Notation::Iso => iso::lower,
+        Notation::Abnf => abnf::lower,
+    };
+    let refused = |message: String| Problem::new(ProblemKind::Unsupported, Place::Whole, message).into();
+    if let Some(start) = &options.start {
+        return Err(refused(format!(
+            "the start of a grammar in {notation} cannot be set, to `{start}` or otherwise"
+        )));
+    }
+    if !options.imports.is_empty() {
+        return Err(refused(format!("grammars in {notation} import nothing")));
+    }
+    plain(text, limits)
+}
+
+fn lark(
+    text: &str,
+    notation: Notation,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+) -> Result<Cfg, CompileError> {
     let dialect = match notation {
-        Notation::Ebnf => {
-            if let Some(start) = &options.start {
-                let message = format!("the start of a grammar in {notation} is `root`, not `{start}`");
-                return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into());
-            }
-            return ebnf::lower(text, limits);
-        }
-        Notation::Lark => Dialect::Lark,
         Notation::Llguidance => Dialect::Llguidance,
+        _ => Dialect::Lark,
     };
     let reading = Reading {
         start: options.start.as_deref(),

@@ -20,10 +20,14 @@ const COLON: Family = Family {
     notations: &[Notation::Lark, Notation::Ebnf],
 };
 const EQUALS: Family = Family {
-    notations: &[Notation::Ebnf],
+    notations: &[Notation::Ebnf, Notation::Iso, Notation::Abnf],
 };
+/// `::=` without a rule `root`, with which the other notations begin.
 const BACKUS: Family = Family {
-    notations: &[Notation::Ebnf],
+    notations: &[Notation::Ebnf, Notation::W3c],
+};
+const BACKUS_FROM_ROOT: Family = Family {
+    notations: &[Notation::Ebnf, Notation::Gbnf, Notation::XGrammar],
 };
 
 /// Directives and parts that llguidance's dialect has and the lark parser does not.
@@ -58,11 +62,11 @@ pub(super) fn lower(
         return as_notation(notation);
     }
     let mut read: Vec<(Notation, Cfg)> = Vec::new();
-    let mut first_error = None;
+    let mut errors = Vec::new();
     for &notation in signs.family.notations {
         match as_notation(notation) {
             Ok(cfg) => read.push((notation, cfg)),
-            Err(error) => first_error = first_error.or(Some((notation, error))),
+            Err(error) => errors.push((notation, error)),
         }
         if limits.cancel.is_asked() {
             break;
@@ -80,16 +84,26 @@ pub(super) fn lower(
         );
         return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
     }
-    match (read.into_iter().next(), first_error) {
-        (Some((_, cfg)), _) => Ok(cfg),
-        (None, Some((notation, mut error))) => {
-            for problem in &mut error.problems {
-                problem.message = format!("read as `{notation}`: {}", problem.message);
-            }
-            Err(error)
-        }
-        (None, None) => as_notation(Notation::Ebnf),
+    if let Some((_, cfg)) = read.into_iter().next() {
+        return Ok(cfg);
     }
+    // What could be parsed is what it is in, whatever else is wrong.
+    let is_parsed = |(_, error): &(Notation, CompileError)| {
+        let mut problems = error.problems.iter();
+        problems.all(|problem| problem.kind != ProblemKind::Syntax)
+    };
+    let at = errors.iter().position(is_parsed);
+    let at = at.or_else(|| errors.iter().position(|(notation, _)| signs.is_likely(*notation)));
+    if errors.is_empty() {
+        return as_notation(Notation::Ebnf);
+    }
+    let (notation, mut error) = errors.swap_remove(at.unwrap_or(0));
+    if notation != Notation::Ebnf {
+        for problem in &mut error.problems {
+            problem.message = format!("read as `{notation}`: {}", problem.message);
+        }
+    }
+    Err(error)
 }
 
 /// Returns `true` if two grammars were lowered to the same rules, whatever the names of the rules are.
@@ -107,20 +121,42 @@ struct Signs {
     /// The notation, if some sign belongs to one only.
     certain: Option<Notation>,
     family: Family,
+    /// `true` if the rule `start` is written as in Lark.
+    is_lark: bool,
 }
 
 impl Signs {
+    /// Returns `true` if a source that no notation reads was probably meant in this one. The reader of EBNF
+    /// names most others in its messages.
+    fn is_likely(&self, notation: Notation) -> bool {
+        match self.is_lark {
+            true => notation == Notation::Lark,
+            false => notation == Notation::Ebnf,
+        }
+    }
+
     fn of(text: &str) -> Signs {
         let mut signs = Signs {
             certain: None,
             family: EQUALS,
+            is_lark: text.lines().any(|line| {
+                let line = line.trim_start().trim_start_matches(['?', '!']);
+                line.starts_with("start") && definer(line) == Some(":")
+            }),
         };
         let lines = || text.lines().map(str::trim_start);
         let is_directive =
             |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)));
         let has_colon = lines().any(|line| definer(line) == Some(":"));
+        let is_root = |line: &str| {
+            line.strip_prefix("root")
+                .is_some_and(|rest| rest.trim_start().starts_with("::="))
+        };
         if lines().any(|line| definer(line) == Some("::=")) {
-            signs.family = BACKUS;
+            signs.family = match lines().any(is_root) {
+                true => BACKUS_FROM_ROOT,
+                false => BACKUS,
+            };
         } else if has_colon || is_directive(&LARK) || is_directive(&LLGUIDANCE) {
             signs.family = COLON;
             let is_dialect = lines().any(|line| LLGUIDANCE.iter().any(|sign| line.contains(sign)));
@@ -170,7 +206,8 @@ mod tests {
             ),
             ("?start.2: \"a\"", None, COLON.notations),
             ("start[lazy]: /a+/", Some(Notation::Llguidance), COLON.notations),
-            ("root ::= \"a\"", None, BACKUS.notations),
+            ("root ::= \"a\"", None, BACKUS_FROM_ROOT.notations),
+            ("a ::= \"a\"", None, BACKUS.notations),
             ("# root: 1\nroot = \"a\" ;", None, EQUALS.notations),
         ] {
             let signs = Signs::of(text);

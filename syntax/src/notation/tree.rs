@@ -106,6 +106,12 @@ impl Node {
         Node::leaf(at, NodeKind::Name(name.into()))
     }
 
+    /// Returns the words of a regular expression whose quantifiers all mean the same.
+    pub(crate) fn pattern(at: usize, node: pattern::Node) -> Node {
+        let is_lazy = false;
+        Node::leaf(at, NodeKind::Pattern(Pattern { node, is_lazy }))
+    }
+
     /// Returns the parts one after the other.
     pub(crate) fn seq(at: usize, mut parts: Vec<Node>) -> Node {
         match parts.len() {

@@ -1,7 +1,7 @@
 //! Finds the lexemes of a grammar text without a parser: for facts that are needed before a parser runs, and
 //! for those that a parse tree no longer shows, such as whether two parts touch.
 //!
-//! Quotes, classes, expressions and comments are read as `ebnf.pest` reads them. One that is not closed
+//! Quotes, classes, expressions and comments are read as `grammar.pest` reads them. One that is not closed
 //! extends to the end of the text; the parser reads no further there either.
 
 /// The kind of a lexeme.

@@ -1,9 +1,7 @@
 //! Estimates how much memory the syntax tree of a grammar takes, before the parser builds it.
 
 use super::lexemes::{Kind, Lexemes};
-
-/// The size in bytes of a token and of the parser's pairs that lead to it.
-const TOKEN_BYTES: usize = 320;
+use crate::notation::reading::outline::TOKEN_BYTES;
 
 /// Returns the approximate size in bytes of the syntax tree of a text.
 pub(super) fn bytes_of_tree(text: &str) -> usize {

@@ -1,16 +1,16 @@
-//! The parser that pest generates from `ebnf.pest`: one rule for each kind of token and phrase, and their
+//! The parser that pest generates from `grammar.pest`: one rule for each kind of token and phrase, and their
 //! names in messages.
 
 #[allow(missing_docs, unreachable_pub)]
 mod generated {
-    /// The parser that pest generates from `ebnf.pest`.
+    /// The parser that pest generates from `grammar.pest`.
     #[derive(pest_derive::Parser)]
-    #[grammar = "notation/ebnf.pest"]
+    #[grammar = "notation/ebnf/grammar.pest"]
     pub(in super::super) struct Tokens;
 }
 pub(super) use generated::{Rule, Tokens};
 
-/// Returns the name of a rule of `ebnf.pest` in messages.
+/// Returns the name of a rule of `grammar.pest` in messages.
 pub(super) fn described(rule: Rule) -> &'static str {
     match rule {
         Rule::grammar | Rule::definition => "a rule (`name ::= …`)",

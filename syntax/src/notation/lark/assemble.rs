@@ -19,8 +19,8 @@ use super::items::{
 use super::library;
 use super::parser::parse;
 use super::reading::{Dialect, Reading};
+use crate::notation::lower::Problems;
 use crate::notation::lower::{Names, Tree, lower};
-use crate::notation::problems::Problems;
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use lexiform_automata::error::ProblemKind;
 

@@ -21,7 +21,7 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use super::items::is_terminal;
 use super::reading::Dialect;
 use super::words::matches_whole;
-use crate::notation::problems::Problems;
+use crate::notation::lower::Problems;
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::limits::Limits;

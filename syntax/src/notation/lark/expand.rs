@@ -12,7 +12,7 @@
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::items::{Alternative, Given, Items, RuleItem, use_of};
-use crate::notation::problems::Problems;
+use crate::notation::lower::Problems;
 use crate::notation::tree::{Node, NodeKind};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::limits::Limits;

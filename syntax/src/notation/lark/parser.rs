@@ -16,7 +16,7 @@ use super::items::{
 };
 use super::reading::{Dialect, Reading};
 use super::scanner::{Bad, Scanner};
-use crate::notation::problems::Problems;
+use crate::notation::lower::Problems;
 use crate::notation::tree::{Node, NodeKind};
 use lexiform_automata::limits::Limits;
 

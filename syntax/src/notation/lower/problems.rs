@@ -2,9 +2,6 @@
 
 use lexiform_automata::error::{CompileError, Places, Problem, ProblemKind};
 
-/// The most problems that are kept: a text in another notation has one in every line.
-const MOST: usize = 50;
-
 /// A collection of problems with the offsets at which they are.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
@@ -14,9 +11,7 @@ pub(crate) struct Problems {
 impl Problems {
     /// Adds a problem.
     pub(crate) fn add(&mut self, kind: ProblemKind, offset: usize, message: impl Into<String>) {
-        if self.found.len() < MOST {
-            self.found.push((offset, kind, message.into()));
-        }
+        self.found.push((offset, kind, message.into()));
     }
 
     /// Adds an error of syntax.

@@ -1,0 +1,79 @@
+//! Grammars of other projects in their own notations, with texts to accept and to reject.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lexiform::Grammar;
+use lexiform::error::CompileError;
+use lexiform::limits::Limits;
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_automata::grammar::Cfg;
+use lexiform_automata::mask::Tables;
+use lexiform_syntax::notation::{gbnf, xgrammar};
+use serde_json::Value;
+
+type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
+
+/// Compiles a grammar for a vocabulary of all single bytes.
+fn machine(lower: Lower, text: &str) -> Result<Grammar, CompileError> {
+    let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+    tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+    let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
+    let tables = Arc::new(Tables::new(Arc::new(vocabulary), 1 << 24));
+    Grammar::new(&lower(text, &Limits::default())?, &tables, &Limits::default())
+}
+
+fn accepts(grammar: &Grammar, text: &str) -> bool {
+    let end = grammar.step_bytes(grammar.start(), text.as_bytes());
+    end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// Returns a file or folder of the data, if it was fetched.
+fn data(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(".data/grammars")
+        .join(path);
+    if !path.exists() {
+        println!("skipped: {} is not there", path.display());
+    }
+    path.exists().then_some(path)
+}
+
+#[test]
+fn the_cases_of_llama_cpp_hold_as_gbnf_and_as_xgrammar() {
+    let Some(path) = data("cases/llamacpp_gbnf.jsonl") else {
+        return;
+    };
+    for row in std::fs::read_to_string(path).expect("a file").lines() {
+        let row: Value = serde_json::from_str(row).expect("a row is JSON");
+        let text = row["grammar"].as_str().expect("a grammar");
+        // XGrammar has no `.` for any character.
+        let readers: &[Lower] = match text.contains("...") {
+            true => &[gbnf::lower],
+            false => &[gbnf::lower, xgrammar::lower],
+        };
+        for lower in readers {
+            let grammar = machine(*lower, text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+            for (field, expected) in [("accept", true), ("reject", false)] {
+                for word in row[field].as_array().into_iter().flatten() {
+                    let word = word.as_str().expect("a text");
+                    assert_eq!(accepts(&grammar, word), expected, "{text}\non {word:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_grammars_of_others_are_read_as_gbnf() {
+    let Some(folder) = data("gbnf") else {
+        return;
+    };
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a grammar");
+        if let Err(error) = machine(gbnf::lower, &text) {
+            panic!("{}: {error}", path.display());
+        }
+    }
+}
