@@ -22,6 +22,15 @@ a{1,x}
 (ab)*
 (?:ab)+?
 (?P<name>ab)c
+(?i)aB
+(?i:a)b
+(?s)a.b
+(?s-i:a.b)
+(?im)^A$
+(?m)a$
+(?x) a b # and nothing else
+(?x: [ab] + )c
+(?i)[^a]
 (?#comment)a(?#another)b
 a(?=b)b
 a(?!b).
@@ -119,6 +128,7 @@ a)
 (?P<a>b)(?P<a>c)
 (?<name>a)
 (?Z)
+a(?i)b
 (?#open
 \400
 """.strip("\n").split("\n")

@@ -79,14 +79,7 @@ fn what_is_not_regular_is_refused_by_name() {
             r"(a)?(?(1)b|c)",
             "conditions on groups are not supported at column 5",
         ),
-        (
-            r"(?i)abc",
-            "groups that change flags are not supported at column 1",
-        ),
-        (
-            r"(?s-i:a.c)",
-            "groups that change flags are not supported at column 1",
-        ),
+        (r"(?a)abc", "the flag `a` is not supported at column 3"),
         (r"\N{EM DASH}", "characters by name are not supported at column 1"),
     ];
     for (pattern, message) in named {

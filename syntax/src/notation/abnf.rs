@@ -69,6 +69,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
             starts: &[],
             names: Names::AnyCase,
             problems: reader.problems,
+            has_gaps: false,
         })
     })
 }

@@ -84,6 +84,7 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         starts: &["root", "start"],
         names: Names::AsWritten,
         problems,
+        has_gaps: false,
     };
     let (cfg, _) = limits.cancel.unless(lower::as_written(tree, limits))?;
     Ok(cfg)

@@ -80,6 +80,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
             starts: &["root"],
             names: Names::AsWritten,
             problems: reader.problems,
+            has_gaps: false,
         })
     })
 }

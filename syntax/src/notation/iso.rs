@@ -65,6 +65,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
             starts: &[],
             names: Names::AsWritten,
             problems: reader.problems,
+            has_gaps: false,
         })
     })
 }

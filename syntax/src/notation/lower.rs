@@ -42,6 +42,8 @@ pub(crate) struct Tree<'t> {
     pub(crate) names: Names,
     /// What the reader found.
     pub(crate) problems: Problems,
+    /// `true` if rules are missing because of these problems, so that calls of them are none.
+    pub(crate) has_gaps: bool,
 }
 
 /// Which names denote the same rule.
@@ -103,9 +105,10 @@ pub(crate) fn as_written(tree: Tree<'_>, limits: &Limits) -> Result<(Cfg, Vec<Cf
         starts,
         names,
         problems,
+        has_gaps,
     } = tree;
     let mut lowering = Lowering {
-        is_broken: !problems.is_empty(),
+        has_gaps,
         limits,
         names,
         builder: CfgBuilder::within(limits.cancel.account()),
@@ -135,8 +138,7 @@ pub(crate) fn as_written(tree: Tree<'_>, limits: &Limits) -> Result<(Cfg, Vec<Cf
 }
 
 struct Lowering<'a> {
-    /// `true` if the reader found problems, so that rules may be missing because of them.
-    is_broken: bool,
+    has_gaps: bool,
     limits: &'a Limits,
     names: Names,
     builder: CfgBuilder,
@@ -221,7 +223,7 @@ impl Lowering<'_> {
         if let Some(&(rule, _)) = self.rules.get(&self.names.key(name)) {
             return self.builder.rule(rule);
         }
-        if self.is_broken {
+        if self.has_gaps {
             return self.builder.empty();
         }
         let meant = suggest::nearest(name, self.rules.keys().map(String::as_str));
@@ -297,7 +299,7 @@ impl Lowering<'_> {
     }
 
     fn not_regular(&mut self, regular::NotRegular { kind, at, message }: regular::NotRegular) -> ExprId {
-        if kind != ProblemKind::Reference || !self.is_broken {
+        if kind != ProblemKind::Reference || !self.has_gaps {
             self.problems.add(kind, at, message);
         }
         self.builder.empty()

@@ -76,6 +76,7 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
         definitions,
         starts: &[WHOLE],
         names: Names::AsWritten,
+        has_gaps: !problems.is_empty(),
         problems,
     }
 }
