@@ -66,9 +66,13 @@ const LEXIS: Lexis = Lexis {
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     reading::read(text, limits, &LEXIS, |text| {
         let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
-        let problems = Problems::default();
-        let mut reader = Reader { limits, problems };
-        let definitions = reader.definitions(pairs);
+        let mut reader = Reader {
+            limits,
+            rules: Vec::new(),
+            problems: Problems::default(),
+        };
+        let mut definitions = reader.definitions(pairs);
+        definitions.append(&mut reader.rules);
         reader.check_root(&definitions, "XGrammar's EBNF");
         Ok(Tree {
             text,
@@ -96,6 +100,8 @@ fn hint(text: &str, offset: usize) -> Option<String> {
 
 struct Reader<'a> {
     limits: &'a Limits,
+    /// The rules of macros.
+    rules: Vec<Definition>,
     problems: Problems,
 }
 
@@ -134,7 +140,7 @@ impl PairReader<Rule> for Reader<'_> {
                 Node::leaf(at, NodeKind::Set(set))
             }
             Rule::reference => Node::name(at, text),
-            Rule::call => macros::read(pair, self.limits, &mut self.problems),
+            Rule::call => macros::read(pair, self.limits, &mut self.rules, &mut self.problems),
             _ => self.bracketed(pair),
         }
     }

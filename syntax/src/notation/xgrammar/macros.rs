@@ -16,17 +16,24 @@ use super::expression;
 use super::spelling::TEXT;
 use super::tokens::Rule;
 use crate::notation::lower::Problems;
-use crate::notation::tree::{Node, NodeKind};
+use crate::notation::tree::{Definition, Node, NodeKind};
 use crate::regex::node::any_set;
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::TokenSet;
 use lexiform_automata::limits::Limits;
 
 /// The most texts of a `Substring`: each begins a run of its own.
-const MOST_CHUNKS: usize = 200;
+const MOST_CHUNKS: usize = 2_000;
+/// The most tags and excluded texts of a `TagDispatch`: each tag is an expression with all of them in it.
+const MOST_TAGS: usize = 200;
 
-/// Reads the call of a macro.
-pub(super) fn read(pair: Pair<'_, Rule>, limits: &Limits, problems: &mut Problems) -> Node {
+/// Reads the call of a macro. The rules that it needs are added to `rules`.
+pub(super) fn read(
+    pair: Pair<'_, Rule>,
+    limits: &Limits,
+    rules: &mut Vec<Definition>,
+    problems: &mut Problems,
+) -> Node {
     let at = pair.as_span().start();
     let mut inner = pair.into_inner();
     let name = inner.next().map_or("", |name| name.as_str());
@@ -36,6 +43,7 @@ pub(super) fn read(pair: Pair<'_, Rule>, limits: &Limits, problems: &mut Problem
         name,
         positional: Vec::new(),
         named: Vec::new(),
+        rules,
         problems,
     };
     for argument in inner {
@@ -58,6 +66,7 @@ struct Call<'a, 't> {
     name: &'t str,
     positional: Vec<Argument<'t>>,
     named: Vec<(&'t str, Argument<'t>)>,
+    rules: &'a mut Vec<Definition>,
     problems: &'a mut Problems,
 }
 
@@ -209,6 +218,7 @@ impl<'t> Call<'_, 't> {
         self.close();
         let excludes: Option<Vec<String>> = excludes.into_iter().map(|text| self.text(text)).collect();
         let (excludes, at) = (excludes?, self.at);
+        self.check_count(triggers.len() + excludes.len(), MOST_TAGS)?;
         self.check_apart(&triggers)?;
         let all = |least| Node::leaf(at, NodeKind::Set(any_set())).repeat(least, None, at);
         // Any text with one of these in it, after which at least so much follows.
@@ -224,7 +234,7 @@ impl<'t> Call<'_, 't> {
             let head = head.except(Node::choice(at, vec![early, excluded]), at);
             Node::seq(at, vec![head, rule.clone()])
         });
-        Some(dispatch(ways.collect(), free, is_loop, at))
+        Some(dispatch(Node::choice(at, ways.collect()), free, is_loop, at))
     }
 
     /// Refuses a tag that is a part of another one.
@@ -247,9 +257,11 @@ impl<'t> Call<'_, 't> {
         self.close();
         let at = self.at;
         let mut others = set(triggers.iter().map(|trigger| trigger.mark));
+        let mut marks: Vec<u32> = triggers.iter().map(|trigger| trigger.mark).collect();
+        marks.sort_unstable();
         for exclude in excludes {
             let (exclude_at, id) = (exclude.at, self.number(exclude)?);
-            if triggers.iter().any(|trigger| trigger.mark == id) {
+            if marks.binary_search(&id).is_ok() {
                 return self.expected(exclude_at, "only tokens that begin no rule");
             }
             others.ids.push((id, id));
@@ -258,9 +270,10 @@ impl<'t> Call<'_, 't> {
         let free = Node::leaf(at, NodeKind::Tokens(others)).repeat(0, None, at);
         let ways = triggers.into_iter().map(|Trigger { mark, rule, .. }| {
             let head = Node::leaf(at, NodeKind::Tokens(set([mark])));
-            Node::seq(at, vec![free.clone(), head, rule])
+            Node::seq(at, vec![head, rule])
         });
-        Some(dispatch(ways.collect(), free.clone(), is_loop, at))
+        let way = Node::seq(at, vec![free.clone(), Node::choice(at, ways.collect())]);
+        Some(dispatch(way, free, is_loop, at))
     }
 
     fn tokens(&mut self, is_complement: bool) -> Option<Node> {
@@ -311,27 +324,40 @@ impl<'t> Call<'_, 't> {
                 _ => return self.expected(at, "a text"),
             }
         }
-        if chunks.len() > MOST_CHUNKS {
-            let message = format!("`Substring` has more than {MOST_CHUNKS} texts");
-            self.problems.add(ProblemKind::Limit, at, message);
-            return None;
+        self.check_count(chunks.len(), MOST_CHUNKS)?;
+        // A run is a rule of its own, with a name that nobody can write. It may end before each text.
+        let name = |index: usize| format!("{} at {at}, text {}", self.name, index + 1);
+        let runs = (0..chunks.len()).map(|index| Node::name(at, name(index)));
+        let runs = Node::choice(at, std::iter::once(Node::empty(at)).chain(runs).collect());
+        let count = chunks.len();
+        for (index, chunk) in chunks.into_iter().enumerate() {
+            let next = (index + 1 < count).then(|| Node::name(at, name(index + 1)));
+            let more = Node::seq(at, std::iter::once(chunk).chain(next).collect());
+            self.rules.push(Definition {
+                name: name(index),
+                at,
+                body: Node::choice(at, vec![Node::empty(at), more]),
+            });
         }
-        let mut runs = vec![Node::empty(at)];
-        let mut run = Node::empty(at);
-        for chunk in chunks.into_iter().rev() {
-            run = Node::seq(at, vec![chunk, run.repeat(0, Some(1), at)]);
-            runs.push(run.clone());
+        Some(runs)
+    }
+
+    /// Reports more tags or texts than a macro may have.
+    fn check_count(&mut self, count: usize, most: usize) -> Option<()> {
+        if count <= most {
+            return Some(());
         }
-        Some(Node::choice(at, runs))
+        let message = format!("`{}` has more than {most} texts", self.name);
+        self.problems.add(ProblemKind::Limit, self.at, message);
+        None
     }
 }
 
-/// Returns free text or free tokens between the ways out of them.
-fn dispatch(ways: Vec<Node>, free: Node, is_loop: bool, at: usize) -> Node {
-    let ways = Node::choice(at, ways);
+/// Returns free text or free tokens, with the way to the end of a rule in it.
+fn dispatch(way: Node, free: Node, is_loop: bool, at: usize) -> Node {
     match is_loop {
-        true => Node::seq(at, vec![ways.repeat(0, None, at), free]),
-        false => Node::choice(at, vec![ways, free]),
+        true => Node::seq(at, vec![way.repeat(0, None, at), free]),
+        false => Node::choice(at, vec![way, free]),
     }
 }
 

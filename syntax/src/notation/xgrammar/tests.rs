@@ -189,6 +189,35 @@ fn deep_and_large_grammars_are_read_or_refused() {
 }
 
 #[test]
+fn macros_with_many_texts_are_read_or_refused() {
+    let call = |name: &str, text: fn(usize) -> String, count: usize| {
+        let texts: Vec<String> = (0..count).map(text).collect();
+        format!("root ::= {name}({})", texts.join(", "))
+    };
+    let word = |n: usize| format!("\"w{n} \"");
+    let grammar = machine(lower, &call("Substring", word, 2_000));
+    let accepts = |text: &str| accepts(&grammar, text.bytes().map(u32::from));
+    assert!(accepts("w998 w999 w1000 w1001 ") && accepts("w1999 ") && !accepts("w3 w5 "));
+    let tag = |n: usize| format!("(\"<tag{n}>\", root)");
+    machine(lower, &call("TagDispatch", tag, 200));
+    let token = |n: usize| format!("({n}, root)");
+    assert!(lower(&call("TokenTagDispatch", token, 10_000), &Limits::default()).is_ok());
+    check_refused(
+        lower,
+        &[
+            (
+                &call("Substring", word, 2_001),
+                &["line 1, column 10: `Substring` has more"],
+            ),
+            (
+                &call("TagDispatch", tag, 40_000),
+                &["line 1, column 10: `TagDispatch` has more"],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn any_text_is_read_or_refused() {
     let fragments = [
         "root ::= ",
