@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use lexiform::schema::ArgumentStyle;
+use lexiform::schema::{self, ArgumentStyle};
 use lexiform::tags::{ArgumentError, read_arguments, write_arguments};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source};
 use serde_json::{Map, Value, json};
 
-fn grammar(style: ArgumentStyle, schema: &Value) -> Grammar {
+fn grammar(style: ArgumentStyle, of: &Value) -> Grammar {
     let bytes = (0..=255).map(|byte| (TokenKind::Text, vec![byte]));
     let tokens: Vec<_> = bytes.chain([(TokenKind::Special, b"<end>".to_vec())]).collect();
     let vocabulary = Arc::new(Vocabulary::new(&tokens, &[256]).expect("a vocabulary"));
     let options = Options {
-        arguments: style,
-        ..Options::for_generation()
+        schema: schema::Options {
+            arguments: style,
+            ..schema::Options::for_generation()
+        },
+        ..Options::default()
     };
-    let compiled = Compiler::new(vocabulary).compile(Source::JsonSchema(&schema.to_string()), &options);
-    let (grammar, _) = compiled.unwrap_or_else(|error| panic!("{style:?}, {schema}: {error}"));
+    let compiled = Compiler::new(vocabulary).compile(Source::JsonSchema(&of.to_string()), &options);
+    let (grammar, _) = compiled.unwrap_or_else(|error| panic!("{style:?}, {of}: {error}"));
     grammar
 }
 

@@ -6,8 +6,8 @@
 //!
 //! The grammar of the answer ([`crate::grammars::language`]) guarantees that every text has exactly one
 //! reading. The reader works on pieces of any length, so streams and whole answers are read by the same code.
-//! The frames of calls are defined in the table [`crate::grammars::frames`]. Arguments that are not written as
-//! JSON become JSON when the call is complete.
+//! The frames of calls are defined in the table [`crate::grammars::frames`]. Arguments that are not written
+//! as JSON become JSON when the call is complete.
 
 mod json;
 mod output_format;
@@ -395,8 +395,13 @@ fn input(text: String, parts: &mut Vec<Part>) {
 
 #[cfg(test)]
 mod tests {
+    use lexiform::limits::Limits;
+    use lexiform::schema;
+    use lexiform::tags::ArgumentReader;
+
     use super::*;
     use crate::grammars::frames::FRAMES;
+    use crate::grammars::tool_format::ToolFormat;
     use crate::wire::constraint::{Constraint, Source};
     use crate::wire::tools::{Callable, Calls, Input};
 
@@ -493,6 +498,61 @@ mod tests {
                 parts.extend(reader.push(&text[cut..]));
                 parts.extend(reader.finish());
                 assert_eq!(joined(parts), expected, "{text}");
+            }
+        }
+    }
+
+    /// A reader of calls in a format, whose tool `f` takes any text as `a`.
+    fn reading_format(format: ToolFormat) -> Arc<OutputFormat> {
+        let schema = "{\"properties\": {\"a\": {\"type\": \"string\"}}}";
+        let style = format.frames()[0].style;
+        let (options, limits) = (schema::Options::for_generation(), Limits::default());
+        let reader = ArgumentReader::new(style, schema, &options, &limits).expect("a schema");
+        Arc::new(OutputFormat {
+            frames: format.frames(),
+            readers: [Some(reader), None].into_iter().collect(),
+            ..(*reading(Mode::Auto)).clone()
+        })
+    }
+
+    /// Two calls in formats whose arguments are no JSON, or whose frames begin alike.
+    #[test]
+    fn no_way_of_cutting_a_format_changes_its_calls() {
+        let deep = "<tool_call>\n<function=f>\n<parameter=a>\n]<}</function>\n</parameter>\n</function>\n</tool_call>";
+        let glm = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>]<}</function></arg_value>\n</tool_call>";
+        let cohere = "<cofl:tool_call id=\"7\" name=\"f\"><cofl:value name=\"a\" type=\"raw\">]<}</function></cofl:value>\
+                      </cofl:tool_call>";
+        let m3 = "]<]minimax[>[<invoke name=\"f\">\n]<]minimax[>[<a>]<}</function>]<]minimax[>[</a>]<]minimax[>[</invoke>\n";
+        let harmony =
+            " to=functions.f<|channel|>commentary json<|message|>{\"a\":\"]<}</function>\"}<|call|>";
+        let texts = [
+            ("qwen_3_coder", format!("{deep}\n{deep}")),
+            ("glm_4_7", format!("{glm}\n{glm}")),
+            (
+                "cohere",
+                format!("<cofl:tool_calls>{cohere}{cohere}</cofl:tool_calls>"),
+            ),
+            (
+                "minimax_m3",
+                format!("]<]minimax[>[<tool_call>\n{m3}{m3}]<]minimax[>[</tool_call>"),
+            ),
+            ("harmony", format!("{harmony}<|start|>assistant{harmony}")),
+        ];
+        let call = || {
+            let arguments = Part::Input("{\"a\":\"]<}</function>\"}".to_owned());
+            [Part::Opened(0), arguments, Part::Closed]
+        };
+        let said = Part::Content("<tool> ] <".to_owned());
+        let expected: Vec<Part> = [said].into_iter().chain(call()).chain(call()).collect();
+        for (format, text) in texts {
+            let reading = reading_format(ToolFormat::Of(format));
+            let text = format!("<tool> ] <{text}");
+            for cut in (0..=text.len()).filter(|&cut| text.is_char_boundary(cut)) {
+                let mut reader = PartReader::new(reading.clone());
+                let mut parts = reader.push(&text[..cut]);
+                parts.extend(reader.push(&text[cut..]));
+                parts.extend(reader.finish());
+                assert_eq!(joined(parts), expected, "{format}, {cut}: {text}");
             }
         }
     }

@@ -127,8 +127,8 @@ const PLAIN: Frame = Frame {
     raw: None,
 };
 
-/// All frames of models whose format is not known. The first is used if an answer must be a call, and if its text is under a constraint, which
-/// could be confused with the others.
+/// All frames of models whose format is not known. The first is used if an answer must be a call, and if its
+/// text is under a constraint, which could be confused with the others.
 pub const FRAMES: &[Frame] = &[
     Frame {
         name: "hermes",

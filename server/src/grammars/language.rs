@@ -9,11 +9,11 @@
 //! ```
 //!
 //! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text,
-//! calls may also be written in the frames of other families ([`frames`](super::frames)). If the format of the
-//! model is known ([`tool_format`](super::tool_format)), its frame is the only one. Every part of a
-//! frame is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input
-//! is raw text that may contain anything, including the closing mark; it ends with the answer, so that no
-//! text has two readings.
+//! calls may also be written in the frames of other families ([`frames`](super::frames)). If the format of
+//! the model is known ([`tool_format`](super::tool_format)), its frame is the only one. Every part of a frame
+//! is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw
+//! text that may contain anything, including the closing mark; it ends with the answer, so that no text has
+//! two readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use lexiform::schema::ArgumentStyle;

@@ -11,65 +11,23 @@
 //! the schema decides: a text that the schema allows as a string is one, and any other text is JSON. Where
 //! the schema allows any string, every text is a string, as in the grammar.
 
+mod error;
 mod plan;
 mod scan;
 mod value;
 mod write;
 
-use std::fmt;
-
 use serde_json::Value;
 
 use crate::schema::frame::Frame;
 use crate::schema::{self, ArgumentStyle, Options};
-use lexiform_automata::error::CompileError;
 use lexiform_automata::limits::Limits;
 
 use plan::Plan;
 
+pub use error::ArgumentError;
 pub use scan::ArgumentScanner;
 pub use write::write_arguments;
-
-/// The reason why a text is not the arguments of a call.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum ArgumentError {
-    /// The schema of the arguments does not compile.
-    Schema(CompileError),
-    /// The text is not JSON; the message of the parser gives the place.
-    Json(String),
-    /// The text has no argument, and does not end, at this byte.
-    Frame(usize),
-    /// The arguments are nested too deeply.
-    Depth,
-    /// The schema allows no argument of this name, or not this value.
-    Argument(String),
-    /// A required argument of this name is missing.
-    Missing(String),
-    /// The schema has so many branches that finding the one that was written takes too many steps.
-    Steps,
-}
-
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ArgumentError::Schema(error) => write!(f, "the schema of the arguments: {error}"),
-            ArgumentError::Json(message) => write!(f, "the arguments are not JSON: {message}"),
-            ArgumentError::Frame(at) => write!(f, "byte {at}: expected an argument or the end of the text"),
-            ArgumentError::Depth => write!(f, "the arguments are nested too deeply"),
-            ArgumentError::Argument(name) => {
-                write!(
-                    f,
-                    "the schema does not allow the argument `{name}` with this value"
-                )
-            }
-            ArgumentError::Missing(name) => write!(f, "the argument `{name}` is missing"),
-            ArgumentError::Steps => write!(f, "the schema has too many branches to read the arguments by"),
-        }
-    }
-}
-
-impl std::error::Error for ArgumentError {}
 
 /// A reader of the arguments of one tool.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ pub(super) struct Json {
 
 impl Json {
     /// Returns how many bytes of `text` still belong to the value, and whether it ended: at a bracket that it
-    /// did not open, or at a mark or a fence, which cannot occur in JSON. White space is part of the value only once
-    /// more of the value follows.
+    /// did not open, or at a mark or a fence, which cannot occur in JSON. White space is part of the value
+    /// only once more of the value follows.
     pub(super) fn read(&mut self, text: &str) -> (usize, bool) {
         for (at, byte) in text.bytes().enumerate() {
             match (self.quoted, byte) {

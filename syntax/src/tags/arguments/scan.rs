@@ -3,7 +3,7 @@
 use crate::schema::ArgumentStyle;
 use crate::schema::frame::{AfterKey, Close, Frame, unescaped};
 
-use super::ArgumentError;
+use super::error::ArgumentError;
 
 /// The most values that may contain each other.
 const DEPTH: usize = 100;

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use crate::schema::Decimal;
 use crate::schema::frame::Frame;
 
-use super::ArgumentError;
+use super::error::ArgumentError;
 use super::plan::{Goal, Items, Place, Plan, Properties};
 use super::scan::{Item, Told, WHITE_SPACE};
 
