@@ -279,6 +279,18 @@ fn values_nest_as_deep_as_is_read_and_no_deeper() {
     }
 }
 
+/// Guards against a model, or a client, that makes the service work without an end.
+#[test]
+fn reading_takes_no_more_than_so_many_steps() {
+    let branch = |at: usize| json!({"type": "string", "pattern": format!("^(a|b|[^c]{{{at},900}})*$")});
+    let value: Vec<Value> = (1..40).map(branch).chain([json!({"type": "integer"})]).collect();
+    let schema = json!({"type": "object", "properties": {"a": {"anyOf": value}}});
+    let text = format!("<parameter=a>{}c</parameter>", "ab".repeat(20_000));
+    let begun = std::time::Instant::now();
+    assert!(read_arguments(ArgumentStyle::QwenXml, &schema, &text).is_err());
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn names_with_signs_of_markup_are_read_in_the_style_that_escapes_them() {
     let name = "a<b>&\"c&lt;";

@@ -104,18 +104,19 @@ pub fn is_mark(name: &[u8]) -> bool {
 impl Language {
     /// Returns the frames in which calls may be written: those of the format of the model. Without a format,
     /// it is all of them after free text, and only the first if an answer must be a call, or if its text is
-    /// under a constraint, which could be confused with some of them.
+    /// under a constraint, which could be confused with some of them. A format in plain JSON is one of them
+    /// all, so beside text it is like no format.
     pub fn frames(&self) -> &'static [Frame] {
         let Some(calls) = &self.calls else {
             return &[];
         };
         let has_text = calls.mode == Mode::Auto;
-        let is_plain = |frame: &Frame| frame.mark().is_none();
-        match (self.tool_format.frames(), &self.content) {
-            ([], None) if has_text => FRAMES,
-            ([], _) => &FRAMES[..1],
-            (frames, Some(_)) if has_text && frames.iter().any(is_plain) => &FRAMES[..1],
-            (frames, _) => frames,
+        let frames = self.tool_format.frames();
+        let is_plain = frames.iter().any(|frame| frame.mark().is_none());
+        match (&self.content, has_text) {
+            _ if !frames.is_empty() && (!has_text || !is_plain) => frames,
+            (None, true) => FRAMES,
+            _ => &FRAMES[..1],
         }
     }
 

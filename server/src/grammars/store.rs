@@ -167,9 +167,14 @@ impl GrammarStore {
     fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
         let source = u32::try_from(language.source_bytes()).unwrap_or(u32::MAX);
         let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
-        let weight = base.saturating_add(compiled.weight);
+        let readers = compiled
+            .readers
+            .iter()
+            .flatten()
+            .map(ArgumentReader::memory_usage);
+        let weight = u64::from(base.saturating_add(compiled.weight)) + readers.sum::<usize>() as u64;
         self.cache
-            .insert(language.clone(), compiled.clone(), owner.clone(), weight.into());
+            .insert(language.clone(), compiled.clone(), owner.clone(), weight);
     }
 
     /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.

@@ -378,3 +378,62 @@ fn a_custom_tool_is_called_whatever_the_format() {
     );
     assert_eq!(calls(&called["message"]), [pair("sql", "SELECT 1;")]);
 }
+
+#[test]
+fn beside_a_constraint_the_format_holds() {
+    let person = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
+                        "additionalProperties": false});
+    for (format, call) in [
+        ("qwen_3_coder", written("qwen_3_coder")[1].clone()),
+        ("glm_4_7", written("glm_4_7")[1].clone()),
+        // A call in plain JSON could be confused with the text, so it is one between marks.
+        ("llama", written("qwen_3")[1].clone()),
+    ] {
+        let service = Service::held_to(format, &MARKS);
+        let more = json!({"tools": tools(), "guided_json": person});
+        let said = ask(&service, "{\"name\":\"mk\"}", more.clone());
+        assert_eq!(said["message"]["content"], "{\"name\":\"mk\"}", "{format}");
+        let called = ask(&service, &call, more);
+        assert_eq!(
+            calls(&called["message"]),
+            [pair("mk", "{\"age\":36}")],
+            "{format}: {called}"
+        );
+    }
+}
+
+#[test]
+fn a_thought_comes_before_a_call_in_the_format() {
+    let service = Service::held_to(
+        "qwen_3_5",
+        &["!<think>", "!</think>", "!<tool_call>", "!</tool_call>"],
+    );
+    let text = format!("<think>I <function=mk> it.</think>\n\n{}", written("qwen_3_5")[1]);
+    for choice in ["required", "auto"] {
+        let called = ask(&service, &text, json!({"tools": tools(), "tool_choice": choice}));
+        let message = &called["message"];
+        assert_eq!(message["reasoning_content"], "I <function=mk> it.", "{called}");
+        assert_eq!(calls(message), [pair("mk", "{\"age\":36}")], "{called}");
+    }
+}
+
+/// A tool that the form of the model cannot write is refused, and the answer says why.
+#[test]
+fn a_tool_that_cannot_be_written_is_refused_with_the_reason() {
+    let open = json!([{"type": "function", "function": {"name": "set", "parameters": {
+        "type": "object", "additionalProperties": {"type": "string"}}}}]);
+    let service = Service::held_to("minimax_m3", &[]);
+    let refused = service.chat("echo x", json!({"tools": open}));
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(
+        refused
+            .text()
+            .contains("not supported in this style of arguments"),
+        "{}",
+        refused.text()
+    );
+    let other = Service::held_to("glm_4_7", &[]);
+    let text = "<tool_call>set<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>";
+    let called = ask(&other, text, json!({"tools": open}));
+    assert_eq!(calls(&called["message"]), [pair("set", "{\"k\":\"v\"}")]);
+}

@@ -57,6 +57,11 @@ impl ArgumentReader {
         })
     }
 
+    /// Returns the memory of its machines for patterns, in bytes; the rest is about as large as the schema.
+    pub fn memory_usage(&self) -> usize {
+        self.framed.as_ref().map_or(0, |(_, plan)| plan.machine_bytes)
+    }
+
     /// Returns the arguments that a text writes.
     ///
     /// # Errors

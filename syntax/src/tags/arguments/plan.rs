@@ -1,12 +1,18 @@
 //! The values that a schema allows at each place of arguments, as far as reading needs them: a copy of parts
 //! of the normal forms that can be sent between threads.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 
 use crate::schema::{GoalId, Normal, NormalForms, NumberShape, Object, StringShape, TextId, Way};
+
+/// The most memory of the machines of a plan, in bytes.
+const MACHINE_BYTES: usize = 1 << 20;
+/// The states that a machine passes, times the bytes of a string, in one step of reading.
+const STATES_PER_STEP: usize = 256;
 
 /// The index of a goal in a plan.
 pub(super) type Place = usize;
@@ -15,6 +21,8 @@ pub(super) type Place = usize;
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) goals: Vec<Goal>,
+    /// The memory of the machines, in bytes.
+    pub(super) machine_bytes: usize,
 }
 
 /// The values that are allowed at a place.
@@ -56,17 +64,23 @@ pub(super) struct Items {
 pub(super) struct Strings {
     min: u64,
     max: Option<u64>,
-    /// The machines of its texts, each with a sign; `None` for one that would be too large.
+    /// The machines of its texts, each with a sign; `None` for one that is too large.
     texts: Vec<(Option<PikeVM>, bool)>,
     only: Option<Vec<String>>,
     except: Vec<String>,
 }
 
 impl Strings {
-    fn of(shape: &StringShape, forms: &NormalForms) -> Strings {
+    /// Copies a set; machines are copied as long as there is room for them.
+    fn of(shape: &StringShape, forms: &NormalForms, room: &mut usize) -> Strings {
         let owned =
             |texts: &[Rc<str>]| -> Vec<String> { texts.iter().map(|text| text.to_string()).collect() };
-        let machine = |&(text, sign): &(TextId, bool)| (forms.texts.matcher(text).cloned(), sign);
+        let machine = |&(text, sign): &(TextId, bool)| {
+            let machine = forms.texts.matcher(text);
+            let machine = machine.filter(|machine| machine.get_nfa().memory_usage() <= *room);
+            *room -= machine.map_or(0, |machine| machine.get_nfa().memory_usage());
+            (machine.cloned(), sign)
+        };
         Strings {
             min: shape.min,
             max: shape.max,
@@ -77,10 +91,15 @@ impl Strings {
     }
 
     /// Returns `true` if the set contains a string. A text whose machine is too large counts as matched.
-    pub(super) fn contains(&self, string: &str) -> bool {
+    /// `steps` is reduced by the work; at zero nothing is contained any more.
+    pub(super) fn contains(&self, string: &str, steps: &Cell<usize>) -> bool {
         let count = string.chars().count() as u64;
         let matches = |(machine, sign): &(Option<PikeVM>, bool)| match machine {
-            Some(machine) => machine.is_match(&mut machine.create_cache(), string) == *sign,
+            Some(machine) => {
+                let work = machine.get_nfa().states().len().saturating_mul(string.len());
+                steps.set(steps.get().saturating_sub(work / STATES_PER_STEP));
+                steps.get() > 0 && machine.is_match(&mut machine.create_cache(), string) == *sign
+            }
             None => true,
         };
         let is = |text: &String| text == string;
@@ -100,6 +119,7 @@ impl Plan {
             forms,
             known: HashMap::new(),
             open: Vec::new(),
+            room: MACHINE_BYTES,
         };
         let root = places.place(forms.root);
         let mut goals: Vec<Goal> = Vec::new();
@@ -109,7 +129,10 @@ impl Plan {
             let is_framed = is_nested || goals.len() == root;
             goals.push(places.goal(normal, is_framed));
         }
-        Plan { goals }
+        Plan {
+            goals,
+            machine_bytes: MACHINE_BYTES - places.room,
+        }
     }
 }
 
@@ -118,6 +141,8 @@ struct Places<'f> {
     forms: &'f NormalForms,
     known: HashMap<GoalId, Place>,
     open: Vec<GoalId>,
+    /// The memory that is left for machines, in bytes.
+    room: usize,
 }
 
 impl Places<'_> {
@@ -140,7 +165,9 @@ impl Places<'_> {
         let shapes = normal.strings.iter();
         let mut goal = Goal {
             has_any_string: normal.strings.iter().any(StringShape::is_any),
-            strings: shapes.map(|shape| Strings::of(shape, self.forms)).collect(),
+            strings: shapes
+                .map(|shape| Strings::of(shape, self.forms, &mut self.room))
+                .collect(),
             null: normal.null,
             no: normal.no,
             yes: normal.yes,
@@ -168,7 +195,12 @@ impl Places<'_> {
         let listed = listed.map(|property| (property.name.to_string(), self.places(&property.ways)));
         let listed = listed.collect();
         let others = object.additional.iter();
-        let others = others.map(|class| (Strings::of(&class.key, self.forms), self.places(&class.ways)));
+        let others = others.map(|class| {
+            (
+                Strings::of(&class.key, self.forms, &mut self.room),
+                self.places(&class.ways),
+            )
+        });
         Properties {
             listed,
             required,

@@ -62,7 +62,7 @@ impl ValueReader<'_> {
                 Some(places) => self.value(places, item),
                 None => {
                     let mut classes = object.others.iter();
-                    let class = classes.find(|(names, _)| names.contains(&item.name));
+                    let class = classes.find(|(names, _)| names.contains(&item.name, &self.steps));
                     class.and_then(|(_, places)| self.value(places, item))
                 }
             };
@@ -142,7 +142,11 @@ impl ValueReader<'_> {
             return Some(inner.to_owned());
         }
         let ways = [inner, text.trim_matches(WHITE_SPACE), text];
-        let is_allowed = |text: &&str| goal.strings.iter().any(|strings| strings.contains(text));
+        let is_allowed = |text: &&str| {
+            goal.strings
+                .iter()
+                .any(|strings| strings.contains(text, &self.steps))
+        };
         ways.into_iter().find(is_allowed).map(str::to_owned)
     }
 }
