@@ -212,7 +212,12 @@ mod tests {
                 "{{'<｜tool▁call▁begin｜>' + name + '<｜tool▁sep｜>'}}",
                 Some("deepseek_v3_1"),
             ),
-            ("{{ '<｜DSML｜function_calls>' }}", Some("deepseek_v3_2")),
+            (
+                "{%- set dsml = \"｜DSML｜\" -%}<{{ dsml }}function_calls>",
+                Some("deepseek_v3_2"),
+            ),
+            ("<{{ '｜DSML｜' }}tool_calls>", Some("deepseek_v4")),
+            ("{{ '<｜DSML｜ calls>' }}", Some("deepseek_v4_1")),
             ("{%- set begin = '<minimax:tool_call>' -%}", Some("minimax")),
             ("{%- set ns = ']<]minimax[>[' -%}", Some("minimax_m3")),
             ("<|channel|>commentary to=functions.{{ name }}", Some("harmony")),

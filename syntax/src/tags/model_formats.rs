@@ -149,6 +149,9 @@ const fn format(
     }
 }
 
+/// The mark of DeepSeek, which templates put together with the words after it.
+const DSML: &str = "｜DSML｜";
+
 /// The format of DeepSeek with markup, from V3.2 on.
 const fn dsml(
     name: &'static str,
@@ -325,21 +328,21 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     dsml(
         "deepseek_v3_2",
-        &["<｜DSML｜function_calls>"],
+        &[DSML, "function_calls>"],
         ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
         ("<｜DSML｜invoke name=\"{}\">\n", "</｜DSML｜invoke>\n"),
         ArgumentStyle::DeepseekXml,
     ),
     dsml(
         "deepseek_v4",
-        &["<｜DSML｜tool_calls>"],
+        &[DSML, "tool_calls>"],
         ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
         ("<｜DSML｜invoke name=\"{}\">\n", "</｜DSML｜invoke>\n"),
         ArgumentStyle::DeepseekXml,
     ),
     dsml(
         "deepseek_v4_1",
-        &["<｜DSML｜ calls>"],
+        &[DSML, " calls>"],
         ("<｜DSML｜ calls>", "</｜DSML｜ calls>"),
         ("<｜DSML｜ invoke name=\"{}\">\n", "</｜DSML｜ invoke>\n"),
         ArgumentStyle::DeepseekV41Xml,

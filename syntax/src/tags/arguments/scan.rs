@@ -289,3 +289,94 @@ pub(super) fn items(frame: Frame, text: &str) -> Result<Vec<Item<'_>>, ArgumentE
         scanner.pass(&token);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces of frames of a style, and texts that are none.
+    fn fragments(style: ArgumentStyle) -> Vec<&'static str> {
+        let mut all = vec![
+            "",
+            " ",
+            "\n",
+            "a",
+            "1",
+            "<",
+            "</",
+            ">",
+            "\"",
+            "]<",
+            "é",
+            "</function>",
+        ];
+        all.extend(match style {
+            ArgumentStyle::Json => &[][..],
+            ArgumentStyle::QwenXml => &["<parameter=", "a>", "</parameter>"],
+            ArgumentStyle::MinimaxXml => &["<parameter name=\"", "a\">", "</parameter>"],
+            ArgumentStyle::DeepseekXml => &[
+                "<｜DSML｜parameter name=\"",
+                "a\" string=\"true\">",
+                "</｜DSML｜parameter>",
+            ],
+            ArgumentStyle::DeepseekV41Xml => &[
+                "<｜DSML｜ parameter name=\"",
+                "a\" string=\"false\">",
+                "</｜DSML｜ parameter>",
+            ],
+            ArgumentStyle::GlmXml => &["<arg_key>", "a</arg_key>", "<arg_value>", "</arg_value>"],
+            ArgumentStyle::KimiK3Xml => &[
+                "<|open|>argument key=\"",
+                "a\" type=\"string\"<|sep|>",
+                "<|close|>argument<|sep|>",
+            ],
+            ArgumentStyle::CohereXml => &[
+                "<cofl:value",
+                " name=\"a\"",
+                " type=\"dict\">",
+                " type=\"raw\">",
+                "</cofl:value>",
+            ],
+            ArgumentStyle::MinimaxM3Xml => &["]<]minimax[>[", "<a>", "<item>", "</a>"],
+        });
+        all
+    }
+
+    /// Whatever a model writes, and wherever it is cut, is scanned alike, and reading it ends.
+    #[test]
+    fn no_way_of_cutting_arguments_changes_their_end() {
+        let mut state = 1_u32;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % below
+        };
+        for style in ArgumentStyle::ALL {
+            let Some(frame) = Frame::of(style) else {
+                continue;
+            };
+            let fragments = fragments(style);
+            for _ in 0..4_000 {
+                let count = random(14);
+                let text: String = (0..count).map(|_| fragments[random(fragments.len())]).collect();
+                let whole = ArgumentScanner::of(frame).read(&text);
+                let mut cut = random(text.len() + 1);
+                while !text.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                let mut scanner = ArgumentScanner::of(frame);
+                let (first, ended) = scanner.read(&text[..cut]);
+                let found = match ended {
+                    true => (first, true),
+                    false => {
+                        let (more, ended) = scanner.read(&text[first..]);
+                        (first + more, ended)
+                    }
+                };
+                assert_eq!(found, whole, "{style:?}, {cut}: {text:?}");
+                if let Ok(items) = items(frame, &text) {
+                    assert!(!whole.1 || items.is_empty() || whole.0 > 0, "{text:?}");
+                }
+            }
+        }
+    }
+}
