@@ -83,7 +83,10 @@ pub mod schema {
 /// ```
 pub mod tags {
     #[doc(inline)]
-    pub use lexiform_syntax::tags::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
+    pub use lexiform_syntax::tags::{
+        AnswerShape, ArgumentError, ArgumentReader, Tool, ToolChoice, for_model, model_formats,
+        read_arguments, write_arguments,
+    };
 }
 
 /// Vocabularies: the tokens of models as bytes, and the files that they are read from.

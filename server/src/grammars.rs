@@ -6,9 +6,10 @@
 //!                                        └─ compile_memory   is there room to compile it?
 //! ```
 //!
-//! `frames` has the forms in which models write calls of tools. `interest` tracks whether a request still
-//! waits, and who is charged for it; `enforcement` and `report` describe how exactly a constraint is
-//! enforced; `inspect` answers questions about a compiled grammar.
+//! `frames` has the forms in which models write calls of tools, and `tool_format` the one that a model is
+//! held to. `interest` tracks whether a request still waits, and who is charged for it; `enforcement` and
+//! `report` describe how exactly a constraint is enforced; `inspect` answers questions about a compiled
+//! grammar.
 
 pub mod cache;
 pub mod compile_memory;
@@ -21,3 +22,4 @@ pub mod lowering;
 pub mod report;
 pub mod single_flight;
 pub mod store;
+pub mod tool_format;

@@ -73,6 +73,8 @@ mod tags;
 mod thoughts;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
+#[path = "http/tool_formats.rs"]
+mod tool_formats;
 #[path = "http/tools.rs"]
 mod tools;
 #[path = "http/traces.rs"]

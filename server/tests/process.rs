@@ -23,3 +23,5 @@ mod serving;
 mod signals;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
+#[path = "process/tool_formats.rs"]
+mod tool_formats;

@@ -45,13 +45,17 @@ mod shape;
 pub mod sketch;
 mod text;
 
+pub(crate) use decimal::Decimal;
 pub use draft::Draft;
+pub(crate) use forms::{GoalId, Normal, NormalForms, NumberShape, Object, StringShape, Way};
+pub(crate) use lower::frame;
 pub use options::{
     AdditionalProperties, ArgumentStyle, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace,
 };
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
+pub(crate) use text::TextId;
 
 use lexiform_automata::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
@@ -82,6 +86,21 @@ fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagn
         true => Ok((cfg, diagnostics)),
         false => Err(CompileError { problems }),
     }
+}
+
+/// Returns the normal forms of a schema.
+///
+/// # Errors
+/// Returns all problems of the schema.
+pub(crate) fn normal_forms(
+    text: &str,
+    options: &Options,
+    limits: &Limits,
+) -> Result<NormalForms, CompileError> {
+    let limits = &*limits.begin();
+    let forms =
+        read(text, options, limits).and_then(|(parsed, _)| normal::normalise(parsed, options, limits));
+    limits.cancel.unless(forms)
 }
 
 /// Returns the findings that are refused, in the order of the schema.

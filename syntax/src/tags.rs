@@ -16,6 +16,8 @@
 //! constraint than its text; [`Form::map`] converts between the two.
 
 mod anything;
+mod arguments;
+mod call_frames;
 mod lower;
 mod model_formats;
 mod models;
@@ -24,6 +26,8 @@ mod read;
 use crate::schema::ArgumentStyle;
 
 pub use anything::anything;
+pub use arguments::{ArgumentError, ArgumentReader, ArgumentScanner, read_arguments, write_arguments};
+pub use call_frames::{CallFrame, CallPiece, call_frames, recognised};
 pub use lower::{Contents, free_text, lower};
 pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};

@@ -6,14 +6,24 @@
 //!
 //! The grammar of the answer ([`crate::grammars::language`]) guarantees that every text has exactly one
 //! reading. The reader works on pieces of any length, so streams and whole answers are read by the same code.
-//! The frames of calls are defined in the table [`crate::grammars::frames`].
+//! The frames of calls are defined in the table [`crate::grammars::frames`]. Arguments that are not written
+//! as JSON become JSON when the call is complete.
+
+mod json;
+mod output_format;
 
 use std::sync::Arc;
 
+use lexiform_syntax::tags::ArgumentScanner;
+
 use crate::answer::text_buffer::overlap;
-use crate::grammars::frames::{self, Frame, Match};
-use crate::grammars::language::{END_THINK, Language, THINK, Thought};
-use crate::wire::tools::{Callable, Calls, Input, Mode};
+use crate::grammars::frames::{self, Frame, Match, Piece};
+use crate::grammars::language::{END_THINK, THINK, Thought};
+use crate::wire::tools::Mode;
+
+use json::{Json, WHITE_SPACE};
+
+pub use output_format::OutputFormat;
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,47 +53,6 @@ pub enum Cut {
     Ended,
 }
 
-/// The format in which the answers of a request are read.
-#[derive(Clone, Debug, Default)]
-pub struct OutputFormat {
-    /// How a thought may begin an answer.
-    pub thought: Thought,
-    /// The calls that answers may contain.
-    pub calls: Option<Calls>,
-    /// The frames in which calls are written.
-    pub frames: &'static [Frame],
-    /// `true` if the text outside calls and tags is free.
-    pub has_free_text: bool,
-}
-
-impl OutputFormat {
-    /// Returns the format of answers in this language.
-    pub fn of(language: &Language) -> Self {
-        Self {
-            thought: language.thought,
-            calls: language.calls.clone(),
-            frames: language.frames(),
-            has_free_text: language.has_free_text(),
-        }
-    }
-
-    /// Returns `true` if a tool takes any text.
-    fn is_free_input(&self, tool: usize) -> bool {
-        let tool = self.tools().get(tool);
-        tool.is_some_and(|tool| tool.input == Input::Raw(None))
-    }
-
-    fn tools(&self) -> &[Callable] {
-        self.calls.as_ref().map_or(&[], |calls| &calls.tools)
-    }
-
-    /// Returns the name of a tool, and whether it is a custom tool.
-    pub fn tool(&self, place: usize) -> (&str, bool) {
-        let tool = self.calls.as_ref().and_then(|calls| calls.tools.get(place));
-        tool.map_or(("", false), |tool| (tool.name.as_str(), tool.is_custom()))
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartAt {
     Start,
@@ -97,6 +66,8 @@ enum PartAt {
     Head(Framing),
     /// Inside the arguments of a function.
     Arguments(Framing, Json),
+    /// Inside the arguments of a function that are not written as JSON.
+    Framed(Framing),
     /// Inside an input of this tool that ends with the answer.
     Rest(usize),
     /// After the arguments.
@@ -110,51 +81,22 @@ enum PartAt {
 /// The index of a frame among the frames of the answer.
 type Framing = usize;
 
-/// The state of a reader within a JSON text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Json {
-    depth: u32,
-    quoted: bool,
-    escaped: bool,
-}
-
-impl Json {
-    /// Returns how many bytes of `text` still belong to the value, and whether it ended: at a bracket that it
-    /// did not open, or at a mark, which cannot occur in JSON. White space is part of the value only once
-    /// more of the value follows.
-    fn read(&mut self, text: &str) -> (usize, bool) {
-        for (at, byte) in text.bytes().enumerate() {
-            match (self.quoted, byte) {
-                (true, _) if self.escaped => self.escaped = false,
-                (true, b'\\') => self.escaped = true,
-                (_, b'"') => self.quoted = !self.quoted,
-                (false, b'{' | b'[') => self.depth += 1,
-                (false, b'}' | b']' | b'<') if self.depth == 0 => return (json_end(&text[..at]), true),
-                (false, b'}' | b']') => self.depth -= 1,
-                _ => {}
-            }
-        }
-        match self.depth == 0 && !self.quoted {
-            true => (json_end(text), false),
-            false => (text.len(), false),
-        }
-    }
-}
-
-/// Returns the length of a text without its trailing white space.
-fn json_end(text: &str) -> usize {
-    text.trim_end_matches(WHITE_SPACE).len()
-}
-
-/// The white space that may surround a JSON value.
-const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
-
 /// Reads one answer.
 #[derive(Clone, Debug)]
 pub struct PartReader {
     reading: Arc<OutputFormat>,
     at: PartAt,
     held: String,
+    /// The call whose arguments are not written as JSON.
+    call: Option<FramedCall>,
+}
+
+/// A call whose arguments are read as a whole.
+#[derive(Clone, Debug)]
+struct FramedCall {
+    tool: usize,
+    scanner: ArgumentScanner,
+    text: String,
 }
 
 impl PartReader {
@@ -164,6 +106,7 @@ impl PartReader {
             reading,
             at: PartAt::Start,
             held: String::new(),
+            call: None,
         }
     }
 
@@ -181,6 +124,7 @@ impl PartReader {
             PartAt::Open(_)
             | PartAt::Head(_)
             | PartAt::Arguments(..)
+            | PartAt::Framed(_)
             | PartAt::Tail(_)
             | PartAt::Between(_)
             | PartAt::End => false,
@@ -210,7 +154,7 @@ impl PartReader {
         let rest = std::mem::take(&mut self.held);
         match self.at {
             PartAt::Thought | PartAt::Start => reasoning(rest, &mut parts),
-            PartAt::Content => content(rest, &mut parts),
+            PartAt::Content => self.text(rest, &mut parts),
             PartAt::Arguments(..) => input(rest, &mut parts),
             PartAt::Rest(_) => {
                 input(rest, &mut parts);
@@ -219,6 +163,7 @@ impl PartReader {
             PartAt::Gap(_)
             | PartAt::Open(_)
             | PartAt::Head(_)
+            | PartAt::Framed(_)
             | PartAt::Tail(_)
             | PartAt::Between(_)
             | PartAt::End => {}
@@ -240,9 +185,10 @@ impl PartReader {
             }
             PartAt::Gap(lines) => self.gap(lines, parts),
             PartAt::Content => self.content(parts),
-            PartAt::Open(frame) => self.pass(self.frame(frame).open, PartAt::Head(frame)),
+            PartAt::Open(frame) => self.open(frame),
             PartAt::Head(frame) => self.head(frame, parts),
             PartAt::Arguments(frame, json) => self.arguments(frame, json, parts),
+            PartAt::Framed(frame) => self.framed(frame, parts),
             PartAt::Rest(_) => {
                 input(std::mem::take(&mut self.held), parts);
                 false
@@ -300,7 +246,8 @@ impl PartReader {
         let found = frames::find(self.reading.frames, self.reading.tools(), &self.held);
         let at = found.map_or(self.held.len(), |(at, _)| at);
         let rest = self.held.split_off(at);
-        content(std::mem::replace(&mut self.held, rest), parts);
+        let before = std::mem::replace(&mut self.held, rest);
+        self.text(before, parts);
         let Some((_, Some(frame))) = found else {
             return false;
         };
@@ -317,8 +264,24 @@ impl PartReader {
         &self.reading.frames[frame]
     }
 
+    /// Passes text on as content. In an answer that has nothing but calls, it belongs to their frame.
+    fn text(&self, text: String, parts: &mut Vec<Part>) {
+        if !text.is_empty() && !self.reading.is_calls_alone() {
+            parts.push(Part::Content(text));
+        }
+    }
+
+    /// Reads the text before the first call, or the end of an answer without calls, which may begin like it.
+    fn open(&mut self, frame: Framing) -> bool {
+        let Frame { open, ending, .. } = self.frame(frame);
+        match frames::read(*open, &self.held) {
+            Match::Not => self.pass(ending, PartAt::End),
+            _ => self.pass(open, PartAt::Head(frame)),
+        }
+    }
+
     /// Skips these pieces.
-    fn pass(&mut self, pieces: &[frames::Piece<'_>], next: PartAt) -> bool {
+    fn pass(&mut self, pieces: &[Piece<'_>], next: PartAt) -> bool {
         let Match::Whole(length) = frames::read(pieces, &self.held) else {
             return false;
         };
@@ -329,12 +292,22 @@ impl PartReader {
 
     fn head(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
         let tools = self.reading.tools();
-        let Some((tool, length)) = self.frame(frame).call(tools, &self.held) else {
+        let (reading, first) = (self.reading.clone(), self.frame(frame));
+        // Frames that begin alike are told apart by what follows the name.
+        let alike = |other: &&Frame| other.open == first.open && other.head == first.head;
+        let mut frames = reading.frames.iter().filter(alike);
+        let Some((tool, length)) = frames.find_map(|frame| frame.call(tools, &self.held)) else {
             return false;
         };
-        self.at = match tools[tool].is_custom() {
-            true => PartAt::Rest(tool),
-            false => PartAt::Arguments(frame, Json::default()),
+        self.call = ArgumentScanner::new(first.style).map(|scanner| FramedCall {
+            tool,
+            scanner,
+            text: String::new(),
+        });
+        self.at = match (tools[tool].is_custom(), &self.call) {
+            (true, _) => PartAt::Rest(tool),
+            (false, Some(_)) => PartAt::Framed(frame),
+            (false, None) => PartAt::Arguments(frame, Json::default()),
         };
         self.held.drain(..length);
         parts.push(Part::Opened(tool));
@@ -353,10 +326,29 @@ impl PartReader {
         ended
     }
 
+    fn framed(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
+        let Some(call) = &mut self.call else {
+            return false;
+        };
+        let (length, ended) = call.scanner.read(&self.held);
+        call.text.push_str(&self.held[..length]);
+        self.held.drain(..length);
+        if ended && let Some(call) = self.call.take() {
+            input(self.reading.arguments(call.tool, call.text), parts);
+            self.at = PartAt::Tail(frame);
+        }
+        ended
+    }
+
     fn tail(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
         let space = self.held.len() - self.held.trim_start_matches(WHITE_SPACE).len();
         self.held.drain(..space);
-        let passed = self.pass(self.frame(frame).tail, PartAt::Between(frame));
+        // White space that the frame begins with is passed already.
+        let mut tail = self.frame(frame).tail.to_vec();
+        if let Some(Piece::Mark(text) | Piece::Text(text)) = tail.first_mut() {
+            *text = text.trim_start_matches(WHITE_SPACE);
+        }
+        let passed = self.pass(&tail, PartAt::Between(frame));
         if passed {
             parts.push(Part::Closed);
         }
@@ -395,12 +387,6 @@ fn reasoning(text: String, parts: &mut Vec<Part>) {
     }
 }
 
-fn content(text: String, parts: &mut Vec<Part>) {
-    if !text.is_empty() {
-        parts.push(Part::Content(text));
-    }
-}
-
 fn input(text: String, parts: &mut Vec<Part>) {
     if !text.is_empty() {
         parts.push(Part::Input(text));
@@ -409,9 +395,15 @@ fn input(text: String, parts: &mut Vec<Part>) {
 
 #[cfg(test)]
 mod tests {
+    use lexiform::limits::Limits;
+    use lexiform::schema;
+    use lexiform::tags::ArgumentReader;
+
     use super::*;
     use crate::grammars::frames::FRAMES;
+    use crate::grammars::tool_format::ToolFormat;
     use crate::wire::constraint::{Constraint, Source};
+    use crate::wire::tools::{Callable, Calls, Input};
 
     fn reading(mode: Mode) -> Arc<OutputFormat> {
         let schema = Constraint::new(Source::Schema("{}".to_owned()), "tools");
@@ -434,6 +426,7 @@ mod tests {
             thought: Thought::Possible,
             calls: Some(calls),
             frames: FRAMES,
+            readers: Arc::default(),
             has_free_text: true,
         })
     }
@@ -505,6 +498,61 @@ mod tests {
                 parts.extend(reader.push(&text[cut..]));
                 parts.extend(reader.finish());
                 assert_eq!(joined(parts), expected, "{text}");
+            }
+        }
+    }
+
+    /// A reader of calls in a format, whose tool `f` takes any text as `a`.
+    fn reading_format(format: ToolFormat) -> Arc<OutputFormat> {
+        let schema = "{\"properties\": {\"a\": {\"type\": \"string\"}}}";
+        let style = format.frames()[0].style;
+        let (options, limits) = (schema::Options::for_generation(), Limits::default());
+        let reader = ArgumentReader::new(style, schema, &options, &limits).expect("a schema");
+        Arc::new(OutputFormat {
+            frames: format.frames(),
+            readers: [Some(reader), None].into_iter().collect(),
+            ..(*reading(Mode::Auto)).clone()
+        })
+    }
+
+    /// Two calls in formats whose arguments are no JSON, or whose frames begin alike.
+    #[test]
+    fn no_way_of_cutting_a_format_changes_its_calls() {
+        let deep = "<tool_call>\n<function=f>\n<parameter=a>\n]<}</function>\n</parameter>\n</function>\n</tool_call>";
+        let glm = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>]<}</function></arg_value>\n</tool_call>";
+        let cohere = "<cofl:tool_call id=\"7\" name=\"f\"><cofl:value name=\"a\" type=\"raw\">]<}</function></cofl:value>\
+                      </cofl:tool_call>";
+        let m3 = "]<]minimax[>[<invoke name=\"f\">\n]<]minimax[>[<a>]<}</function>]<]minimax[>[</a>]<]minimax[>[</invoke>\n";
+        let harmony =
+            " to=functions.f<|channel|>commentary json<|message|>{\"a\":\"]<}</function>\"}<|call|>";
+        let texts = [
+            ("qwen_3_coder", format!("{deep}\n{deep}")),
+            ("glm_4_7", format!("{glm}\n{glm}")),
+            (
+                "cohere",
+                format!("<cofl:tool_calls>{cohere}{cohere}</cofl:tool_calls>"),
+            ),
+            (
+                "minimax_m3",
+                format!("]<]minimax[>[<tool_call>\n{m3}{m3}]<]minimax[>[</tool_call>"),
+            ),
+            ("harmony", format!("{harmony}<|start|>assistant{harmony}")),
+        ];
+        let call = || {
+            let arguments = Part::Input("{\"a\":\"]<}</function>\"}".to_owned());
+            [Part::Opened(0), arguments, Part::Closed]
+        };
+        let said = Part::Content("<tool> ] <".to_owned());
+        let expected: Vec<Part> = [said].into_iter().chain(call()).chain(call()).collect();
+        for (format, text) in texts {
+            let reading = reading_format(ToolFormat::Of(format));
+            let text = format!("<tool> ] <{text}");
+            for cut in (0..=text.len()).filter(|&cut| text.is_char_boundary(cut)) {
+                let mut reader = PartReader::new(reading.clone());
+                let mut parts = reader.push(&text[..cut]);
+                parts.extend(reader.push(&text[cut..]));
+                parts.extend(reader.finish());
+                assert_eq!(joined(parts), expected, "{format}, {cut}: {text}");
             }
         }
     }

@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
 use crate::cli::model::ModelArgs;
+use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::{PREPARING, RequestLimits};
 use crate::operate::audit::Audit;
 use crate::operate::cors::Cors;
@@ -62,6 +63,17 @@ pub struct Args {
     /// A TOML file with values for these flags
     #[arg(long, env = "LEXIFORM_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The format in which the model writes calls of tools: one of the formats of models that the
+    /// documentation lists, any for all forms that the service knows, or auto for the format that the chat
+    /// template shows, or else any
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_TOOL_FORMAT",
+        default_value = "auto",
+        value_name = "FORMAT"
+    )]
+    tool_format: ToolFormatChoice,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -236,7 +248,8 @@ pub fn run(args: Args) -> Outcome {
         .model
         .open(args.served_model_name.clone())
         .map_err(|error| Failure::message(error.to_string()))?
-        .with_limits(patience(&args.limits));
+        .with_limits(patience(&args.limits))
+        .with_tool_format(args.tool_format);
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
@@ -395,6 +408,7 @@ async fn serve(
         println!("Playground: {scheme}://{address}/\nAPI: {scheme}://{address}/docs/");
     }
     println!("{}", cache(&app.served.engine().stats()));
+    println!("{}", tools(app.served.tool_format()));
     if let Some(format) = app.served.rounded() {
         println!("Weights: {format}, rounded when the model was loaded (--weights)");
     }
@@ -431,6 +445,15 @@ async fn serve(
 fn cache(stats: &Stats) -> String {
     let tokens = stats.blocks_total * stats.block_size;
     format!("Cache: {tokens} tokens of prompts and answers (--cache-memory)")
+}
+
+/// Describes the format of calls of tools.
+fn tools(format: ToolFormat) -> String {
+    let written = match format {
+        ToolFormat::Any => "calls in any form that the service knows".to_owned(),
+        ToolFormat::Of(name) => format!("calls in the format {name}"),
+    };
+    format!("Tools: {written} (--tool-format)")
 }
 
 /// Returns the greeting at startup: the model, the address, and a request to paste.

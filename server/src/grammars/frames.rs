@@ -14,6 +14,10 @@
 //! plain text, the name of one of the tools with the text before it. Until then it is text: an object with
 //! another first key, or with an unknown name, triggers nothing.
 
+use lexiform::schema::ArgumentStyle;
+use lexiform_syntax::tags::write_arguments;
+use serde_json::Map;
+
 use crate::wire::tools::Callable;
 
 /// The mark that opens a call in the frame of Hermes and Qwen.
@@ -34,7 +38,8 @@ pub const RUN: usize = 16;
 /// A piece of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A mark: the token of this name if the model has one that text cannot produce, or else its text.
+    /// A mark: a text in which the names of tokens that text cannot produce denote these tokens, if the model
+    /// has them.
     Mark(&'a str),
     /// Exactly this text.
     Text(&'a str),
@@ -44,20 +49,29 @@ pub enum Piece<'a> {
     Space,
     /// Letters and underscores, up to [`RUN`]: the language after a fence.
     Letters,
+    /// A number in up to [`RUN`] decimal digits.
+    Digits,
 }
 
-use Piece::{Either, Letters, Mark, Space, Text};
+use Piece::{Digits, Either, Letters, Mark, Space, Text};
 
 /// The form in which a family of models writes calls.
 #[derive(Debug)]
 pub struct Frame {
     /// The name of the frame, for display.
     pub name: &'static str,
+    /// How the arguments are written.
+    pub style: ArgumentStyle,
+    /// The texts that no string of the arguments contains.
+    pub excludes: &'static [&'static str],
+    /// The pieces before `open` in an answer that has nothing but calls.
+    pub before: &'static [Piece<'static>],
     /// The pieces before the first call.
     pub open: &'static [Piece<'static>],
     /// The pieces before the name of a tool.
     pub head: &'static [Piece<'static>],
-    /// The pieces between the name and the arguments. The first is a text.
+    /// The pieces between the name and the arguments. In a frame that begins with plain text, the first is a
+    /// text.
     pub middle: &'static [Piece<'static>],
     /// The pieces after the arguments.
     pub tail: &'static [Piece<'static>],
@@ -65,6 +79,9 @@ pub struct Frame {
     pub between: &'static [Piece<'static>],
     /// The pieces after the last call.
     pub close: &'static [Piece<'static>],
+    /// The pieces that end an answer without calls and begin like `open`, if such an answer may end in a text
+    /// of its own.
+    pub ending: &'static [Piece<'static>],
     /// The pieces between the name of a custom tool and its raw input, which ends with the answer; `None` if
     /// the frame has no place for such input.
     pub raw: Option<&'static [Piece<'static>]>,
@@ -94,18 +111,33 @@ const ARGUMENTS: &[Piece<'static>] = &[
 /// The pieces after the arguments in an object.
 const END_OBJECT: &[Piece<'static>] = &[Space, Text("}")];
 
-/// All frames. The first is used if an answer must be a call, and if its text is under a constraint, which
-/// could be confused with the others.
+/// A frame without pieces, around JSON.
+const PLAIN: Frame = Frame {
+    name: "",
+    style: ArgumentStyle::Json,
+    excludes: &[],
+    before: &[],
+    open: &[],
+    head: &[],
+    middle: &[],
+    tail: &[],
+    between: &[],
+    close: &[],
+    ending: &[],
+    raw: None,
+};
+
+/// All frames of models whose format is not known. The first is used if an answer must be a call, and if its
+/// text is under a constraint, which could be confused with the others.
 pub const FRAMES: &[Frame] = &[
     Frame {
         name: "hermes",
-        open: &[],
         head: &[Mark(CALL), Text("\n{\"name\": \"")],
         middle: &[Text("\", \"arguments\": ")],
         tail: &[Text("}\n"), Mark(END_CALL)],
         between: &[Text("\n")],
-        close: &[],
         raw: Some(&[Text("\"}\n")]),
+        ..PLAIN
     },
     Frame {
         name: "mistral",
@@ -115,7 +147,7 @@ pub const FRAMES: &[Frame] = &[
         tail: END_OBJECT,
         between: &[Text(","), Space],
         close: &[Space, Text("]")],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "llama",
@@ -124,18 +156,15 @@ pub const FRAMES: &[Frame] = &[
         middle: ARGUMENTS,
         tail: END_OBJECT,
         between: &[Text(";"), Space],
-        close: &[],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "function",
-        open: &[],
         head: &[Text("<function=")],
         middle: &[Text(">"), Space],
         tail: &[Space, Text("</function>")],
         between: &[Text("\n")],
-        close: &[],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "fenced list",
@@ -145,7 +174,7 @@ pub const FRAMES: &[Frame] = &[
         tail: END_OBJECT,
         between: &[Text(","), Space],
         close: &[Space, Text("]\n```")],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "fenced object",
@@ -155,7 +184,7 @@ pub const FRAMES: &[Frame] = &[
         tail: END_OBJECT,
         between: &[Text("\n")],
         close: &[Text("\n```")],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "list",
@@ -165,17 +194,15 @@ pub const FRAMES: &[Frame] = &[
         tail: END_OBJECT,
         between: &[Text(","), Space],
         close: &[Space, Text("]")],
-        raw: None,
+        ..PLAIN
     },
     Frame {
         name: "object",
-        open: &[],
         head: OBJECT,
         middle: ARGUMENTS,
         tail: END_OBJECT,
         between: &[Text("\n")],
-        close: &[],
-        raw: None,
+        ..PLAIN
     },
 ];
 
@@ -223,6 +250,20 @@ impl Piece<'_> {
             }
             Space => run(text, |byte| b" \t\r\n".contains(&byte)),
             Letters => run(text, |byte| byte.is_ascii_alphabetic() || byte == b'_'),
+            Digits => match run(text, |byte| byte.is_ascii_digit()) {
+                Match::Whole(0) => Match::Not,
+                found => found,
+            },
+        }
+    }
+
+    /// Returns a text that matches.
+    fn shown(&self) -> &str {
+        match self {
+            Mark(text) | Text(text) => text,
+            Either(texts) => texts.first().copied().unwrap_or_default(),
+            Space | Letters => "",
+            Digits => "0",
         }
     }
 
@@ -236,8 +277,14 @@ impl Piece<'_> {
             }
             Space => format!("[ \\t\\r\\n]{{0,{RUN}}}"),
             Letters => format!("[A-Za-z_]{{0,{RUN}}}"),
+            Digits => format!("[0-9]{{1,{RUN}}}"),
         }
     }
+}
+
+/// Returns `true` if the name of a tool may contain this character.
+fn is_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-.".contains(c)
 }
 
 fn literal(wanted: &str, text: &str) -> Match {
@@ -266,9 +313,17 @@ pub fn pattern<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>) -> String {
 
 impl Frame {
     /// Returns the mark that the frame begins with, if there is one.
-    fn mark(&self) -> Option<&'static str> {
+    pub fn mark(&self) -> Option<&'static str> {
         match self.open.iter().chain(self.head).next() {
             Some(Mark(mark)) => Some(mark),
+            _ => None,
+        }
+    }
+
+    /// Returns the character that the frame begins with.
+    fn first(&self) -> Option<char> {
+        match self.open.iter().chain(self.head).next() {
+            Some(Mark(text) | Text(text)) => text.chars().next(),
             _ => None,
         }
     }
@@ -289,7 +344,7 @@ impl Frame {
     /// Returns the text that closes the name of a tool, which distinguishes `get` from `get_weather`.
     fn name_end(&self) -> &'static str {
         match self.middle.first() {
-            Some(Text(text)) => text.get(..1).unwrap_or_default(),
+            Some(Text(text) | Mark(text)) => text.get(..1).unwrap_or_default(),
             _ => "",
         }
     }
@@ -343,14 +398,31 @@ impl Frame {
     /// Returns the tool that is called in a text after the opening pieces, by its index, and the offset of
     /// its input.
     pub fn call(&self, tools: &[Callable], text: &str) -> Option<(usize, usize)> {
-        tools.iter().enumerate().find_map(|(place, tool)| {
-            let name = [Text(&tool.name)];
-            let pieces = self.head.iter().chain(&name).chain(self.before_input(tool));
-            match read(pieces, text) {
-                Match::Whole(length) if self.takes(tool) => Some((place, length)),
-                _ => None,
-            }
-        })
+        let Match::Whole(head) = read(self.head, text) else {
+            return None;
+        };
+        // The name ends where no more of a name follows: `get` is not `get_weather`.
+        let rest = &text[head..];
+        let name = &rest[..rest.find(|c: char| !is_in_name(c))?];
+        let place = tools
+            .iter()
+            .position(|tool| tool.name == name && self.takes(tool))?;
+        match read(self.before_input(&tools[place]), &rest[name.len()..]) {
+            Match::Whole(length) => Some((place, head + name.len() + length)),
+            Match::Begun | Match::Not => None,
+        }
+    }
+
+    /// Returns the frame as a model may be shown it, with words for the name and the arguments.
+    pub fn shown(&self) -> String {
+        let shown = |pieces: &[Piece<'_>]| pieces.iter().map(Piece::shown).collect::<String>();
+        let arguments = match self.style {
+            ArgumentStyle::Json => "ARGUMENTS".to_owned(),
+            style => write_arguments(style, &Map::from_iter([("KEY".to_owned(), "VALUE".into())])),
+        };
+        let [open, head, middle] = [self.open, self.head, self.middle].map(shown);
+        let [tail, close] = [self.tail, self.close].map(shown);
+        [&open, &head, "NAME", &middle, &arguments, &tail, &close].concat()
     }
 }
 
@@ -375,7 +447,8 @@ pub fn find<'f>(frames: &'f [Frame], tools: &[Callable], text: &str) -> Option<(
         let begun = |frame: &Frame| frame.begins(tools, &text[at..]) == Match::Begun;
         frames.iter().any(begun).then_some((at, None))
     };
-    let places = text.char_indices().filter(|(_, first)| "<[{`".contains(*first));
+    let firsts: Vec<char> = frames.iter().filter_map(Frame::first).collect();
+    let places = text.char_indices().filter(|(_, first)| firsts.contains(first));
     places.map(|(at, _)| at).find_map(begins)
 }
 

@@ -9,16 +9,18 @@
 //! ```
 //!
 //! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text,
-//! calls may also be written in the frames of other families ([`frames`](super::frames)). Every part of a
-//! frame is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input
-//! is raw text that may contain anything, including the closing mark; it ends with the answer, so that no
-//! text has two readings.
+//! calls may also be written in the frames of other families ([`frames`](super::frames)). If the format of
+//! the model is known ([`tool_format`](super::tool_format)), its frame is the only one. Every part of a frame
+//! is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw
+//! text that may contain anything, including the closing mark; it ends with the answer, so that no text has
+//! two readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use lexiform::schema::ArgumentStyle;
 use sha2::{Digest as _, Sha256};
 
 use crate::grammars::frames::{FRAME_MARKS, FRAMES, Frame};
+use crate::grammars::tool_format::ToolFormat;
 use crate::operate::metrics::GrammarKind;
 use crate::wire::constraint::{Constraint, Form, Source};
 use crate::wire::tools::{Calls, Mode};
@@ -49,6 +51,8 @@ pub struct Language {
     pub content: Option<Constraint>,
     /// The calls that an answer may contain.
     pub calls: Option<Calls>,
+    /// The format in which the calls are written.
+    pub tool_format: ToolFormat,
     /// The bytes before all of it: the text that was removed from a healed prompt.
     pub prefix: Vec<u8>,
 }
@@ -98,14 +102,21 @@ pub fn is_mark(name: &[u8]) -> bool {
 }
 
 impl Language {
-    /// Returns the frames in which calls may be written: all of them after free text; only the first if an
-    /// answer must be a call, or if its text is under a constraint, which could be confused with some of
-    /// them.
+    /// Returns the frames in which calls may be written: those of the format of the model. Without a format,
+    /// it is all of them after free text, and only the first if an answer must be a call, or if its text is
+    /// under a constraint, which could be confused with some of them. A format in plain JSON is one of them
+    /// all, so beside text it is like no format.
     pub fn frames(&self) -> &'static [Frame] {
-        match &self.calls {
-            Some(calls) if calls.mode == Mode::Auto && self.content.is_none() => FRAMES,
-            Some(_) => &FRAMES[..1],
-            None => &[],
+        let Some(calls) = &self.calls else {
+            return &[];
+        };
+        let has_text = calls.mode == Mode::Auto;
+        let frames = self.tool_format.frames();
+        let is_plain = frames.iter().any(|frame| frame.mark().is_none());
+        match (&self.content, has_text) {
+            _ if !frames.is_empty() && (!has_text || !is_plain) => frames,
+            (None, true) => FRAMES,
+            _ => &FRAMES[..1],
         }
     }
 
@@ -124,10 +135,12 @@ impl Language {
         self.content.is_none() && self.calls.is_none() && self.prefix.is_empty()
     }
 
-    /// Returns `true` if its content may contain marks that are not text to the model, but are to the client.
+    /// Returns `true` if it may contain marks that are not text to the model, but are to the client or to the
+    /// reader of calls.
     pub fn shows_marks(&self) -> bool {
         let content = self.content.as_ref();
-        content.is_some_and(|content| matches!(content.source, Source::Tags(_)))
+        let is_framed = self.calls.is_some() && self.tool_format != ToolFormat::Any;
+        is_framed || content.is_some_and(|content| matches!(content.source, Source::Tags(_)))
     }
 
     /// Returns the identity of the language: equal for equal languages, in every process.
@@ -143,6 +156,9 @@ impl Language {
         ));
         for tool in calls.iter().flat_map(|calls| &calls.tools) {
             hash.update(format!("{:?}\0{}\0", tool.name, tool.is_custom()));
+        }
+        if let ToolFormat::Of(format) = self.tool_format {
+            hash.update(format!("{format:?}\0"));
         }
         if !self.prefix.is_empty() {
             hash.update(format!("{:?}\0", self.prefix));

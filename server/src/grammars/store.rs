@@ -13,6 +13,8 @@ use std::time::Instant;
 
 use lexiform::Options;
 use lexiform::limits::Limits;
+use lexiform::schema::ArgumentStyle;
+use lexiform::tags::{ArgumentError, ArgumentReader};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
 
@@ -20,11 +22,12 @@ use crate::grammars::cache::Cache;
 use crate::grammars::compile_memory::CompileMemory;
 use crate::grammars::interest::Interest;
 use crate::grammars::language::{Finding, Language, Rejected};
-use crate::grammars::lowering::lower_answer;
+use crate::grammars::lowering::{lower_answer, schema_options};
 use crate::grammars::single_flight::SingleFlight;
 use crate::operate::metrics::gauges::CompilerGauges;
 use crate::operate::metrics::{CompileOutcome, Metrics};
-use crate::wire::constraint::Constraint;
+use crate::wire::constraint::{Constraint, Source};
+use crate::wire::tools::{Callable, Input};
 use lexiform_engine::Owner;
 
 /// The estimated size of a grammar besides its source: states and masks that are filled as it is used.
@@ -45,6 +48,8 @@ pub struct Compiled {
     pub findings: Arc<[Finding]>,
     /// The identity of the grammar: equal for equal constraints, in every process.
     pub id: Arc<str>,
+    /// The readers of the arguments of each tool; `None` for a tool whose input is read as it is.
+    pub readers: Arc<[Option<ArgumentReader>]>,
     /// The time that the compilation took, in microseconds.
     pub micros: u64,
     /// The memory of the grammar when it was inserted into the cache.
@@ -162,9 +167,14 @@ impl GrammarStore {
     fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
         let source = u32::try_from(language.source_bytes()).unwrap_or(u32::MAX);
         let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
-        let weight = base.saturating_add(compiled.weight);
+        let readers = compiled
+            .readers
+            .iter()
+            .flatten()
+            .map(ArgumentReader::memory_usage);
+        let weight = u64::from(base.saturating_add(compiled.weight)) + readers.sum::<usize>() as u64;
         self.cache
-            .insert(language.clone(), compiled.clone(), owner.clone(), weight.into());
+            .insert(language.clone(), compiled.clone(), owner.clone(), weight);
     }
 
     /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.
@@ -204,16 +214,40 @@ pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Res
         grammar,
         id: language.id().into(),
         findings: findings.into(),
+        readers: readers(language, limits)?,
         micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         weight: 0,
     })
+}
+
+/// Returns the readers of the arguments of each tool.
+fn readers(language: &Language, limits: &Limits) -> Result<Arc<[Option<ArgumentReader>]>, Rejected> {
+    let tools = language.calls.iter().flat_map(|calls| &calls.tools);
+    let reader = |tool: &Callable| {
+        let Input::Arguments(constraint) = &tool.input else {
+            return Ok(None);
+        };
+        match (&constraint.source, constraint.arguments) {
+            (_, ArgumentStyle::Json) => Ok(None),
+            (Source::Schema(text), style) => {
+                match ArgumentReader::new(style, text, &schema_options(constraint), limits) {
+                    Err(ArgumentError::Schema(error)) => Err(Rejected {
+                        constraint: constraint.clone(),
+                        error,
+                    }),
+                    reader => Ok(reader.ok()),
+                }
+            }
+            _ => Ok(None),
+        }
+    };
+    tools.map(reader).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::grammars::interest::InterestGuard;
-    use crate::wire::constraint::Source;
     use lexiform::vocab::TokenKind;
 
     fn grammars(bytes: u64) -> GrammarStore {

@@ -7,7 +7,9 @@ use lexiform_engine::{Assistant, Engine, EngineConfig, Model, OwnTokens, Tokenis
 
 use crate::grammars::language::{END_THINK, THINK};
 use crate::grammars::store::GrammarStore;
+use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::RequestLimits;
+use crate::model::template::ChatTemplate;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::metrics::Metrics;
 use crate::wire::response::FINGERPRINT;
@@ -37,6 +39,11 @@ pub fn own_tokens(tokenizer: Tokenizer, eos: &[u32], rows: usize) -> Result<OwnT
     })
 }
 
+/// Returns the format of calls of tools of a model.
+fn tool_format(choice: ToolFormatChoice, text: &ModelText) -> ToolFormat {
+    choice.with_template(text.template.as_ref().map(ChatTemplate::source))
+}
+
 /// A model with everything that a request needs of it.
 pub struct ServedModel {
     name: String,
@@ -49,6 +56,7 @@ pub struct ServedModel {
     queue: usize,
     limits: RequestLimits,
     weights: WeightFormat,
+    tool_format: ToolFormat,
     fingerprint: String,
 }
 
@@ -71,6 +79,7 @@ impl ServedModel {
         let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
         let grammars = GrammarStore::new(vocabulary.clone(), GRAMMAR_CACHE_BYTES);
         let metrics = Metrics::new(&name);
+        let tool_format = tool_format(ToolFormatChoice::Auto, &text);
         Ok(Self {
             name,
             created: crate::operate::random::now(),
@@ -82,6 +91,7 @@ impl ServedModel {
             queue,
             limits: RequestLimits::default(),
             weights: WeightFormat::Stored,
+            tool_format,
             fingerprint: FINGERPRINT.to_owned(),
         })
     }
@@ -133,6 +143,18 @@ impl ServedModel {
     #[must_use]
     pub fn with_limits(self, limits: RequestLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets the format of calls of tools; without this, it is the one that the chat template shows.
+    #[must_use]
+    pub fn with_tool_format(self, choice: ToolFormatChoice) -> Self {
+        let tool_format = tool_format(choice, &self.text);
+        Self { tool_format, ..self }
+    }
+
+    /// Returns the format of calls of tools.
+    pub fn tool_format(&self) -> ToolFormat {
+        self.tool_format
     }
 
     /// Sets the format of its weights.

@@ -68,6 +68,7 @@ pub struct Conversation<'a> {
 /// A model's chat template.
 #[derive(Debug)]
 pub struct ChatTemplate {
+    source: String,
     environment: Environment<'static>,
     constants: Vec<(String, String)>,
     control_tokens: Vec<String>,
@@ -96,12 +97,18 @@ impl ChatTemplate {
         let variables = template.undeclared_variables(false);
         let (takes_schema, takes_tools) = (variables.contains("schema"), variables.contains("tools"));
         Ok(Self {
+            source: source.to_owned(),
             environment,
             constants,
             control_tokens,
             takes_schema,
             takes_tools,
         })
+    }
+
+    /// Returns the text of the template.
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// Returns `true` if the template has a place for the schema of the answer.

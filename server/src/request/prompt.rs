@@ -16,6 +16,7 @@ use crate::grammars::enforcement;
 use crate::grammars::interest::Interest;
 use crate::grammars::language::{END_THINK, Language, THINK, Thought};
 use crate::grammars::store::Compiled;
+use crate::grammars::tool_format::ToolFormat;
 use crate::model::served::ServedModel;
 use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
 use crate::model::text::Defaults;
@@ -74,10 +75,15 @@ pub fn of_chat(
             message,
         ));
     };
+    let calls = request.calls.clone();
+    let (calls, tool_format) = calls
+        .map(|calls| framed(calls, template, served.tool_format()))
+        .unzip();
     let mut language = Language {
         thought: Thought::None,
         content: request.generation.constraint.clone(),
-        calls: request.calls.clone().map(|calls| framed(calls, template)),
+        calls,
+        tool_format: tool_format.unwrap_or_default(),
         prefix: Vec::new(),
     };
     let told = told::of(template, request, &language);
@@ -118,10 +124,15 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     Ok(())
 }
 
-/// Decides whether required calls are written in a frame. A model that was trained to call tools writes the
-/// frame of a call, even if the call is required; if it was also trained to obey schemas, a required call is
-/// instead an answer under the tool's schema.
-fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
+/// Decides whether required calls are written in a frame, and in which format. A model that was trained to
+/// call tools writes the frame of a call, even if the call is required; if it was also trained to obey
+/// schemas, a required call is instead an answer under the tool's schema. The formats of models have no place
+/// for the input of custom tools.
+fn framed(mut calls: Calls, template: &ChatTemplate, format: ToolFormat) -> (Calls, ToolFormat) {
+    let format = match calls.tools.iter().any(Callable::is_custom) {
+        true => ToolFormat::Any,
+        false => format,
+    };
     let obeys = matches!(
         calls.tools[..],
         [Callable {
@@ -129,14 +140,20 @@ fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
             ..
         }]
     );
-    if calls.mode != Mode::Bare || !template.takes_tools() || (obeys && template.takes_schema()) {
-        return calls;
+    let is_trained = template.takes_tools() || format != ToolFormat::Any;
+    if calls.mode == Mode::Bare && (!is_trained || (obeys && template.takes_schema())) {
+        return (calls, ToolFormat::Any);
     }
-    Calls {
-        mode: Mode::Required,
-        parallel: false,
-        ..calls
+    if calls.mode == Mode::Bare {
+        (calls.mode, calls.parallel) = (Mode::Required, false);
     }
+    if let Some(frame) = format.frames().first() {
+        for constraint in calls.constraints() {
+            constraint.arguments = frame.style;
+            constraint.excludes = frame.excludes.iter().map(|&text| text.to_owned()).collect();
+        }
+    }
+    (calls, format)
 }
 
 /// Determines whether the answer begins with a thought: the prompt may have opened one, or opened and closed

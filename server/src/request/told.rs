@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::grammars::frames::{CALL, END_CALL};
 use crate::grammars::language::Language;
+use crate::grammars::tool_format::ToolFormat;
 use crate::model::template::ChatTemplate;
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::constraint::{Constraint, Source};
@@ -119,7 +120,7 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
         _ => &[],
     };
     let told_tools = calls.filter(|_| !template.takes_tools());
-    let told_tools = told_tools.map(|calls| tools_in_words(&request.tools, calls));
+    let told_tools = told_tools.map(|calls| tools_in_words(&request.tools, calls, &form_of_call(language)));
     let content = language.content.as_ref();
     let is_beside_tools = calls.is_some();
     let told_constraint = content.and_then(|constraint| match is_beside_tools {
@@ -233,8 +234,16 @@ fn described(constraint: &Constraint) -> Option<String> {
     }
 }
 
+/// Returns the form of a call, as a model without a place for tools is shown it.
+fn form_of_call(language: &Language) -> String {
+    match (language.tool_format, language.frames()) {
+        (ToolFormat::Of(_), [frame, ..]) => frame.shown(),
+        _ => format!("{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}"),
+    }
+}
+
 /// Returns the callable tools in words, and the form of a call. `described` has all tools of the request.
-fn tools_in_words(described: &[Value], calls: &Calls) -> String {
+fn tools_in_words(described: &[Value], calls: &Calls, form: &str) -> String {
     let is_callable = |tool: &&Value| {
         let name = tool["type"].as_str().and_then(|kind| tool[kind]["name"].as_str());
         calls.tools.iter().any(|callable| name == Some(&callable.name))
@@ -252,9 +261,7 @@ fn tools_in_words(described: &[Value], calls: &Calls) -> String {
         };
         return format!("Call this tool:\n{listed}\nAnswer with {answer}.");
     }
-    format!(
-        "You can call these tools:\n{listed}\nA call is written as\n{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}"
-    )
+    format!("You can call these tools:\n{listed}\nA call is written as\n{form}")
 }
 
 impl Told<'_> {

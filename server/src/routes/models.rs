@@ -34,6 +34,7 @@ fn card(app: &AppState) -> ModelCard<'_> {
         owned_by: "lexiform",
         max_model_len: app.served.engine().max_context(),
         weights: app.served.weights().name(),
+        tool_format: app.served.tool_format().name(),
         batch_invariant: app.served.engine().variance().is_none(),
     }
 }

@@ -259,7 +259,7 @@ fn conversation(
     for request in &mut samples.requests {
         request.reporting.candidates = details.map(|details| details.top);
     }
-    let reading = Arc::new(OutputFormat::of(&samples.language));
+    let reading = Arc::new(OutputFormat::of(&samples.language, samples.compiled.as_ref()));
     let writer = writer(samples.enforcement.take(), reading.clone());
     let extras = Extras {
         logprobs: request.logprobs.is_some(),
@@ -306,7 +306,7 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let base = Base::new("cmpl-", served, samples.enforcement.take(), &request.ignored);
     let writer = Box::new(TextWriter::new(base, options, extras.logprobs));
     let ignored = request.ignored.clone();
-    let reading = Arc::new(OutputFormat::of(&samples.language));
+    let reading = Arc::new(OutputFormat::of(&samples.language, samples.compiled.as_ref()));
     Ok(samples.prepared(served, generation, (extras, reading), (writer, ignored)))
 }
 
@@ -355,7 +355,7 @@ pub fn rewrite(
         }
     }
     samples.compiling += begun.elapsed();
-    let reading = Arc::new(OutputFormat::of(&samples.language));
+    let reading = Arc::new(OutputFormat::of(&samples.language, samples.compiled.as_ref()));
     let base = Base::new("repair-", served, samples.enforcement.take(), &asked.ignored);
     let writer = RewriteWriter::new(base, &compiled.id, asked.text, asked.costs);
     let told = (Extras::default(), reading);

@@ -27,6 +27,8 @@ pub struct ModelCard<'a> {
     /// The format of its weights in memory: `stored` as in the folder, or the format that they were rounded
     /// to, which makes it a different model.
     pub weights: &'static str,
+    /// The format in which the model is held to write calls of tools, or `any`.
+    pub tool_format: &'static str,
     /// `true` if requests may set `batch_invariant`.
     pub batch_invariant: bool,
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use lexiform_engine::{Drafting, EngineConfig, ScriptedModel};
+use lexiform_server::grammars::tool_format::ToolFormatChoice;
 use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::model::served::ServedModel;
 use lexiform_server::model::text::{Defaults, ModelText};
@@ -63,36 +64,22 @@ impl Service {
         )
     }
 
+    /// Held to write calls of tools in this format, with more tokens.
+    pub(crate) fn held_to(format: &str, more: &[&str]) -> Self {
+        let format: ToolFormatChoice = format.parse().expect("a format");
+        let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
+        Self::of_served(served.with_tool_format(format), Settings::default(), None)
+    }
+
     fn run(
         config: EngineConfig,
-        (template, more): (&str, &[&str]),
+        model: (&str, &[&str]),
         settings: Settings,
         limits: RequestLimits,
         tls: Option<rustls::ServerConfig>,
     ) -> Self {
-        let marks: Vec<String> = more
-            .iter()
-            .map(|mark| mark.trim_start_matches('!').to_owned())
-            .collect();
-        let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
-            answer(prefix, &marks)
-        });
-        let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
-        let defaults = Defaults {
-            temperature: 0.0,
-            ..Defaults::default()
-        };
-        let tokenizer = tokenizer_json_with(more);
-        let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
-        let text = text.expect("the tokenizer of the test is valid");
-        let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
-        Self::of_served(
-            served.expect("the engine starts").with_limits(limits),
-            settings,
-            tls,
-        )
+        Self::of_served(served(config, model).with_limits(limits), settings, tls)
     }
-
     /// Of a model that was started.
     pub(crate) fn of_served(
         served: ServedModel,
@@ -221,6 +208,27 @@ impl Service {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+}
+
+/// The model that follows the script, with a chat template and more tokens.
+fn served(config: EngineConfig, (template, more): (&str, &[&str])) -> ServedModel {
+    let marks: Vec<String> = more
+        .iter()
+        .map(|mark| mark.trim_start_matches('!').to_owned())
+        .collect();
+    let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
+        answer(prefix, &marks)
+    });
+    let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
+    let defaults = Defaults {
+        temperature: 0.0,
+        ..Defaults::default()
+    };
+    let tokenizer = tokenizer_json_with(more);
+    let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
+    let text = text.expect("the tokenizer of the test is valid");
+    let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
+    served.expect("the engine starts")
 }
 
 impl Drop for Service {

@@ -14,7 +14,7 @@ fn function(name: &str, property: &str, kind: &str) -> Value {
         "additionalProperties": false}}})
 }
 
-fn tools() -> Value {
+pub(crate) fn tools() -> Value {
     json!([
         function("mk", "age", "integer"),
         function("say", "text", "string")
@@ -22,7 +22,7 @@ fn tools() -> Value {
 }
 
 /// The names and inputs of the calls of an answer.
-fn calls(message: &Value) -> Vec<(String, String)> {
+pub(crate) fn calls(message: &Value) -> Vec<(String, String)> {
     let call = |call: &Value| {
         let kind = call["type"].as_str().expect("a type");
         assert!(
@@ -38,7 +38,7 @@ fn calls(message: &Value) -> Vec<(String, String)> {
 }
 
 /// The whole answer to an echo of `text`, checked to be the same when it is streamed.
-fn ask(service: &Service, text: &str, more: Value) -> Value {
+pub(crate) fn ask(service: &Service, text: &str, more: Value) -> Value {
     let answer = service.chat(&format!("echo {text}"), more.clone());
     assert_eq!(answer.status, 200, "{more}: {}", answer.text());
     let whole = answer.json()["choices"][0].clone();
@@ -81,7 +81,7 @@ fn collect(piece: &Value, calls: &mut Vec<Value>) {
     }
 }
 
-fn pair(name: &str, input: &str) -> (String, String) {
+pub(crate) fn pair(name: &str, input: &str) -> (String, String) {
     (name.to_owned(), input.to_owned())
 }
 
@@ -274,7 +274,7 @@ fn beside_a_format_only_marks_begin_a_call() {
 }
 
 /// The prompt of a chat with these fields, as the model reads it.
-fn prompt(service: &Service, more: Value) -> String {
+pub(crate) fn prompt(service: &Service, more: Value) -> String {
     let body = super::service::chat("echo x", more);
     let answer = service.post("/tokenize", &body.to_string());
     assert_eq!(answer.status, 200, "{}", answer.text());

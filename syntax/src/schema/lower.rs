@@ -11,7 +11,7 @@ mod digits;
 mod draft;
 mod flat;
 mod flatten;
-mod frame;
+pub(crate) mod frame;
 mod number;
 mod numeral;
 mod object;

@@ -203,14 +203,19 @@ impl Texts {
 
     /// Checks whether a string belongs to the text; returns `None` if the expression is too large to decide.
     pub(crate) fn contains(&self, id: TextId, string: &str) -> Option<bool> {
+        let machine = self.matcher(id)?;
+        Some(machine.is_match(&mut machine.create_cache(), string))
+    }
+
+    /// Returns the machine that matches the strings of a text, or `None` if it would be too large.
+    pub(crate) fn matcher(&self, id: TextId) -> Option<&PikeVM> {
         let entry = &self.entries[id.0 as usize];
         let matcher = entry.matcher.get_or_init(|| {
             let matcher = matcher(&entry.spelled.text)?;
             self.hold(matcher.get_nfa().memory_usage());
             Some(matcher)
         });
-        let machine = matcher.as_ref()?;
-        Some(machine.is_match(&mut machine.create_cache(), string))
+        matcher.as_ref()
     }
 
     /// Returns `true` if no string belongs to both sets; also returns `false` if that is too much work to

@@ -5,6 +5,8 @@ use crate::schema::ArgumentStyle;
 /// The format of a family of models.
 pub(super) struct Format {
     pub(super) name: &'static str,
+    /// The texts that the chat templates of these models contain, and together no others.
+    pub(super) signs: &'static [&'static str],
     pub(super) call: Call,
     pub(super) calls: Calls,
     /// The texts that free text does not contain.
@@ -72,7 +74,7 @@ const fn thought(without: &'static [&'static str], after: &'static str) -> Optio
     })
 }
 
-pub(super) const fn call(begin: &'static str, style: ArgumentStyle, end: &'static str) -> Call {
+const fn call(begin: &'static str, style: ArgumentStyle, end: &'static str) -> Call {
     Call {
         begin,
         after_number: None,
@@ -80,6 +82,36 @@ pub(super) const fn call(begin: &'static str, style: ArgumentStyle, end: &'stati
         excludes: &[],
         end,
     }
+}
+
+/// The name and the signs of Kimi K3, whose answers have a shape of their own.
+pub(super) const KIMI_K3: (&str, &[&str]) = ("kimi_k3", &["<|open|>", "<|sep|>"]);
+/// The call of Kimi K3.
+pub(super) const KIMI_K3_CALL: Call = Call {
+    begin: "<|open|>call tool=\"{}\" index=\"",
+    after_number: Some("\"<|sep|>"),
+    style: ArgumentStyle::KimiK3Xml,
+    excludes: &["<|open|>", "<|close|>", "<|sep|>"],
+    end: "<|close|>call<|sep|>",
+};
+/// The text before and after all calls of Kimi K3.
+pub(super) const KIMI_K3_CALLS: (&str, &str) = ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>");
+/// The ends of the response and of the whole message of Kimi K3.
+pub(super) const KIMI_K3_ENDS: (&str, &str) = ("<|close|>response<|sep|>", "<|close|>message<|sep|>");
+
+/// The name and the signs of gpt-oss, whose answers have a shape of their own.
+pub(super) const HARMONY: (&str, &[&str]) = ("harmony", &["<|channel|>", "to=functions."]);
+/// The calls of gpt-oss: three ways to write one.
+pub(super) const HARMONY_CALLS: [Call; 3] = [
+    harmony_call("<|channel|>commentary to=functions.{}<|constrain|>json<|message|>"),
+    harmony_call(" to=functions.{}<|channel|>commentary <|constrain|>json<|message|>"),
+    harmony_call(" to=functions.{}<|channel|>commentary json<|message|>"),
+];
+/// The text between two messages of gpt-oss.
+pub(super) const HARMONY_NEXT: &str = "<|start|>assistant";
+
+const fn harmony_call(begin: &'static str) -> Call {
+    call(begin, ArgumentStyle::Json, "<|call|>")
 }
 
 /// A section in which calls follow each other.
@@ -100,6 +132,7 @@ const fn section(
 
 const fn format(
     name: &'static str,
+    signs: &'static [&'static str],
     call: Call,
     calls: Calls,
     without: &'static [&'static str],
@@ -107,6 +140,7 @@ const fn format(
 ) -> Format {
     Format {
         name,
+        signs,
         call,
         calls,
         without,
@@ -115,15 +149,20 @@ const fn format(
     }
 }
 
+/// The mark of DeepSeek, which templates put together with the words after it.
+const DSML: &str = "｜DSML｜";
+
 /// The format of DeepSeek with markup, from V3.2 on.
 const fn dsml(
     name: &'static str,
+    sign: &'static [&'static str],
     (begin, end): (&'static str, &'static str),
     (call_begin, call_end): (&'static str, &'static str),
     style: ArgumentStyle,
 ) -> Format {
     format(
         name,
+        sign,
         call(call_begin, style, call_end),
         section(begin, "\n", end, Required::After("\n\n")),
         THINK,
@@ -131,10 +170,11 @@ const fn dsml(
     )
 }
 
-/// All formats but [`kimi_k3`] and [`harmony`].
+/// All formats but [`KIMI_K3`] and [`HARMONY`].
 pub(super) const FORMATS: &[Format] = &[
     format(
         "llama",
+        &["<|eot_id|>", "\"parameters\": "],
         call("{\"name\": \"{}\", \"parameters\": ", ArgumentStyle::Json, "}"),
         Calls::Each("{\"name\": "),
         THINK,
@@ -142,6 +182,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "qwen_3",
+        &["<tool_call>\n{\"name\": "],
         call(
             "<tool_call>\n{\"name\": \"{}\", \"arguments\": ",
             ArgumentStyle::Json,
@@ -151,10 +192,11 @@ pub(super) const FORMATS: &[Format] = &[
         THINK,
         thought(THINK, "\n\n"),
     ),
-    qwen_xml("qwen_3_coder"),
-    qwen_xml("qwen_3_5"),
+    qwen_xml("qwen_3_coder", &[QWEN_XML]),
+    qwen_xml("qwen_3_5", &[QWEN_XML, "<think>"]),
     format(
         "exaone",
+        &["<tool_call>{\"name\": "],
         call(
             "<tool_call>{\"name\": \"{}\", \"arguments\": ",
             ArgumentStyle::Json,
@@ -166,6 +208,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "glm_4_7",
+        &["<tool_call>", "<arg_key>"],
         call("<tool_call>{}", ArgumentStyle::GlmXml, "</tool_call>"),
         Calls::Each("<tool_call>"),
         &[
@@ -193,6 +236,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "mimo",
+        &["<tool_call><function="],
         call(
             "<tool_call><function={}>",
             ArgumentStyle::QwenXml,
@@ -209,6 +253,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "kimi",
+        &["<|tool_calls_section_begin|>"],
         Call {
             after_number: Some("<|tool_call_argument_begin|>"),
             ..call(
@@ -228,6 +273,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "cohere",
+        &["<cofl:tool_calls>"],
         Call {
             after_number: Some("\" name=\"{}\">"),
             ..call(
@@ -247,6 +293,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "deepseek_r1",
+        &["<｜tool▁call▁begin｜>", "```json"],
         call(
             "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{}\n```json\n",
             ArgumentStyle::Json,
@@ -264,6 +311,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "deepseek_v3_1",
+        &["<｜tool▁call▁begin｜>"],
         call(
             "<｜tool▁call▁begin｜>{}<｜tool▁sep｜>",
             ArgumentStyle::Json,
@@ -280,18 +328,21 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     dsml(
         "deepseek_v3_2",
+        &[DSML, "function_calls>"],
         ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
         ("<｜DSML｜invoke name=\"{}\">\n", "</｜DSML｜invoke>\n"),
         ArgumentStyle::DeepseekXml,
     ),
     dsml(
         "deepseek_v4",
+        &[DSML, "tool_calls>"],
         ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
         ("<｜DSML｜invoke name=\"{}\">\n", "</｜DSML｜invoke>\n"),
         ArgumentStyle::DeepseekXml,
     ),
     dsml(
         "deepseek_v4_1",
+        &[DSML, " calls>"],
         ("<｜DSML｜ calls>", "</｜DSML｜ calls>"),
         ("<｜DSML｜ invoke name=\"{}\">\n", "</｜DSML｜ invoke>\n"),
         ArgumentStyle::DeepseekV41Xml,
@@ -300,6 +351,7 @@ pub(super) const FORMATS: &[Format] = &[
         without_thought: &["\n</think>\n\n", "\n\n"],
         ..format(
             "minimax",
+            &["<minimax:tool_call>"],
             call("<invoke name=\"{}\">\n", ArgumentStyle::MinimaxXml, "</invoke>\n"),
             section(
                 "<minimax:tool_call>",
@@ -313,6 +365,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     format(
         "minimax_m3",
+        &["]<]minimax[>["],
         call(
             "]<]minimax[>[<invoke name=\"{}\">",
             ArgumentStyle::MinimaxM3Xml,
@@ -347,15 +400,19 @@ pub(super) const FORMATS: &[Format] = &[
     ),
 ];
 
-const fn qwen_xml(name: &'static str) -> Format {
+/// The text that begins a call in the format of Qwen3-Coder.
+const QWEN_XML: &str = "<tool_call>\n<function=";
+
+const fn qwen_xml(name: &'static str, signs: &'static [&'static str]) -> Format {
     format(
         name,
+        signs,
         call(
             "<tool_call>\n<function={}>\n",
             ArgumentStyle::QwenXml,
             "\n</function>\n</tool_call>",
         ),
-        Calls::Each("<tool_call>\n<function="),
+        Calls::Each(QWEN_XML),
         THINK,
         thought(THINK, "\n\n"),
     )

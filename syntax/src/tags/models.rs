@@ -10,8 +10,10 @@
 
 use serde_json::{Value, json};
 
-use super::model_formats::{Call, Calls, FORMATS, Format, Required, Thought, call};
-use crate::schema::ArgumentStyle;
+use super::model_formats::{
+    Call, Calls, FORMATS, Format, HARMONY, HARMONY_CALLS, HARMONY_NEXT, KIMI_K3, KIMI_K3_CALL, KIMI_K3_CALLS,
+    KIMI_K3_ENDS, Required, Thought,
+};
 use crate::suggest;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 
@@ -48,7 +50,7 @@ pub struct AnswerShape {
 /// Returns the names of all formats.
 pub fn model_formats() -> impl Iterator<Item = &'static str> {
     let rows = FORMATS.iter().map(|format| format.name);
-    rows.chain(["kimi_k3", "harmony"])
+    rows.chain([KIMI_K3.0, HARMONY.0])
 }
 
 /// Returns the structural tag of an answer in the format of a model.
@@ -74,7 +76,8 @@ pub fn for_model(
     Ok(json!({"type": "structural_tag", "format": form}))
 }
 
-fn unknown(name: &str) -> CompileError {
+/// Returns the error for a name that no format has, with the one that may be meant.
+pub(super) fn unknown(name: &str) -> CompileError {
     let message = match suggest::nearest(name, model_formats()) {
         Some(near) => format!("unknown model format `{name}`; did you mean `{near}`?"),
         None => {
@@ -200,15 +203,8 @@ impl Thought {
 /// Kimi K3: every part of a message is in a frame.
 fn kimi_k3(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
     const MARKS: &[&str] = &["<|open|>", "<|close|>"];
-    const CALL: Call = Call {
-        begin: "<|open|>call tool=\"{}\" index=\"",
-        after_number: Some("\"<|sep|>"),
-        style: ArgumentStyle::KimiK3Xml,
-        excludes: &["<|open|>", "<|close|>", "<|sep|>"],
-        end: "<|close|>call<|sep|>",
-    };
-    let (begin, end) = ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>");
-    let mut calls: Vec<Value> = tools.iter().map(|tool| CALL.form(tool)).collect();
+    let (begin, end) = KIMI_K3_CALLS;
+    let mut calls: Vec<Value> = tools.iter().map(|tool| KIMI_K3_CALL.form(tool)).collect();
     let calls = match choice {
         ToolChoice::Named(_) => calls.pop().unwrap_or_default(),
         ToolChoice::Auto | ToolChoice::Required => separated(calls, "", true, shape.is_parallel),
@@ -218,7 +214,7 @@ fn kimi_k3(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
         ToolChoice::Required | ToolChoice::Named(_) => sequence([text(begin), calls, text(end)]),
     };
     let part = |begin, end| tag(begin, any_text(MARKS), end);
-    let response = "<|close|>response<|sep|>";
+    let (response, message) = KIMI_K3_ENDS;
     let mut parts = match shape.thinks {
         true => vec![
             part("", "<|close|>think<|sep|>"),
@@ -226,19 +222,13 @@ fn kimi_k3(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
         ],
         false => vec![part("", response)],
     };
-    parts.extend([calls, text("<|close|>message<|sep|>")]);
+    parts.extend([calls, text(message)]);
     sequence(parts)
 }
 
 /// gpt-oss: messages in channels, one after another.
 fn harmony(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
-    const FRAMES: [&str; 3] = [
-        "<|channel|>commentary to=functions.{}<|constrain|>json<|message|>",
-        " to=functions.{}<|channel|>commentary <|constrain|>json<|message|>",
-        " to=functions.{}<|channel|>commentary json<|message|>",
-    ];
-    const NEXT: &str = "<|start|>assistant";
-    let frames = |tool: &&Tool| FRAMES.map(|begin| call(begin, ArgumentStyle::Json, "<|call|>").form(tool));
+    let frames = |tool: &&Tool| HARMONY_CALLS.each_ref().map(|call| call.form(tool));
     let calls: Vec<Value> = tools.iter().flat_map(frames).collect();
     let message = |channel: &str| {
         let begin = format!("<|channel|>{channel}<|message|>");
@@ -252,7 +242,8 @@ fn harmony(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
         messages.push(message("analysis"));
     }
     let is_required = *choice != ToolChoice::Auto;
-    let some = |tags: &[Value], at_least_one, several| separated(tags.to_vec(), NEXT, at_least_one, several);
+    let some =
+        |tags: &[Value], at_least_one, several| separated(tags.to_vec(), HARMONY_NEXT, at_least_one, several);
     let one = some(&calls, true, false);
     match (shape.is_parallel, is_required, messages.is_empty()) {
         (true, false, _) => some(&[calls, messages].concat(), false, true),
@@ -261,15 +252,15 @@ fn harmony(tools: &[&Tool], choice: &ToolChoice, shape: AnswerShape) -> Value {
         // Messages, then calls. Messages may also come between calls.
         (true, true, false) => {
             let any = some(&[calls.clone(), messages.clone()].concat(), true, true);
-            let after = sequence([text(NEXT), any]);
+            let after = sequence([text(HARMONY_NEXT), any]);
             let first = some(&messages, true, true);
             let rest = json!({"type": "optional", "content": after});
             let called = sequence([some(&calls, true, false), rest]);
-            let thought = sequence([first, text(NEXT), called.clone()]);
+            let thought = sequence([first, text(HARMONY_NEXT), called.clone()]);
             json!({"type": "or", "elements": [called, thought]})
         }
         (false, _, false) => {
-            let after = sequence([some(&messages, true, true), text(NEXT), one.clone()]);
+            let after = sequence([some(&messages, true, true), text(HARMONY_NEXT), one.clone()]);
             let mut ways = vec![one, after];
             if !is_required {
                 ways.insert(0, some(&messages, false, true));

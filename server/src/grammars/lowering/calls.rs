@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   answer ::= text
+//!            | text ending                                 for a frame with an end of its own
 //!            | text′ open call ( between call )* close      for each frame; text′ does not end in what would make it
 //!   call   ::= head NAME middle INPUT tail                   the frame of another: no fence stands before an object
 //! ```
@@ -38,7 +39,11 @@ impl GrammarWriter<'_> {
     /// Returns one or more calls, in any of these frames.
     pub(super) fn calls(&mut self, calls: &Calls, frames: &[Frame]) -> Result<ExprId, Rejected> {
         let inputs = self.inputs(calls)?;
-        let framed = |frame: &Frame| self.framed(frame, &inputs, calls.parallel);
+        let framed = |frame: &Frame| {
+            let before = self.pieces(frame.before)?;
+            let called = self.framed(frame, &inputs, calls.parallel)?;
+            Ok(self.builder.seq(vec![before, called]))
+        };
         let ways: Result<Vec<ExprId>, CompileError> = frames.iter().map(framed).collect();
         let ways = ways.map_err(|error| refused(calls, error))?;
         Ok(self.builder.choice(ways))
@@ -60,7 +65,12 @@ impl GrammarWriter<'_> {
         };
         let ways: Result<Vec<ExprId>, CompileError> = frames.iter().map(behind).collect();
         let mut ways = ways.map_err(|error| refused(calls, error))?;
-        ways.push(self.text(&triggers, &[]).map_err(|error| refused(calls, error))?);
+        let text = self.text(&triggers, &[]).map_err(|error| refused(calls, error))?;
+        ways.push(text);
+        for frame in frames.iter().filter(|frame| !frame.ending.is_empty()) {
+            let ending = self.pieces(frame.ending).map_err(|error| refused(calls, error))?;
+            ways.push(self.builder.seq(vec![text, ending]));
+        }
         Ok(self.builder.choice(ways))
     }
 
@@ -140,7 +150,7 @@ impl GrammarWriter<'_> {
         let mut parts = Vec::new();
         for run in pieces.chunk_by(|one, other| !is_mark(one) && !is_mark(other)) {
             parts.push(match run {
-                [Piece::Mark(mark)] => self.mark(mark),
+                [Piece::Mark(mark)] => self.builder.marked(mark),
                 [Piece::Text(text)] => self.builder.bytes(text),
                 run => {
                     let regular = self.expression(&frames::pattern(run))?;

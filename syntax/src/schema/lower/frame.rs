@@ -7,20 +7,22 @@ const NOT_IN_NAMES: [char; 6] = ['<', '>', '"', '&', '\n', '\r'];
 
 /// The texts around the name and the value of an argument.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// The text before the name.
-    pub(super) open: &'static str,
+    pub(crate) open: &'static str,
     /// The text between the name and the value.
-    pub(super) after_key: AfterKey,
+    pub(crate) after_key: AfterKey,
     /// The text after the value.
-    pub(super) close: Close,
+    pub(crate) close: Close,
     /// The text before an item of an array, if inner values are written in frames, too.
-    pub(super) item: Option<&'static str>,
+    pub(crate) item: Option<&'static str>,
+    /// `true` if models write a line break before and after every value, which is part of no string.
+    pub(crate) has_lines: bool,
 }
 
 /// The text after the value of an argument.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Close {
+pub(crate) enum Close {
     /// This text.
     Text(&'static str),
     /// These texts, with the name between them. No string contains the first of them.
@@ -29,7 +31,7 @@ pub(super) enum Close {
 
 impl Close {
     /// Returns the text that no string contains.
-    pub(super) fn mark(self) -> &'static str {
+    pub(crate) fn mark(self) -> &'static str {
         match self {
             Close::Text(text) | Close::Named(text, _) => text,
         }
@@ -41,16 +43,20 @@ const M3: &str = "]<]minimax[>[";
 
 impl Frame {
     /// Returns the frame of an argument, or `None` for JSON.
-    pub(super) fn of(style: ArgumentStyle) -> Option<Frame> {
+    pub(crate) fn of(style: ArgumentStyle) -> Option<Frame> {
         let frame = |open, after_key, close| Frame {
             open,
             after_key,
             close: Close::Text(close),
             item: None,
+            has_lines: false,
         };
         Some(match style {
             ArgumentStyle::Json => return None,
-            ArgumentStyle::QwenXml => frame("<parameter=", AfterKey::Text(">"), "</parameter>"),
+            ArgumentStyle::QwenXml => Frame {
+                has_lines: true,
+                ..frame("<parameter=", AfterKey::Text(">"), "</parameter>")
+            },
             ArgumentStyle::MinimaxXml => frame("<parameter name=\"", AfterKey::Text("\">"), "</parameter>"),
             ArgumentStyle::DeepseekXml => frame(
                 "<｜DSML｜parameter name=\"",
@@ -81,6 +87,7 @@ impl Frame {
                 after_key: AfterKey::Text(">"),
                 close: Close::Named(M3, ">"),
                 item: Some("]<]minimax[>[<item"),
+                has_lines: false,
             },
         })
     }
@@ -88,7 +95,7 @@ impl Frame {
 
 /// The text between the name of an argument and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AfterKey {
+pub(crate) enum AfterKey {
     /// This text.
     Text(&'static str),
     /// These texts, with white space between them.
@@ -105,14 +112,14 @@ pub(super) enum AfterKey {
 
 impl AfterKey {
     /// Returns `true` if the text says whether the value is a string.
-    pub(super) fn tells_strings(self) -> bool {
+    pub(crate) fn tells_strings(self) -> bool {
         matches!(self, AfterKey::IsString | AfterKey::Type | AfterKey::Kind)
     }
 }
 
 /// The type of the value of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueType {
+pub(crate) enum ValueType {
     Null,
     Boolean,
     Number,
@@ -123,7 +130,7 @@ pub(super) enum ValueType {
 
 impl ValueType {
     /// Returns the name of the type in JSON Schema.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             ValueType::Null => "null",
             ValueType::Boolean => "boolean",
@@ -135,7 +142,7 @@ impl ValueType {
     }
 
     /// Returns the kind of the value in [`ArgumentStyle::CohereXml`].
-    pub(super) fn kind(self) -> &'static str {
+    pub(crate) fn kind(self) -> &'static str {
         match self {
             ValueType::String => "raw",
             ValueType::Array => "list",
@@ -146,14 +153,21 @@ impl ValueType {
 }
 
 /// Returns a name with the signs of markup as entities.
-pub(super) fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     let entities = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")];
     let replace = |name: String, (sign, entity): (&str, &str)| name.replace(sign, entity);
     entities.into_iter().fold(name.to_owned(), replace)
 }
 
+/// Returns the name whose signs of markup were written as entities; see [`escaped`].
+pub(crate) fn unescaped(name: &str) -> String {
+    let entities = [("&quot;", "\""), ("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];
+    let replace = |name: String, (entity, sign): (&str, &str)| name.replace(entity, sign);
+    entities.into_iter().fold(name.to_owned(), replace)
+}
+
 /// Returns `true` if a name can be written before the value of an argument.
-pub(super) fn is_writable(name: &str, after_key: AfterKey) -> bool {
+pub(crate) fn is_writable(name: &str, after_key: AfterKey) -> bool {
     let is_escaped = after_key == AfterKey::Kind;
     !name.is_empty() && !name.contains('\0') && (is_escaped || !name.contains(NOT_IN_NAMES))
 }
