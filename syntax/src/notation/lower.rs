@@ -5,12 +5,14 @@
 //!                          └─ regular: parts that must be regular (`a - b`, `a & b`), as expressions
 //! ```
 //!
-//! What the tree cannot say by itself is reported here: names without a rule, rules with the same name, counts
-//! and nesting beyond a limit, and intersections of parts that are not regular.
+//! What the tree cannot say by itself is reported here: names without a rule, rules with the same name,
+//! counts and nesting beyond a limit, and intersections of parts that are not regular.
 
+mod names;
 mod problems;
 mod regular;
 
+pub(super) use names::Names;
 pub(super) use problems::Problems;
 
 use foldhash::{HashMap, HashMapExt};
@@ -44,24 +46,6 @@ pub(crate) struct Tree<'t> {
     pub(crate) problems: Problems,
     /// `true` if rules are missing because of these problems, so that calls of them are none.
     pub(crate) has_gaps: bool,
-}
-
-/// Which names denote the same rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
-    /// Equal ones.
-    AsWritten,
-    /// Those that differ in case only, too.
-    AnyCase,
-}
-
-impl Names {
-    fn key(self, name: &str) -> String {
-        match self {
-            Names::AsWritten => name.to_owned(),
-            Names::AnyCase => name.to_ascii_lowercase(),
-        }
-    }
 }
 
 /// Lowers a tree, with its regular parts as terminals, or reports all problems in it. Other grammars within it

@@ -191,8 +191,8 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// Writes the reason and the beginning of the input, from which the finding can be repeated where the file
-    /// is lost, as on a machine that tests a change and is cleaned afterwards.
+    /// Writes the reason and the beginning of the input, from which the finding can be repeated where the
+    /// file is lost, as on a machine that tests a change and is cleaned afterwards.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.what)?;
         let source = fs::read(self.path.with_extension("source"));
@@ -228,7 +228,8 @@ impl Program {
         Ok(list.lines().map(str::to_owned).collect())
     }
 
-    /// Runs a target over this search. After a finding it continues, so that one finding does not hide others.
+    /// Runs a target over this search. After a finding it continues, so that one finding does not hide
+    /// others.
     pub(crate) fn fuzz(&self, target: &str, search: Search) -> Result<Report, Failure> {
         let (corpus, found) = (folder("corpus").join(target), folder("found"));
         let seeds = folder("seeds").join(target);

@@ -5,7 +5,7 @@ use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{Part, Regular, RuleId};
 use lexiform_automata::limits::Limits;
 
-use super::Names;
+use super::names::Names;
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use crate::regex::{RegexError, node as pattern, whole};
 use regex_syntax::hir::Look;

@@ -63,8 +63,8 @@ pub(super) fn is_identifier(name: &str) -> bool {
 const LONGEST_NAME: usize = 256;
 
 impl Cursor {
-    /// Reads a class in brackets, of letters in either case if `ignore_case` is set. A `]` that comes first is
-    /// a literal.
+    /// Reads a class in brackets, of letters in either case if `ignore_case` is set. A `]` that comes first
+    /// is a literal.
     pub(super) fn python_class(&mut self, ignore_case: bool) -> Result<ClassUnicode, RegexError> {
         let start = self.at;
         self.at += 1;
