@@ -46,7 +46,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("suggest", &[]),
     ("regex", &["grammar"]),
     // Building the automaton is how it finds out whether a part of a grammar is small enough for one.
-    ("notation", &["grammar", "regex", "language", "suggest"]),
+    ("notation", &["grammar", "regex", "language", "schema", "suggest"]),
     ("schema", &["grammar", "regex", "language", "idna", "suggest"]),
     // If the vocabulary has a token for the beginning or end of a tag, that token is used.
     ("tags", &["grammar", "regex", "schema", "suggest", "vocab"]),

@@ -1,5 +1,5 @@
-//! Grammars for the lark parser and in llguidance's dialect: cases of other engines' tests, whole grammars, and
-//! cases of our own.
+//! Grammars for the lark parser and in llguidance's dialect: cases of other engines' tests, whole grammars,
+//! and cases of our own.
 
 use std::sync::Arc;
 

@@ -48,8 +48,8 @@ pub(crate) struct Tree<'t> {
     pub(crate) has_gaps: bool,
 }
 
-/// Lowers a tree, with its regular parts as terminals, or reports all problems in it. Other grammars within it
-/// are added as they are: their readers know better what should be a terminal.
+/// Lowers a tree, with its regular parts as terminals, or reports all problems in it. Other grammars within
+/// it are added as they are: their readers know better what should be a terminal.
 ///
 /// # Errors
 /// Returns the problems of the reader and those that are found here.

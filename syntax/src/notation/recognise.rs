@@ -1,4 +1,4 @@
-//! Recognises the notation of a grammar.
+//! Lowers grammars in a notation that is named or recognised.
 //!
 //! Rules are written in one of a few ways (`name ::= …`, `name: …`, `name = …`), and each is that of a family
 //! of notations. All notations of the family try to read the source. If several can and mean different
@@ -45,17 +45,20 @@ const LLGUIDANCE: [&str; 9] = [
 /// Directives of Lark in both dialects.
 const LARK: [&str; 5] = ["%import", "%ignore", "%declare", "%override", "%extend"];
 
-/// Lowers a grammar in the notation that is recognised.
+/// Lowers a grammar in the notation that the options name, or in the one that is recognised.
 ///
 /// # Errors
-/// Returns the problems of the source in the notation that it seems to be in, or an error if two notations
-/// read it differently.
-pub(super) fn lower(
+/// Returns all problems of the source with their places, in the notation that it seems to be in, and an error
+/// if two notations read it differently.
+pub fn lower(
     text: &str,
     options: &GrammarOptions,
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    if let Some(notation) = options.notation {
+        return lower_as(text, notation, options, schema, limits);
+    }
     let as_notation = |notation| lower_as(text, notation, options, schema, limits);
     let signs = Signs::of(text);
     if let Some(notation) = signs.certain {

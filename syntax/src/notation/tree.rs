@@ -36,8 +36,8 @@ pub(crate) struct Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) node: pattern::Node,
-    /// `true` if it has a quantifier that prefers the shorter of two matches. Whatever contains the expression
-    /// then ends as soon as it can.
+    /// `true` if it has a quantifier that prefers the shorter of two matches. Whatever contains the
+    /// expression then ends as soon as it can.
     pub(crate) is_lazy: bool,
 }
 

@@ -246,7 +246,7 @@ fn words(text: &str) -> Vec<String> {
     pieces
 }
 
-/// Returns the length of a text in braces, with the braces in it; texts and expressions in it may have others.
+/// Returns the length of a text in braces, with these; braces in quotes do not count.
 fn closed(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
     for (at, c) in text.char_indices() {

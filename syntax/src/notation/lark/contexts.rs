@@ -1,8 +1,8 @@
 //! Finds which words may begin at the same place, and gives each text to one of them.
 //!
-//! The lark parser and llguidance split a text into words before they parse it, and decide between the words
-//! that the parser could take. Where a name and a keyword may begin, a text that is both is the keyword. Where
-//! a lazy word may begin, it ends as soon as it can, so no other word goes on over its end:
+//! The lark parser and llguidance split a text into words before they parse it, and decide between the
+//! words that the parser could take. Where a name and a keyword may begin, a text that is both is the
+//! keyword. Where a lazy word may begin, it ends as soon as it can, so no other word goes on over its end:
 //!
 //! ```text
 //!   stmt: "if" expr | NAME "=" expr      NAME here: all names but `if`
