@@ -171,7 +171,8 @@ impl CaseKind {
             CaseKind::Ebnf => Some(Notation::Ebnf),
             // The cases of other engines are in the dialect that has more.
             CaseKind::Lark => Some(Notation::Llguidance),
-            CaseKind::Gbnf | CaseKind::Regex | CaseKind::JsonSchema => None,
+            CaseKind::Gbnf => Some(Notation::Gbnf),
+            CaseKind::Regex | CaseKind::JsonSchema => None,
         }
     }
 

@@ -154,6 +154,37 @@ fn the_dialect_of_an_expression_can_be_chosen() {
 
 /// Guards against keys in an order that nobody wrote down (D2).
 #[test]
+fn the_notation_of_a_grammar_is_named_or_recognised() {
+    let service = Service::start();
+    let (lark, gbnf) = (
+        "start: A \"-\" B\nA: /[0-9]/~2\nB: \"x\"i",
+        "root ::= [0-9]{2} \"-\" [xX] # two digits",
+    );
+    for more in [
+        json!({"structured_outputs": {"grammar": lark}}),
+        json!({"structured_outputs": {"grammar": lark, "notation": "lark"}}),
+        json!({"response_format": {"type": "grammar", "grammar": gbnf, "notation": "gbnf"}}),
+        json!({"grammar": gbnf}),
+        json!({"guided_grammar": gbnf}),
+    ] {
+        let text = content(&service, more.clone());
+        let is_one = text.len() == 4 && text.ends_with(['x', 'X']) && text.as_bytes()[2] == b'-';
+        assert!(is_one, "{more}: {text}");
+    }
+    let param = |more: Value| {
+        let refused = service.chat("echo a", more);
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        refused.json()["error"]["param"].as_str().map(str::to_owned)
+    };
+    let ambiguous = json!({"structured_outputs": {"grammar": "root = \"a\" \"b\""}});
+    assert_eq!(param(ambiguous).as_deref(), Some("structured_outputs.grammar"));
+    let unknown = json!({"structured_outputs": {"grammar": gbnf, "notation": "antlr"}});
+    assert_eq!(param(unknown).as_deref(), Some("structured_outputs.notation"));
+    let of_nothing = json!({"structured_outputs": {"regex": "a", "notation": "lark"}});
+    assert_eq!(param(of_nothing).as_deref(), Some("structured_outputs.notation"));
+}
+
+#[test]
 fn the_layout_of_json_can_be_chosen() {
     let service = Service::start();
     let say = |text: &str, layout: Value| {

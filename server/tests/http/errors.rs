@@ -81,7 +81,6 @@ fn what_is_not_honoured_is_refused() {
             json!({"messages": [{"role": "user", "content": image}]}),
             "messages[0].content[0].type",
         ),
-        (json!({"grammar": "root ::= \"a\""}), "grammar"),
         (
             json!({"response_format": {"type": "yaml"}}),
             "response_format.type",

@@ -428,8 +428,19 @@ fn the_input_of_a_custom_tool_obeys_its_grammar() {
         calls(&called["message"]),
         [pair("mk", "{\"age\":36}"), pair("sql", "SELECT 1;")]
     );
-    let lark = custom("lark", "start: \"a\"");
-    let refused = service.chat("echo a", json!({"tools": [lark]}));
+    let lark = custom("lark", "start: \"SELECT \" NUMBER \";\"\nNUMBER: /[0-9]+/");
+    let called = ask(
+        &service,
+        "DELETE 12;",
+        json!({"tools": [lark], "tool_choice": named}),
+    );
+    let found = calls(&called["message"]);
+    assert!(
+        found[0].1.starts_with("SELECT ") && found[0].1.ends_with(';'),
+        "{found:?}"
+    );
+    let antlr = custom("antlr", "start: 'a';");
+    let refused = service.chat("echo a", json!({"tools": [antlr]}));
     assert_eq!(
         (refused.status, refused.error_code().as_str()),
         (400, "unsupported_parameter")

@@ -10,8 +10,8 @@
 //!
 //! Two of the fields may contain a structural tag, which `tags` reads.
 //!
-//! A request may have one of them. Grammar texts are read as EBNF; a field for another syntax (Lark, GBNF) is
-//! refused, because a grammar of one syntax may parse as another and then mean something else.
+//! A request may have one of them. `ebnf` is Lexiform's own notation; in the other fields, the notation of a
+//! grammar is that of `notation` beside it, or the one that is recognised.
 
 use lexiform::schema::AdditionalProperties;
 use serde_json::Value;
