@@ -23,11 +23,12 @@ pub mod walk;
 use drive::Target;
 
 /// The targets that need nothing but the library.
-pub const LIBRARY: [Target; 12] = [
+pub const LIBRARY: [Target; 13] = [
     Target::plain("schema", readers::schema),
     Target::plain("regex", readers::regex),
     Target::plain("ecma", readers::ecma),
     Target::plain("ebnf", readers::ebnf),
+    Target::plain("notations", readers::notations),
     Target::plain("tags", readers::tags),
     Target::plain("tokenizer", readers::tokenizer),
     Target::plain("tiktoken", readers::tiktoken),

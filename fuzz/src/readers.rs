@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use lexiform::grammar::Notation;
 use lexiform::limits::Limits;
 use lexiform::regex::Dialect;
 use lexiform::vocab::{ReadLimits, TokenKind, Tokenizer, Vocabulary, from_tiktoken, from_tokenizer_json};
@@ -58,8 +59,11 @@ fn compiler() -> Compiler {
 
 /// Compiles a source, and walks its grammar.
 fn compile_and_walk(source: Source<'_>) {
-    let options = Options::default();
-    let compiled = within(COMPILE, "a compile", || compiler().compile(source, &options));
+    compile_and_walk_with(source, &Options::default());
+}
+
+fn compile_and_walk_with(source: Source<'_>, options: &Options) {
+    let compiled = within(COMPILE, "a compile", || compiler().compile(source, options));
     if let Ok((grammar, _)) = compiled {
         walk(
             &grammar,
@@ -120,6 +124,22 @@ pub fn ebnf(input: &[u8]) {
     if let Ok(text) = str::from_utf8(input) {
         compile_and_walk(Source::Ebnf(text));
     }
+}
+
+/// A grammar in the notation whose number is the first byte, and in the one that is recognised.
+pub fn notations(input: &[u8]) {
+    let Some((&first, text)) = input.split_first() else {
+        return;
+    };
+    let Ok(text) = str::from_utf8(text) else { return };
+    let all: Vec<Notation> = Notation::all().collect();
+    let mut options = Options::default();
+    let recognised = within(COMPILE, "recognising a notation", || {
+        compiler().compile(Source::Grammar(text), &options)
+    });
+    drop(recognised);
+    options.grammar.notation = Some(all[usize::from(first) % all.len()]);
+    compile_and_walk_with(Source::Grammar(text), &options);
 }
 
 /// A structural tag.

@@ -36,11 +36,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A function that reads arbitrary bytes.
 type Reader = fn(&[u8]);
 /// The readers with the names of their folders.
-const READERS: [(&str, Reader); 7] = [
+const READERS: [(&str, Reader); 8] = [
     ("schema", readers::schema),
     ("regex", readers::regex),
     ("ecma", readers::ecma),
     ("ebnf", readers::ebnf),
+    ("notations", readers::notations),
     ("tags", readers::tags),
     ("tokenizer", readers::tokenizer),
     ("tiktoken", readers::tiktoken),

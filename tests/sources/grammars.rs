@@ -46,12 +46,12 @@ fn both(text: &str) -> Result<Both, String> {
     Ok(Both { written, lowered })
 }
 
-/// Returns the folders of `grammars/` with their grammars.
+/// Returns the folders of `grammars/` with grammars in EBNF; the others are those of `notations.rs`.
 fn folders() -> Vec<(PathBuf, Both)> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(at_root("grammars")).expect("the folder of grammars") {
         let folder = entry.expect("an entry").path();
-        if folder.is_dir() {
+        if folder.join("grammar.ebnf").is_file() {
             let text = read(&folder.join("grammar.ebnf"));
             let both = both(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
             folders.push((folder, both));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lexiform::Grammar;
 use lexiform::error::CompileError;
+use lexiform::grammar::{GrammarOptions, Notation};
 use lexiform::limits::Limits;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_automata::grammar::Cfg;
@@ -15,7 +16,10 @@ use serde_json::Value;
 type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
 
 /// Compiles a grammar for a vocabulary of all single bytes.
-fn machine(lower: Lower, text: &str) -> Result<Grammar, CompileError> {
+fn machine(
+    lower: impl Fn(&str, &Limits) -> Result<Cfg, CompileError>,
+    text: &str,
+) -> Result<Grammar, CompileError> {
     let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
     tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
     let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
@@ -74,6 +78,46 @@ fn the_grammars_of_others_are_read_as_gbnf() {
         let text = std::fs::read_to_string(&path).expect("a grammar");
         if let Err(error) = machine(gbnf::lower, &text) {
             panic!("{}: {error}", path.display());
+        }
+    }
+}
+
+/// The grammars of `grammars/` in the notations of others: each has its texts, in the notation that its file
+/// names and, if another one is not meant, in the one that is recognised.
+#[test]
+fn grammars_in_other_notations_have_their_texts() {
+    let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars"));
+    let mut found = 0;
+    for folder in folders.expect("the folder of grammars").flatten() {
+        for notation in Notation::all().filter(|notation| *notation != Notation::Ebnf) {
+            let path = folder.path().join(format!("grammar.{notation}"));
+            let Ok(text) = std::fs::read_to_string(&path) else {
+                continue;
+            };
+            found += 1;
+            for options in [Some(notation), None] {
+                let options = GrammarOptions {
+                    notation: options,
+                    ..GrammarOptions::default()
+                };
+                let lower = |text: &str, limits: &Limits| {
+                    lexiform_syntax::notation::lower(text, &options, &Default::default(), limits)
+                };
+                let grammar = machine(lower, &text);
+                let grammar = grammar.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                check_texts(&grammar, &folder.path());
+            }
+        }
+    }
+    assert!(found >= 5, "{found} grammars");
+}
+
+fn check_texts(grammar: &Grammar, folder: &Path) {
+    for (file, belongs) in [("accept.txt", true), ("reject.txt", false)] {
+        let texts = std::fs::read_to_string(folder.join(file)).expect("a list of texts");
+        for line in texts.lines() {
+            let text: String = serde_json::from_str(line).expect("a JSON string");
+            assert_eq!(accepts(grammar, &text), belongs, "{}: {line}", folder.display());
         }
     }
 }
