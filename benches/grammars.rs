@@ -1,7 +1,7 @@
-//! The cost of EBNF grammars: `cargo bench --bench grammars`.
+//! The cost of grammars in all notations: `cargo bench --bench grammars`.
 //!
 //! The benchmark compiles every grammar of this repository, and every grammar of other projects in
-//! `.data/grammars/` that the dialect can read. It walks their texts, and then texts that are drawn from
+//! `.data/grammars/` that can be read. It walks their texts, and then texts that are drawn from
 //! their masks by a generator with a fixed seed, which reach states that no text of a test suite reaches. A
 //! time covers a step and the mask of the state that it leads to, in a fresh grammar; at each position, the
 //! fastest of several rounds counts. The hash covers all masks: if it stays the same, a change has made no
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use draw::draw;
+use lexiform::grammar::Notation;
 use lexiform::vocab::Tokenizer;
 use lexiform::{Compiler, Options, Source};
 use lexiform::{Grammar, Mask};
@@ -32,6 +33,7 @@ const SHOWN: usize = 12;
 
 struct Case {
     name: String,
+    notation: Notation,
     source: String,
     texts: Vec<String>,
 }
@@ -79,8 +81,13 @@ fn report(mut all: Vec<(String, Figures)>) {
     row("mask", together(|figures| &figures.masks));
     let sum = |figures: &Figures| figures.masks.iter().sum::<f64>();
     all.sort_by(|one, other| sum(&other.1).total_cmp(&sum(&one.1)));
-    for (name, figures) in all.into_iter().take(SHOWN) {
-        row(&name, figures.masks);
+    for (name, figures) in all.iter().take(SHOWN) {
+        row(name, figures.masks.clone());
+    }
+    println!("\n| compile | µs |\n|---|--:|");
+    all.sort_by(|one, other| other.1.compile[0].total_cmp(&one.1.compile[0]));
+    for (name, figures) in all.iter().take(SHOWN) {
+        println!("| {name} | {:.0} |", figures.compile[0]);
     }
 }
 
@@ -106,28 +113,41 @@ fn cases(root: &Path) -> Vec<Case> {
         .into_iter()
         .filter(|path| path.is_dir())
     {
+        let file = |notation: &Notation| folder.join(format!("grammar.{notation}"));
+        let Some(notation) = Notation::all().find(|notation| file(notation).is_file()) else {
+            continue;
+        };
+        let file = file(&notation);
         let accept = read(&folder.join("accept.txt"));
         let texts = accept.lines().filter_map(|line| serde_json::from_str(line).ok());
         cases.push(Case {
             name: named(&folder),
-            source: read(&folder.join("grammar.ebnf")),
+            notation,
+            source: read(&file),
             texts: texts.collect(),
         });
     }
     for path in [sorted(&data.join("gbnf")), sorted(&data.join("lark"))].concat() {
+        let is_lark = path.extension().is_some_and(|ending| ending == "lark");
         cases.push(Case {
             name: named(&path),
+            notation: if is_lark { Notation::Lark } else { Notation::Gbnf },
             source: read(&path),
             texts: Vec::new(),
         });
     }
-    for file in ["llamacpp_gbnf", "xgrammar_lark", "llguidance"] {
+    for (file, notation) in [
+        ("llamacpp_gbnf", Notation::Gbnf),
+        ("xgrammar_lark", Notation::Llguidance),
+        ("llguidance", Notation::Llguidance),
+    ] {
         let rows = read(&data.join(format!("cases/{file}.jsonl")));
         for (line, row) in rows.lines().enumerate() {
             let row: Value = serde_json::from_str(row).expect("a row is JSON");
             let texts = row["accept"].as_array().into_iter().flatten();
             cases.extend(row["grammar"].as_str().map(|source| Case {
                 name: format!("{file}:{}", line + 1),
+                notation,
                 source: source.to_owned(),
                 texts: texts.filter_map(Value::as_str).map(str::to_owned).collect(),
             }));
@@ -156,7 +176,9 @@ fn named(path: &Path) -> String {
 
 fn measure(primed: &Compiler, tokenizer: &Tokenizer, case: &Case) -> Option<Figures> {
     let compiler = primed.fresh();
-    let (compiled, took) = timed(|| compiler.compile(Source::Ebnf(&case.source), &Options::default()));
+    let mut options = Options::default();
+    options.grammar.notation = Some(case.notation);
+    let (compiled, took) = timed(|| compiler.compile(Source::Grammar(&case.source), &options));
     let (grammar, _) = compiled.ok()?;
     let mut figures = Figures {
         compile: vec![took],

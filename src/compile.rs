@@ -301,7 +301,11 @@ impl tags::Contents for Contents<'_> {
             ContentKind::Regex => {
                 regex::lower_as(text, self.options.regex, self.limits).map(without_findings)
             }
-            ContentKind::Ebnf => ebnf::lower(text, self.limits).map(without_findings),
+            ContentKind::Grammar => {
+                let options = self.options;
+                let cfg = notation::lower(text, &options.grammar, &options.schema, self.limits);
+                cfg.map(without_findings)
+            }
             ContentKind::JsonSchema => {
                 let mut options = self.options.schema.clone();
                 options.arguments = content.style;

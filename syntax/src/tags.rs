@@ -76,8 +76,8 @@ pub enum ContentKind {
     JsonSchema,
     /// A regular expression for the whole part.
     Regex,
-    /// A grammar in EBNF.
-    Ebnf,
+    /// A grammar, whose notation is recognised.
+    Grammar,
 }
 
 /// The shape of a text or of a part of one. `C` is the type of the constraints on parts.

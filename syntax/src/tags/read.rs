@@ -192,7 +192,7 @@ impl TagReader {
             "json_schema" => self.json_schema(fields),
             "qwen_xml_parameter" => self.schema_of_style(fields, ArgumentStyle::QwenXml),
             "regex" => self.source(fields, "pattern", ContentKind::Regex),
-            "grammar" => self.source(fields, "grammar", ContentKind::Ebnf),
+            "grammar" => self.source(fields, "grammar", ContentKind::Grammar),
             "sequence" => self.forms(fields).map(Form::Sequence),
             "or" => self.forms(fields).map(Form::Choice),
             "optional" => self.repeated(fields, (0, Some(1))),

@@ -40,7 +40,7 @@ fn constraint(content: Content, place: &impl Fn(&str) -> String) -> Constraint {
     let source = match content.kind {
         ContentKind::JsonSchema => Source::Schema(content.text),
         ContentKind::Regex => Source::Regex(content.text),
-        ContentKind::Ebnf => Source::ebnf(content.text),
+        ContentKind::Grammar => Source::grammar(content.text),
     };
     let mut constraint = Constraint::new(source, place(&content.pointer));
     constraint.arguments = content.style;
