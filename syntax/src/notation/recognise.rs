@@ -162,7 +162,10 @@ impl Signs {
             };
         } else if has_colon || is_directive(&LARK) || is_directive(&LLGUIDANCE) {
             signs.family = COLON;
-            let is_dialect = lines().any(|line| LLGUIDANCE.iter().any(|sign| line.contains(sign)));
+            let is_dialect = lines().map(outside_of_quotes).any(|line| {
+                let mut signs = LLGUIDANCE.iter();
+                signs.any(|sign| line.contains(sign))
+            });
             let is_lark = is_directive(&LARK);
             signs.certain = match (is_dialect && text.contains("start"), is_lark) {
                 (true, _) => Some(Notation::Llguidance),
@@ -172,6 +175,23 @@ impl Signs {
         }
         signs
     }
+}
+
+/// Returns a line of Lark without its texts, expressions and comments.
+fn outside_of_quotes(line: &str) -> String {
+    let (mut rest, mut open, mut is_escaped) = (String::new(), None, false);
+    for c in line.chars() {
+        match (open, c) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(quote), c) if c == quote => open = None,
+            (Some(_), _) => {}
+            (None, '"' | '/') => open = Some(c),
+            (None, '#') => break,
+            (None, c) => rest.push(c),
+        }
+    }
+    rest
 }
 
 /// Returns the sign after the name with which a line begins, if it defines a rule.
@@ -208,6 +228,7 @@ mod tests {
                 COLON.notations,
             ),
             ("?start.2: \"a\"", None, COLON.notations),
+            ("start: \"<|\" /<[a]/ # %json", None, COLON.notations),
             ("start[lazy]: /a+/", Some(Notation::Llguidance), COLON.notations),
             ("root ::= \"a\"", None, BACKUS_FROM_ROOT.notations),
             ("a ::= \"a\"", None, BACKUS.notations),

@@ -50,11 +50,12 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
         }
     }
     if ignores {
-        let ignored = Node::choice(0, items.ignored.clone()).word(Ending::AsWritten);
+        let words = items.ignored.iter();
+        let words = words.map(|ignored| ignored.clone().word(Ending::AsWritten));
         definitions.push(Definition {
             name: IGNORED.to_owned(),
             at: 0,
-            body: ignored.repeat(0, None, 0),
+            body: Node::choice(0, words.collect()).repeat(0, None, 0),
         });
     }
     definitions.extend(nested(&items, dialect, reading, &mut problems));

@@ -228,6 +228,8 @@ impl Graph {
         let word = self.words.len();
         let (key, text) = match &node.kind {
             NodeKind::Text(text) => (format!("text {text}"), Some(text.clone())),
+            // As it is written, it is taken from names; in other letters, the lark parser reads a name.
+            NodeKind::AnyCase(text) => (format!("any case {text}"), Some(text.clone())),
             NodeKind::Name(name) => {
                 let body = self.names.get(name).map(|&at| &definitions[at].body);
                 let text = body.and_then(fixed_text);
