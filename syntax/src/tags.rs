@@ -22,6 +22,7 @@ mod lower;
 mod model_formats;
 mod models;
 mod read;
+mod token_forms;
 
 use crate::schema::ArgumentStyle;
 
@@ -33,9 +34,12 @@ pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};
 
 /// The supported formats, for messages.
-pub(crate) const FORMATS: [&str; 16] = [
+pub(crate) const FORMATS: [&str; 21] = [
     "any_text",
+    "any_tokens",
     "const_string",
+    "dispatch",
+    "exclude_token",
     "grammar",
     "json_schema",
     "optional",
@@ -49,6 +53,8 @@ pub(crate) const FORMATS: [&str; 16] = [
     "tag",
     "tags_with_separator",
     "token",
+    "token_dispatch",
+    "token_triggered_tags",
     "triggered_tags",
 ];
 
@@ -93,6 +99,13 @@ pub enum Form<C> {
     Any {
         /// The texts that it must not contain.
         without: Vec<String>,
+        /// The greatest number of characters; `None` if there is no limit.
+        most: Option<u32>,
+    },
+    /// One token, whatever its text is, except for these; inside a tag, also except for its ends.
+    AnyToken {
+        /// The tokens that it must not be.
+        except: Vec<Token>,
     },
     /// All of these forms, one after another.
     Sequence(Vec<Form<C>>),
@@ -116,6 +129,15 @@ pub enum Form<C> {
         /// Further texts that the free text must not contain.
         without: Vec<String>,
         /// The tags.
+        tags: Vec<Tag<C>>,
+        /// How many tags the text may have.
+        count: Count,
+    },
+    /// Any tokens, in which the first token of each tag begins that tag.
+    TokenTriggered {
+        /// Further tokens that must not be among the free ones.
+        except: Vec<Token>,
+        /// The tags, which begin with tokens.
         tags: Vec<Tag<C>>,
         /// How many tags the text may have.
         count: Count,
@@ -147,7 +169,7 @@ pub struct Tag<C> {
     pub begin: Mark,
     /// The form of the text between the beginning and the end.
     pub content: Form<C>,
-    /// The possible ends, at least one.
+    /// The possible ends; none if the content ends the tag.
     pub ends: Vec<Mark>,
 }
 
@@ -182,14 +204,14 @@ impl<C> Form<C> {
     /// Returns the constraints in the form, in the order of the text.
     pub fn contents(&self) -> Vec<&C> {
         match self {
-            Form::Text(_) | Form::Token(_) | Form::Any { .. } => Vec::new(),
+            Form::Text(_) | Form::Token(_) | Form::Any { .. } | Form::AnyToken { .. } => Vec::new(),
             Form::Content(content) => vec![content],
             Form::Sequence(forms) | Form::Choice(forms) => forms.iter().flat_map(Form::contents).collect(),
             Form::Repeat { form, .. } => form.contents(),
             Form::Tag(tag) => tag.content.contents(),
-            Form::Triggered { tags, .. } | Form::Separated { tags, .. } => {
-                tags.iter().flat_map(|tag| tag.content.contents()).collect()
-            }
+            Form::Triggered { tags, .. }
+            | Form::TokenTriggered { tags, .. }
+            | Form::Separated { tags, .. } => tags.iter().flat_map(|tag| tag.content.contents()).collect(),
         }
     }
 
@@ -199,9 +221,9 @@ impl<C> Form<C> {
         let all = |tags: &[Tag<C>]| tags.iter().map(|tag| tag.bytes(bytes)).sum::<usize>();
         match self {
             Form::Text(text) => text.len(),
-            Form::Token(_) => 0,
+            Form::Token(_) | Form::AnyToken { .. } => 0,
             Form::Content(content) => bytes(content),
-            Form::Any { without } => texts(without),
+            Form::Any { without, .. } => texts(without),
             Form::Sequence(forms) | Form::Choice(forms) => forms.iter().map(|form| form.bytes(bytes)).sum(),
             Form::Repeat { form, .. } => form.bytes(bytes),
             Form::Tag(tag) => tag.bytes(bytes),
@@ -211,6 +233,7 @@ impl<C> Form<C> {
                 tags,
                 ..
             } => texts(triggers) + texts(without) + all(tags),
+            Form::TokenTriggered { tags, .. } => all(tags),
             Form::Separated { separator, tags, .. } => separator.len() + all(tags),
         }
     }
@@ -221,7 +244,8 @@ impl<C> Form<C> {
             Form::Text(text) => Form::Text(text),
             Form::Token(token) => Form::Token(token),
             Form::Content(content) => Form::Content(Box::new(change(*content))),
-            Form::Any { without } => Form::Any { without },
+            Form::Any { without, most } => Form::Any { without, most },
+            Form::AnyToken { except } => Form::AnyToken { except },
             Form::Sequence(forms) => Form::Sequence(forms.into_iter().map(|form| form.map(change)).collect()),
             Form::Choice(forms) => Form::Choice(forms.into_iter().map(|form| form.map(change)).collect()),
             Form::Repeat { form, least, most } => Form::Repeat {
@@ -238,6 +262,11 @@ impl<C> Form<C> {
             } => Form::Triggered {
                 triggers,
                 without,
+                tags: tags.into_iter().map(|tag| tag.map(change)).collect(),
+                count,
+            },
+            Form::TokenTriggered { except, tags, count } => Form::TokenTriggered {
+                except,
                 tags: tags.into_iter().map(|tag| tag.map(change)).collect(),
                 count,
             },

@@ -25,7 +25,8 @@ fn compile(form: &Value) -> Result<Grammar, CompileError> {
     compiled.map(|(grammar, _)| grammar)
 }
 
-/// Returns `true` if a text belongs; `«name»` in it is the special token with that name.
+/// Returns `true` if a text belongs; `«name»` in it is the special token with that name, and `«#97»` the
+/// token with that id.
 fn belongs(grammar: &Grammar, text: &str) -> bool {
     let mut state: Option<State> = Some(grammar.start());
     let mut rest = text;
@@ -33,7 +34,10 @@ fn belongs(grammar: &Grammar, text: &str) -> bool {
         let (name, after) = rest[at + '«'.len_utf8()..]
             .split_once('»')
             .expect("a closing sign");
-        let token = grammar.vocabulary().special(name).expect("a special token");
+        let token = match name.strip_prefix('#') {
+            Some(id) => id.parse().expect("the id of a token"),
+            None => grammar.vocabulary().special(name).expect("a special token"),
+        };
         state = state
             .and_then(|state| grammar.step_bytes(state, &rest.as_bytes()[..at]))
             .and_then(|state| grammar.step(state, token));
@@ -85,7 +89,7 @@ fn what_is_wrong_is_named_with_its_pointer() {
 #[test]
 fn all_problems_come_at_once() {
     let form = json!({"format": {"type": "sequence", "elements": [
-        {"type": "any_text", "max_chars": 3},
+        {"type": "any_text", "max_tokens": 3},
         {"type": "tag", "begin": "<", "content": {"type": "regex"}, "end": 3},
         {"type": "or", "elements": []},
     ]}});
@@ -95,7 +99,7 @@ fn all_problems_come_at_once() {
         .iter()
         .map(|problem| problem.place.to_string())
         .collect();
-    for place in ["0/max_chars", "1/end", "1/content/pattern", "2/elements"] {
+    for place in ["0/max_tokens", "1/end", "1/content/pattern", "2/elements"] {
         assert!(
             places.contains(&format!("#/format/elements/{place}")),
             "{place}: {places:?}"

@@ -87,7 +87,9 @@ pub struct Finding {
 /// Returns `true` if a text of this form may end in free text.
 fn ends_freely(form: &Form) -> bool {
     match form {
-        Form::Any { .. } | Form::Triggered { .. } => true,
+        Form::Any { .. } | Form::AnyToken { .. } | Form::Triggered { .. } | Form::TokenTriggered { .. } => {
+            true
+        }
         Form::Sequence(forms) => forms.last().is_some_and(ends_freely),
         Form::Choice(forms) => forms.iter().any(ends_freely),
         Form::Repeat { form, .. } => ends_freely(form),

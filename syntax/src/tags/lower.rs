@@ -10,10 +10,12 @@
 //! ends nothing: free text contains no trigger in either form, so a reader of the answer as text finds
 //! exactly the tags that there are.
 
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+
 use super::{Count, Form, Mark, Tag, Token, TokenName};
 use crate::regex;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
-use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, TokenSet};
 use lexiform_automata::limits::Limits;
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
@@ -75,7 +77,8 @@ impl<L: Contents> TagWriter<'_, L> {
                 let cfg = self.contents.lower(content)?;
                 Ok(self.builder.import(cfg))
             }
-            Form::Any { without } => self.free(&[without, ends]),
+            Form::Any { without, most } => self.free(&[without, ends], *most),
+            Form::AnyToken { except } => self.any_token(except, ends),
             Form::Sequence(forms) => {
                 let parts = self.each(forms, ends)?;
                 Ok(self.builder.seq(parts))
@@ -95,6 +98,9 @@ impl<L: Contents> TagWriter<'_, L> {
                 tags,
                 count,
             } => self.triggered(&[triggers, without, ends], tags, *count),
+            Form::TokenTriggered { except, tags, count } => {
+                self.token_triggered(except, ends, (tags, *count))
+            }
             Form::Separated {
                 separator,
                 tags,
@@ -112,7 +118,11 @@ impl<L: Contents> TagWriter<'_, L> {
         let texts: Result<Vec<String>, L::Error> = tag.ends.iter().map(|end| self.text_of(end)).collect();
         let content = self.form(&tag.content, &texts?)?;
         let ends: Result<Vec<ExprId>, L::Error> = tag.ends.iter().map(|end| self.mark(end)).collect();
-        let end = self.builder.choice(ends?);
+        let ends = ends?;
+        let end = match ends.is_empty() {
+            true => self.builder.empty(),
+            false => self.builder.choice(ends),
+        };
         Ok(self.builder.seq(vec![begin, content, end]))
     }
 
@@ -163,6 +173,54 @@ impl<L: Contents> TagWriter<'_, L> {
         }
     }
 
+    /// Lowers one token that is neither among `except` nor an end of the tag around it.
+    fn any_token(&mut self, except: &[Token], ends: &[String]) -> Result<ExprId, L::Error> {
+        let mut ids = Vec::with_capacity(except.len());
+        for token in except {
+            ids.push(self.id(token)?);
+        }
+        ids.extend(ends.iter().filter_map(|end| self.vocabulary.special(end)));
+        let set = TokenSet {
+            ids: ids.into_iter().map(|id| (id, id)).collect(),
+            names: Vec::new(),
+            is_complement: true,
+        };
+        Ok(self.builder.tokens(set))
+    }
+
+    /// Returns the id of a token of the vocabulary, which may be text.
+    fn id(&self, token: &Token) -> Result<u32, L::Error> {
+        let id = match &token.name {
+            TokenName::Text(name) => self.vocabulary.special(name),
+            TokenName::Id(id) => Some(*id).filter(|id| (*id as usize) < self.vocabulary.len()),
+        };
+        id.ok_or_else(|| {
+            let message = match &token.name {
+                TokenName::Text(name) => format!("the vocabulary has no special token {name:?}"),
+                TokenName::Id(id) => format!("the vocabulary has no token {id}"),
+            };
+            let place = Place::Pointer(token.pointer.clone());
+            self.contents
+                .refused(Problem::new(ProblemKind::Invalid, place, message).into())
+        })
+    }
+
+    fn token_triggered(
+        &mut self,
+        except: &[Token],
+        ends: &[String],
+        (tags, count): (&[Tag<L::Content>], Count),
+    ) -> Result<ExprId, L::Error> {
+        let begins = tags.iter().filter_map(|tag| match &tag.begin {
+            Mark::Token(token) => Some(token.clone()),
+            Mark::Text(_) => None,
+        });
+        let except: Vec<Token> = except.iter().cloned().chain(begins).collect();
+        let token = self.any_token(&except, ends)?;
+        let free = self.builder.repeat(token, 0, None);
+        self.dispatched(free, tags, count)
+    }
+
     fn one_of(&mut self, tags: &[Tag<L::Content>]) -> Result<ExprId, L::Error> {
         let ways: Result<Vec<ExprId>, L::Error> = tags.iter().map(|tag| self.tag(tag)).collect();
         Ok(self.builder.choice(ways?))
@@ -174,7 +232,18 @@ impl<L: Contents> TagWriter<'_, L> {
         tags: &[Tag<L::Content>],
         count: Count,
     ) -> Result<ExprId, L::Error> {
-        let (free, tag) = (self.free(without)?, self.one_of(tags)?);
+        let free = self.free(without, None)?;
+        self.dispatched(free, tags, count)
+    }
+
+    /// Lowers tags with free text before, between and after them.
+    fn dispatched(
+        &mut self,
+        free: ExprId,
+        tags: &[Tag<L::Content>],
+        count: Count,
+    ) -> Result<ExprId, L::Error> {
+        let tag = self.one_of(tags)?;
         let one = self.builder.seq(vec![free, tag]);
         let least = u32::from(count.at_least_one);
         if count.stop_after_first {
@@ -209,10 +278,18 @@ impl<L: Contents> TagWriter<'_, L> {
         })
     }
 
-    /// Lowers free text: any text that contains none of these.
-    fn free(&mut self, without: &[&[String]]) -> Result<ExprId, L::Error> {
+    /// Lowers free text: any text of at most so many characters that contains none of these.
+    fn free(&mut self, without: &[&[String]], most: Option<u32>) -> Result<ExprId, L::Error> {
         let parts = free_text(without.iter().copied().flatten().map(String::as_str), self.limits);
-        let parts = parts.map_err(|error| self.contents.refused(error))?;
+        let mut parts = parts.map_err(|error| self.contents.refused(error))?;
+        if let Some(most) = most {
+            let any = ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]);
+            parts.push(Part::Units {
+                unit: Hir::class(Class::Unicode(any)).into(),
+                min: 0,
+                max: Some(u64::from(most)),
+            });
+        }
         let id = self.builder.add_regular(Regular { parts });
         Ok(self.builder.regular(id))
     }

@@ -9,20 +9,11 @@ use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
 /// The maximum number of entries in a list of a form.
-const PARTS: usize = 256;
+const PARTS: usize = 1_024;
 /// How deep forms may nest.
 const FORM_DEPTH: usize = 64;
 /// The greatest count of a repetition.
 const TIMES: u32 = 10_000;
-
-/// Formats of xgrammar that no grammar over text can express, or that are not supported yet.
-const REFUSED: [&str; 5] = [
-    "any_tokens",
-    "dispatch",
-    "exclude_token",
-    "token_dispatch",
-    "token_triggered_tags",
-];
 
 /// Reads the JSON text of a structural tag.
 ///
@@ -56,14 +47,15 @@ pub fn read_value(value: &Value) -> Result<Form<Content>, CompileError> {
     }
 }
 
+/// Reads forms, and keeps the problems that it finds.
 #[derive(Default)]
-struct TagReader {
+pub(super) struct TagReader {
     problems: Vec<Problem>,
     depth: usize,
 }
 
 /// The fields of an object, with the names that were requested so far. All other fields are stray.
-struct Fields<'v> {
+pub(super) struct Fields<'v> {
     map: &'v Map<String, Value>,
     pointer: String,
     known: Vec<&'static str>,
@@ -71,12 +63,18 @@ struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     /// Returns a field; `null` counts as absent.
-    fn get(&mut self, name: &'static str) -> Option<&'v Value> {
+    pub(super) fn get(&mut self, name: &'static str) -> Option<&'v Value> {
         self.known.push(name);
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    fn at(&self, name: &str) -> String {
+    /// Returns `true` if a field is there and not `null`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.map.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Returns the pointer to a field.
+    pub(super) fn at(&self, name: &str) -> String {
         child(&self.pointer, name)
     }
 }
@@ -91,7 +89,7 @@ impl TagReader {
             .push(Problem::new(kind, Place::Pointer(pointer), message));
     }
 
-    fn invalid(&mut self, pointer: String, message: impl Into<String>) {
+    pub(super) fn invalid(&mut self, pointer: String, message: impl Into<String>) {
         self.problem(ProblemKind::Invalid, pointer, message);
     }
 
@@ -164,7 +162,7 @@ impl TagReader {
     }
 
     /// Reads the newer shape.
-    fn form(&mut self, value: &Value, pointer: String) -> Option<Form<Content>> {
+    pub(super) fn form(&mut self, value: &Value, pointer: String) -> Option<Form<Content>> {
         if self.depth == FORM_DEPTH {
             let message = format!("forms may lie inside each other {FORM_DEPTH} deep");
             self.problem(ProblemKind::Limit, pointer, message);
@@ -189,6 +187,11 @@ impl TagReader {
             "const_string" => self.text(fields, "value").map(Form::Text),
             "token" => self.token(fields).map(Form::Token),
             "any_text" => self.any(fields),
+            "any_tokens" => self.any_tokens(fields),
+            "exclude_token" => self.exclude_token(fields),
+            "dispatch" => self.dispatch(fields),
+            "token_dispatch" => self.token_dispatch(fields),
+            "token_triggered_tags" => self.token_triggered_tags(fields),
             "json_schema" => self.json_schema(fields),
             "qwen_xml_parameter" => self.schema_of_style(fields, ArgumentStyle::QwenXml),
             "regex" => self.source(fields, "pattern", ContentKind::Regex),
@@ -214,7 +217,6 @@ impl TagReader {
 
     fn unknown_type(&mut self, pointer: String, name: &str) {
         let message = match suggest::nearest(name, FORMATS) {
-            _ if REFUSED.contains(&name) => format!("the format `{name}` is not supported"),
             Some(near) => format!("unknown format `{name}`; did you mean `{near}`?"),
             None => format!("unknown format `{name}` (formats: {})", FORMATS.join(", ")),
         };
@@ -222,11 +224,10 @@ impl TagReader {
     }
 
     fn any(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
-        for name in ["max_tokens", "max_chars"] {
-            self.refuse(fields, name);
-        }
+        self.refuse(fields, "max_tokens");
+        let most = self.limit(fields, "max_chars");
         let without = self.excludes(fields)?;
-        Some(Form::Any { without })
+        Some(Form::Any { without, most: most? })
     }
 
     fn json_schema(&mut self, fields: &mut Fields<'_>) -> Option<Form<Content>> {
@@ -454,7 +455,7 @@ impl TagReader {
         })
     }
 
-    fn tags(&mut self, fields: &mut Fields<'_>) -> Option<Vec<Tag<Content>>> {
+    pub(super) fn tags(&mut self, fields: &mut Fields<'_>) -> Option<Vec<Tag<Content>>> {
         let items = self.list(fields, "tags")?;
         let at = fields.at("tags");
         self.each(items, &at, |reader, item, pointer| {
@@ -469,7 +470,7 @@ impl TagReader {
     }
 
     /// Reads all items, and returns `None` if one of them is wrong; every item is read in either case.
-    fn each<T>(
+    pub(super) fn each<T>(
         &mut self,
         items: &[Value],
         at: &str,
@@ -483,14 +484,14 @@ impl TagReader {
         all.into_iter().collect()
     }
 
-    fn count(&mut self, fields: &mut Fields<'_>) -> Count {
+    pub(super) fn count(&mut self, fields: &mut Fields<'_>) -> Count {
         Count {
             at_least_one: self.flag(fields, "at_least_one"),
             stop_after_first: self.flag(fields, "stop_after_first"),
         }
     }
 
-    fn flag(&mut self, fields: &mut Fields<'_>, name: &'static str) -> bool {
+    pub(super) fn flag(&mut self, fields: &mut Fields<'_>, name: &'static str) -> bool {
         match fields.get(name) {
             None => false,
             Some(Value::Bool(flag)) => *flag,
@@ -531,7 +532,7 @@ impl TagReader {
     }
 
     /// Reads a list that is neither empty nor too long.
-    fn list<'v>(&mut self, fields: &mut Fields<'v>, name: &'static str) -> Option<&'v [Value]> {
+    pub(super) fn list<'v>(&mut self, fields: &mut Fields<'v>, name: &'static str) -> Option<&'v [Value]> {
         let items = fields
             .get(name)
             .and_then(Value::as_array)
@@ -554,7 +555,7 @@ impl TagReader {
     }
 
     /// Reads `excludes`, which may be missing or empty.
-    fn excludes(&mut self, fields: &mut Fields<'_>) -> Option<Vec<String>> {
+    pub(super) fn excludes(&mut self, fields: &mut Fields<'_>) -> Option<Vec<String>> {
         match fields.get("excludes") {
             None => Some(Vec::new()),
             Some(Value::Array(items)) if items.is_empty() => Some(Vec::new()),
