@@ -340,7 +340,11 @@ fn hostile_grammars_end() {
         format!("start: \"a\"{}", many("?", 10_000)),
         format!("start: {}\"a\"{}", many("(", 190), many(")?*+~2..3", 190)),
         format!("start: A\nA: {}\"a\"{}", many("(", 190), many(")?*+", 190)),
-        format!("start: {}\"a\"{}\n%ignore \" \"", many("(\"b\" | ", 190), many(")", 190)),
+        format!(
+            "start: {}\"a\"{}\n%ignore \" \"",
+            many("(\"b\" | ", 190),
+            many(")", 190)
+        ),
         format!("start: {}", many("t{", 190) + "\"a\"" + &many("}", 190)) + "\nt{x}: x \"b\" x?",
         format!("start: t{{{}\nt{{x}}: x", many("t{", 50_000)),
         "start: t{\"a\"}\nt{x}: t{t{x}} | x".to_owned(),

@@ -421,6 +421,11 @@ def test_every_source_may_stand_behind_a_prefix(small):
     assert plain.forced(plain.start()) == b"a"
 
 
+def belongs(grammar, text):
+    state = grammar.step_bytes(grammar.start(), text.encode())
+    return state is not None and grammar.is_accepting(state)
+
+
 def test_grammars_are_read_in_the_notation_that_is_named_or_recognised(demo):
     lark = "start: NAME \"=\" NUMBER\n%import common (CNAME, WS)\n%import .digits.NUMBER\nNAME: CNAME\n%ignore WS"
     imports = {"digits": "NUMBER: /[0-9]+/"}

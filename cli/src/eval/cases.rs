@@ -85,6 +85,8 @@ struct CaseEntry {
     /// The place of the source in the collection.
     name: String,
     kind: CaseKind,
+    /// The notation of a grammar.
+    notation: Option<Notation>,
     source: String,
     /// The texts, each with its name and whether the specification accepts it.
     texts: Vec<(String, String, bool)>,
@@ -124,6 +126,7 @@ fn of_lines(file: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Failu
         entries.push(CaseEntry {
             name: format!("{name}:{}", index + 1),
             kind,
+            notation: kind.notation(),
             source: source_of(kind, &entry),
             texts: texts.collect(),
         });
@@ -133,7 +136,8 @@ fn of_lines(file: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Failu
 
 fn of_folders(place: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Failure> {
     if kind.is_some_and(|kind| kind != CaseKind::Ebnf) {
-        return Err(Failure::message("the grammars of folders are EBNF"));
+        let message = "the grammars of folders name their notation; leave out --kind";
+        return Err(Failure::message(message));
     }
     let folders = Folder::all(place)?.into_iter().map(|path| {
         let folder = Folder::read(&path)?;
@@ -148,6 +152,7 @@ fn of_folders(place: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Fa
                 .to_string_lossy()
                 .into_owned(),
             kind: CaseKind::Ebnf,
+            notation: folder.notation(),
             source: folder.source,
             texts: texts.collect(),
         })
@@ -221,7 +226,7 @@ impl CaseEntry {
             ..Meaning::default()
         };
         let mut options = meaning.options_for_judging();
-        options.grammar.notation = self.kind.notation();
+        options.grammar.notation = self.notation;
         let compiled = match source {
             Source::Grammar(_) => {
                 let vocabulary = tokenizer::bytes_and_specials_of(&self.source, &options.grammar);

@@ -43,6 +43,11 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Returns the notation of the grammar, which the ending of its file names.
+    pub fn notation(&self) -> Option<Notation> {
+        self.grammar.extension()?.to_str()?.parse().ok()
+    }
+
     /// Reads a folder.
     ///
     /// # Errors

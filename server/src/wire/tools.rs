@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn what_cannot_be_called_is_refused() {
         let lark = json!({"type": "custom", "custom": {"name": "s", "format":
-            {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: \"a\""}}}});
+            {"type": "grammar", "grammar": {"syntax": "antlr", "definition": "start: 'a';"}}}});
         let bodies = [
             json!({"tools": [lark]}),
             json!({"tools": [{"type": "web_search"}]}),

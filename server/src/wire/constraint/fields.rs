@@ -441,9 +441,8 @@ mod tests {
     #[test]
     fn what_looks_like_a_constraint_and_is_not_honoured_is_refused() {
         let bodies = [
-            r#"{"grammar":"root ::= \"a\""}"#,
             r#"{"grammar":{"type":"lark","value":"start: \"a\""}}"#,
-            r#"{"response_format":{"type":"grammar","grammar":"root ::= \"a\""}}"#,
+            r#"{"response_format":{"type":"grammar"}}"#,
             r#"{"response_format":{"type":"structural_tag","structures":[]}}"#,
             r#"{"response_format":{"type":"json_schema","json_schema":{"name":"P","schema":{},"regex":"a"}}}"#,
             r#"{"response_format":{}}"#,
