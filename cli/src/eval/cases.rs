@@ -141,6 +141,7 @@ fn of_folders(place: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Fa
     }
     let folders = Folder::all(place)?.into_iter().map(|path| {
         let folder = Folder::read(&path)?;
+        let notation = folder.notation();
         let texts = folder
             .cases
             .into_iter()
@@ -152,7 +153,7 @@ fn of_folders(place: &Path, kind: Option<CaseKind>) -> Result<Vec<CaseEntry>, Fa
                 .to_string_lossy()
                 .into_owned(),
             kind: CaseKind::Ebnf,
-            notation: folder.notation(),
+            notation,
             source: folder.source,
             texts: texts.collect(),
         })
