@@ -157,7 +157,7 @@ fn what_is_not_understood_is_refused_with_its_place() {
     let service = Service::start();
     let format = |format: Value| json!({"type": "structural_tag", "format": format});
     let at = |place: &str| format!("response_format.{place}");
-    let xml = json!({"type": "token_dispatch", "rules": []});
+    let xml = json!({"type": "token_dispatcher", "rules": []});
     let broken = json!({"type": "tag", "begin": "<", "content": {"type": "json_schema", "json_schema": {"type": 3}}, "end": ">"});
     let mut stray = older();
     stray["structures"][1]["begin"] = json!("<g=word>");
