@@ -357,6 +357,29 @@ fn hostile_grammars_end() {
         format!("start: /{}/", many("(a|b)*", 5_000)),
         many("%import common.WS\n", 2_000) + "start: WS",
         format!("start: {}", many("\"a\" | ", 50_000)),
+        // A state for each alternative, each of which may begin all of them.
+        format!(
+            "start: /x/ {}",
+            (0..20_000)
+                .map(|at| format!("| \"a{at}\" start"))
+                .collect::<String>()
+        ),
+        format!(
+            "start: /x+/ {}",
+            (0..40_000)
+                .map(|at| format!("| \"{at}\" | /{at}/"))
+                .collect::<String>()
+        ),
+        (0..60_000)
+            .map(|at| format!("r{at}: \"b\"\n"))
+            .collect::<String>()
+            + "start: r0",
+        format!("%declare {}\n", many("X ", 100_000))
+            + &(0..50_000).map(|at| format!("r{at}:\n")).collect::<String>(),
+        format!(
+            "start: {}\nA: B B B B B\nB: C C C C C\nC: D D D D D\nD: /[a-z]{{9}}/",
+            many("(A & ~\"x\") ", 5_000)
+        ),
         format!("start: \"{}\"i", many("k", 100_000)),
     ];
     for source in sources {

@@ -22,6 +22,13 @@ impl Specials {
     /// Returns an error for every name and id that the vocabulary lacks.
     pub(crate) fn find(symbols: &[TokenSymbol], vocabulary: &Vocabulary) -> Result<Specials, CompileError> {
         let (mut found, mut problems) = (Specials::default(), Vec::new());
+        let is_text = |token: u32| vocabulary.kind(token) == TokenKind::Text;
+        let is_named = |token: &u32| matches!(vocabulary.kind(*token), TokenKind::Special | TokenKind::Mark);
+        // Listed once: sets may be as large as the vocabulary, and there may be many of them.
+        let special: Vec<u32> = match symbols.is_empty() {
+            true => Vec::new(),
+            false => (0..vocabulary.len() as u32).filter(is_named).collect(),
+        };
         for symbol in symbols {
             let ranges = match symbol {
                 TokenSymbol::Name(name) => {
@@ -31,16 +38,14 @@ impl Specials {
                 TokenSymbol::Set(set) => ranges_of(set, vocabulary, &mut problems),
             };
             let is_listed = !matches!(symbol, TokenSymbol::Set(set) if set.is_complement);
-            let mut tokens = ranges.iter().flat_map(|&(first, last)| first..=last);
-            let is_text = |token: u32| vocabulary.kind(token) == TokenKind::Text;
             if is_listed {
-                let tokens = tokens.clone().filter(|&token| !is_text(token));
-                found.named.extend(tokens);
+                let listed = special.iter().filter(|token| holds(&ranges, **token));
+                found.named.extend(listed);
             }
-            found.has_text |= tokens.any(is_text);
+            let mut tokens = ranges.iter().flat_map(|&(first, last)| first..=last);
+            found.has_text = found.has_text || tokens.any(is_text);
             found.symbols.push(ranges.into());
         }
-        found.named.dedup();
         match problems.is_empty() {
             true => Ok(found),
             false => Err(CompileError { problems }),
@@ -64,12 +69,8 @@ impl Specials {
 
     /// Returns the symbols that a token is one of.
     pub(crate) fn of(&self, token: u32) -> impl Iterator<Item = u32> {
-        let holds = move |ranges: &[(u32, u32)]| {
-            let at = ranges.partition_point(|&(_, last)| last < token);
-            ranges.get(at).is_some_and(|&(first, _)| first <= token)
-        };
         let symbols = self.symbols.iter().zip(0u32..);
-        symbols.filter_map(move |(ranges, symbol)| holds(ranges).then_some(symbol))
+        symbols.filter_map(move |(ranges, symbol)| holds(ranges, token).then_some(symbol))
     }
 
     /// Returns the tokens of a symbol.
@@ -83,6 +84,12 @@ impl Specials {
         let symbols = self.symbols.iter().zip(0u32..);
         symbols.filter_map(|(ranges, symbol)| Some((symbol, ranges.first()?.0)))
     }
+}
+
+/// Returns `true` if sorted ranges hold a number.
+fn holds(ranges: &[(u32, u32)], token: u32) -> bool {
+    let at = ranges.partition_point(|&(_, last)| last < token);
+    ranges.get(at).is_some_and(|&(first, _)| first <= token)
 }
 
 fn named(name: &str, vocabulary: &Vocabulary, problems: &mut Vec<Problem>) -> Option<u32> {

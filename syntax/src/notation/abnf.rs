@@ -22,8 +22,7 @@ use foldhash::HashMap;
 use pest::iterators::Pair;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use super::lower::Problems;
-use super::lower::{Names, Tree};
+use super::lower::{Names, Problems, Tree};
 use super::reading::outline::{Lexis, Span};
 use super::reading::pairs::PairReader;
 use super::reading::spelling::point;

@@ -15,6 +15,8 @@ mod regular;
 pub(super) use names::Names;
 pub(super) use problems::Problems;
 
+use std::cell::Cell;
+
 use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Repetition};
 
@@ -98,6 +100,7 @@ pub(crate) fn as_written(tree: Tree<'_>, limits: &Limits) -> Result<(Cfg, Vec<Cf
         builder: CfgBuilder::within(limits.cancel.account()),
         rules: HashMap::new(),
         others: Vec::new(),
+        spent: Cell::new(0),
         problems,
     };
     let bodies = lowering.declare(&definitions);
@@ -130,6 +133,8 @@ struct Lowering<'a> {
     rules: HashMap<String, (RuleId, usize)>,
     /// The grammars within this one.
     others: Vec<Cfg>,
+    /// The nodes of the expressions that were written out.
+    spent: Cell<usize>,
     problems: Problems,
 }
 
@@ -274,7 +279,7 @@ impl Lowering<'_> {
 
     /// Lowers the intersection of regular parts, any of which may be a complement, as one language.
     fn intersection(&mut self, all: &[Definition], parts: &[Node]) -> ExprId {
-        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits);
+        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits, &self.spent);
         match regulars.intersection(parts) {
             Ok(regular) if is_never(&regular) => self.builder.never(),
             Ok(regular) => self.regular(regular),
@@ -291,7 +296,7 @@ impl Lowering<'_> {
 
     /// Lowers a regular part as one language.
     fn as_word(&mut self, all: &[Definition], node: &Node) -> Result<ExprId, regular::NotRegular> {
-        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits);
+        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits, &self.spent);
         let regular = regulars.intersection(std::slice::from_ref(node))?;
         Ok(match is_never(&regular) {
             true => self.builder.never(),

@@ -28,8 +28,7 @@ mod tests;
 
 use pest::iterators::Pair;
 
-use super::lower::Problems;
-use super::lower::{Names, Tree};
+use super::lower::{Names, Problems, Tree};
 use super::reading;
 use super::reading::outline::{Lexis, Span};
 use super::reading::pairs::PairReader;

@@ -221,8 +221,10 @@ fn import_all(items: &mut Items, dialect: Dialect, reading: &Reading<'_>, proble
     }
     let imported = std::mem::take(&mut importing.rules);
     let mut rules: Vec<RuleItem> = imported;
+    let names = rules.iter().enumerate();
+    let names: HashMap<String, usize> = names.map(|(at, rule)| (rule.name.text.clone(), at)).collect();
     for rule in std::mem::take(&mut items.rules) {
-        let other = rules.iter().position(|other| other.name.text == rule.name.text);
+        let other = names.get(&rule.name.text).copied();
         match (rule.mode, other) {
             (Mode::Define, _) => rules.push(rule),
             (Mode::Override, Some(other)) => rules[other] = rule,
@@ -233,8 +235,9 @@ fn import_all(items: &mut Items, dialect: Dialect, reading: &Reading<'_>, proble
             }
         }
     }
+    let defined: HashSet<&str> = rules.iter().map(|rule| rule.name.text.as_str()).collect();
     for name in &items.declared {
-        if !rules.iter().any(|rule| rule.name.text == name.text) {
+        if !defined.contains(name.text.as_str()) {
             let message = format!(
                 "`{}` is declared for a program that finds its texts, which is not supported: define it",
                 name.text

@@ -26,8 +26,10 @@ use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::limits::Limits;
 
-/// The most states of the automaton, and the most steps to find where its reductions lead.
+/// The most states of the automaton, the most nodes of all states together, and the most steps to find where
+/// its reductions lead and which words begin there.
 const MOST_STATES: usize = 20_000;
+const MOST_NODES: usize = 2_000_000;
 const MOST_STEPS: usize = 4_000_000;
 
 /// Narrows the words of all rules, so that each text is one of the words that may begin at a place.
@@ -42,28 +44,14 @@ pub(super) fn settle(
     if !graph.has_rivals(dialect) {
         return;
     }
-    let Some(contexts) = graph.contexts(start, limits) else {
+    let contexts = graph.contexts(start, limits);
+    let Some(beaten_by) = contexts.and_then(|contexts| graph.beaten_by(&contexts, dialect)) else {
         if !limits.cancel.is_asked() {
-            let message =
-                format!("the words of this grammar need more than {MOST_STATES} states to be told apart");
+            let message = "telling the words of this grammar apart takes too many steps";
             problems.add(ProblemKind::Limit, 0, message);
         }
         return;
     };
-    let mut beaten_by: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); graph.words.len()];
-    for context in contexts {
-        let rivals: Vec<usize> = context
-            .iter()
-            .copied()
-            .filter(|&word| graph.words[word].is_rival(dialect))
-            .collect();
-        for &word in &context {
-            let others = rivals
-                .iter()
-                .filter(|&&rival| graph.words[rival].symbol != graph.words[word].symbol);
-            beaten_by[word].extend(others);
-        }
-    }
     let exceptions: Vec<Vec<Node>> = (0..graph.words.len())
         .map(|word| graph.exceptions(word, &beaten_by[word], dialect, definitions))
         .collect();
@@ -120,6 +108,11 @@ impl WordUse {
             Dialect::Lark => self.text.is_some(),
             Dialect::Llguidance => self.is_lazy(),
         }
+    }
+
+    /// Returns `true` if texts can be taken from the word.
+    fn may_lose(&self, dialect: Dialect) -> bool {
+        is_regular(&self.node) && (dialect == Dialect::Llguidance || self.text.is_none())
     }
 
     fn is_lazy(&self) -> bool {
@@ -255,6 +248,29 @@ impl Graph {
         rivals.any(|is_rival| is_rival) && self.words.iter().any(|word| word.text.is_none())
     }
 
+    /// Returns the words that take texts from each word, or `None` if there are too many.
+    fn beaten_by(&self, contexts: &[Vec<usize>], dialect: Dialect) -> Option<Vec<BTreeSet<usize>>> {
+        let mut beaten_by: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.words.len()];
+        let mut steps = 0;
+        for context in contexts {
+            let rivals = context.iter().copied();
+            let rivals: Vec<usize> = rivals
+                .filter(|&word| self.words[word].is_rival(dialect))
+                .collect();
+            let takers = context.iter().filter(|&&word| self.words[word].may_lose(dialect));
+            for &word in takers {
+                steps += rivals.len();
+                if steps > MOST_STEPS {
+                    return None;
+                }
+                let symbol = self.words[word].symbol;
+                let others = rivals.iter().filter(|&&rival| self.words[rival].symbol != symbol);
+                beaten_by[word].extend(others);
+            }
+        }
+        Some(beaten_by)
+    }
+
     /// Returns what a word must not be.
     fn exceptions(
         &self,
@@ -267,9 +283,6 @@ impl Graph {
         let at = this.node.at;
         match dialect {
             Dialect::Lark => {
-                if this.text.is_some() || !is_regular(&this.node) {
-                    return Vec::new();
-                }
                 let texts: BTreeSet<&str> = rivals
                     .iter()
                     .filter_map(|&it| self.words[it].text.as_deref())
@@ -284,9 +297,6 @@ impl Graph {
                 }
             }
             Dialect::Llguidance => {
-                if !is_regular(&this.node) {
-                    return Vec::new();
-                }
                 let bodies = rivals
                     .iter()
                     .filter_map(|&rival| match &self.words[rival].node.kind {
@@ -308,7 +318,7 @@ impl Graph {
         let mut automaton = Automaton::new(self, *self.names.get(start)?)?;
         automaton.explore(limits)?;
         automaton.find_reductions(limits)?;
-        Some(automaton.contexts())
+        automaton.contexts()
     }
 }
 
@@ -343,6 +353,8 @@ struct Automaton<'a> {
     after_rule: Vec<BTreeMap<usize, usize>>,
     /// The states that each state leads to by reductions alone.
     reductions: Vec<BTreeSet<usize>>,
+    /// The number of nodes of all states.
+    nodes: usize,
 }
 
 impl<'a> Automaton<'a> {
@@ -355,6 +367,7 @@ impl<'a> Automaton<'a> {
             after_word: Vec::new(),
             after_rule: Vec::new(),
             reductions: Vec::new(),
+            nodes: 0,
         };
         automaton.state(vec![first]);
         Some(automaton)
@@ -367,6 +380,7 @@ impl<'a> Automaton<'a> {
             return known;
         }
         let new = self.states.len();
+        self.nodes += nodes.len();
         self.known.insert(nodes.clone(), new);
         self.states.push(nodes);
         self.after_word.push(BTreeMap::new());
@@ -391,10 +405,14 @@ impl<'a> Automaton<'a> {
         seen.into_iter().collect()
     }
 
+    fn is_too_large(&self) -> bool {
+        self.states.len() > MOST_STATES || self.nodes > MOST_NODES
+    }
+
     fn explore(&mut self, limits: &Limits) -> Option<()> {
         let mut at = 0;
         while at < self.states.len() {
-            if self.states.len() > MOST_STATES || limits.cancel.is_asked() {
+            if self.is_too_large() || limits.cancel.is_asked() {
                 return None;
             }
             let (mut words, mut rules) = (BTreeMap::new(), BTreeMap::new());
@@ -413,10 +431,16 @@ impl<'a> Automaton<'a> {
             for (symbol, kernel) in words {
                 let next = self.state(kernel);
                 self.after_word[at].insert(symbol, next);
+                if self.is_too_large() {
+                    return None;
+                }
             }
             for (rule, kernel) in rules {
                 let next = self.state(kernel);
                 self.after_rule[at].insert(rule, next);
+                if self.is_too_large() {
+                    return None;
+                }
             }
             at += 1;
         }
@@ -465,14 +489,20 @@ impl<'a> Automaton<'a> {
         Some(())
     }
 
-    /// Returns the words that may begin at the start, and after each word.
-    fn contexts(&self) -> Vec<Vec<usize>> {
+    /// Returns the words that may begin at the start, and after each word, or `None` if that takes too many
+    /// steps.
+    fn contexts(&self) -> Option<Vec<Vec<usize>>> {
+        let mut steps = 0;
         let after = self.after_word.iter().flat_map(BTreeMap::values).copied();
         let places: BTreeSet<usize> = after.chain([0]).collect();
         let mut contexts = BTreeSet::new();
         for place in places {
             let (mut seen, mut open) = (BTreeSet::from([place]), vec![place]);
             while let Some(state) = open.pop() {
+                steps += self.states[state].len() + self.reductions[state].len();
+                if steps > MOST_STEPS {
+                    return None;
+                }
                 open.extend(
                     self.reductions[state]
                         .iter()
@@ -488,6 +518,6 @@ impl<'a> Automaton<'a> {
             });
             contexts.insert(words.collect::<BTreeSet<usize>>().into_iter().collect());
         }
-        contexts.into_iter().collect()
+        Some(contexts.into_iter().collect())
     }
 }

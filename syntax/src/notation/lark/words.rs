@@ -9,6 +9,9 @@ use crate::regex::node as pattern;
 /// The deepest nesting that is followed.
 const DEEPEST: usize = 200;
 
+/// The longest text that is looked for, in bytes: keywords are shorter.
+const LONGEST: usize = 64;
+
 /// Returns whether a text is a word of a part, or `None` if that is not found so simply.
 pub(super) fn matches_whole(
     node: &Node,
@@ -16,6 +19,9 @@ pub(super) fn matches_whole(
     definitions: &[Definition],
     names: &HashMap<String, usize>,
 ) -> Option<bool> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let words = Words {
         text: text.chars().collect(),
         definitions,

@@ -1,5 +1,7 @@
 //! Parts that must be regular, as expressions: the rules that they call are written out.
 
+use std::cell::Cell;
+
 use foldhash::HashMap;
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{Part, Regular, RuleId};
@@ -12,6 +14,8 @@ use regex_syntax::hir::Look;
 
 /// The most nodes of an expression after the rules that it calls are written out.
 const MOST_NODES: usize = 100_000;
+/// The most nodes of all expressions of a grammar together.
+const MOST_TOGETHER: usize = 1_000_000;
 /// The deepest expression after the rules that it calls are written out: later passes recurse.
 const DEEPEST: usize = 250;
 
@@ -36,6 +40,8 @@ pub(super) struct Regulars<'a> {
     rules: &'a HashMap<String, (RuleId, usize)>,
     names: Names,
     limits: &'a Limits,
+    /// The nodes that were written out so far, for all parts of the grammar together.
+    spent: &'a Cell<usize>,
 }
 
 /// How much of an expression was written out, and the rules that are being written out.
@@ -53,12 +59,14 @@ impl<'a> Regulars<'a> {
         rules: &'a HashMap<String, (RuleId, usize)>,
         names: Names,
         limits: &'a Limits,
+        spent: &'a Cell<usize>,
     ) -> Regulars<'a> {
         Regulars {
             all,
             rules,
             names,
             limits,
+            spent,
         }
     }
 
@@ -159,7 +167,8 @@ impl<'a> Regulars<'a> {
             Err(NotRegular { kind, at, message })
         };
         progress.nodes += 1;
-        if progress.nodes > MOST_NODES || depth > DEEPEST {
+        self.spent.set(self.spent.get() + 1);
+        if progress.nodes > MOST_NODES || self.spent.get() > MOST_TOGETHER || depth > DEEPEST {
             let message = "this part is too large for an intersection or an exception".to_owned();
             return refused(ProblemKind::Limit, message);
         }
