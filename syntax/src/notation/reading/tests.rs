@@ -111,8 +111,14 @@ pub(crate) fn check_size(
     assert!(problems(lower, " \n\t")[0].contains("empty"));
 }
 
+/// The signs that mean something in some notation.
+const SIGNS: [&str; 30] = [
+    "\n", " ", "é", "\\", "\"", "'", "(", ")", "[", "]", "{", "}", "<", ">", "|", "/", "-", "*", "+", "?",
+    ",", ";", ".", "#", "!", "&", "^", "=", "1", "x41",
+];
+
 /// Checks that a reader survives any text. It reads ten thousand of them, which are made of these fragments
-/// at random between the beginning and the end of a rule.
+/// and of [`SIGNS`] at random between the beginning and the end of a rule.
 pub(crate) fn check_random(lower: Lower, (begin, end): (&str, &str), fragments: &[&str]) {
     let limits = Limits {
         repeat: 20,
@@ -123,6 +129,7 @@ pub(crate) fn check_random(lower: Lower, (begin, end): (&str, &str), fragments: 
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 33) as usize % bound
     };
+    let fragments = [fragments, &SIGNS].concat();
     for _ in 0..10_000 {
         let mut text = begin.to_owned();
         for _ in 0..below(10) {
