@@ -29,13 +29,17 @@ impl Specials {
             true => Vec::new(),
             false => (0..vocabulary.len() as u32).filter(is_named).collect(),
         };
+        let left_out = match symbols.iter().any(|symbol| matches!(symbol, TokenSymbol::Set(_))) {
+            true => never_in_sets(vocabulary),
+            false => Vec::new(),
+        };
         for symbol in symbols {
             let ranges = match symbol {
                 TokenSymbol::Name(name) => {
                     let token = named(name, vocabulary, &mut problems);
                     token.into_iter().map(|token| (token, token)).collect()
                 }
-                TokenSymbol::Set(set) => ranges_of(set, vocabulary, &mut problems),
+                TokenSymbol::Set(set) => ranges_of(set, vocabulary, &left_out, &mut problems),
             };
             let is_listed = !matches!(symbol, TokenSymbol::Set(set) if set.is_complement);
             if is_listed {
@@ -101,8 +105,29 @@ fn named(name: &str, vocabulary: &Vocabulary, problems: &mut Vec<Problem>) -> Op
     token
 }
 
-/// Returns the tokens of a set as sorted ranges that do not touch.
-fn ranges_of(set: &TokenSet, vocabulary: &Vocabulary, problems: &mut Vec<Problem>) -> Vec<(u32, u32)> {
+/// Returns the tokens that no set has, as sorted ranges: those that end a text, and those that are never
+/// written.
+fn never_in_sets(vocabulary: &Vocabulary) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for token in 0..vocabulary.len() as u32 {
+        if vocabulary.kind(token) == TokenKind::Unused || vocabulary.is_eos(token) {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == token => *last = token,
+                _ => ranges.push((token, token)),
+            }
+        }
+    }
+    ranges
+}
+
+/// Returns the tokens of a set as sorted ranges that do not touch, without those of `left_out`.
+fn ranges_of(
+    set: &TokenSet,
+    vocabulary: &Vocabulary,
+    left_out: &[(u32, u32)],
+    problems: &mut Vec<Problem>,
+) -> Vec<(u32, u32)> {
+    let known = problems.len();
     let size = vocabulary.len() as u32;
     let mut ranges = Vec::new();
     for name in &set.names {
@@ -119,14 +144,19 @@ fn ranges_of(set: &TokenSet, vocabulary: &Vocabulary, problems: &mut Vec<Problem
         }
     }
     ranges.sort_unstable();
-    let mut left_out: Vec<(u32, u32)> = vocabulary.eos().iter().map(|&token| (token, token)).collect();
-    match set.is_complement {
+    let mut left_out = left_out.to_vec();
+    let rest = match set.is_complement {
         true => {
             left_out.extend(ranges);
             without(vec![(0, size.saturating_sub(1))], left_out)
         }
         false => without(ranges, left_out),
+    };
+    if rest.is_empty() && problems.len() == known {
+        let message = format!("the set `{set}` has no token that a text can have");
+        problems.push(Problem::new(ProblemKind::Unsatisfiable, Place::Whole, message));
     }
+    rest
 }
 
 /// Returns the numbers of `ranges` that are not in `left_out`.
@@ -156,13 +186,14 @@ mod tests {
     use super::*;
 
     fn vocabulary() -> Vocabulary {
-        use TokenKind::{Special, Text};
+        use TokenKind::{Special, Text, Unused};
         let tokens = [
             (Special, "<end>"),
             (Text, "a"),
             (Text, "b"),
             (Special, "<s>"),
             (Text, "ab"),
+            (Unused, ""),
         ];
         Vocabulary::new(&tokens, &[0]).expect("a vocabulary")
     }
@@ -190,6 +221,18 @@ mod tests {
         let found = Specials::find(&[TokenSymbol::Set(listed)], &vocabulary()).expect("known tokens");
         assert_eq!(found.of(3).count() + found.of(4).count(), 2);
         assert_eq!(found.of(0).count(), 0);
+    }
+
+    #[test]
+    fn a_set_without_tokens_is_refused() {
+        for ids in [vec![(0, 0)], vec![(5, 5)], vec![(0, 0), (5, 5)]] {
+            let set = TokenSet {
+                ids,
+                ..TokenSet::default()
+            };
+            let error = tokens_of(set).expect_err("no token");
+            assert_eq!(error.problems[0].kind, ProblemKind::Unsatisfiable);
+        }
     }
 
     #[test]

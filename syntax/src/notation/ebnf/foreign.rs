@@ -103,7 +103,7 @@ fn directive(around: &Around<'_>) -> Option<String> {
         return None;
     }
     Some(format!(
-        "`%{word}` is a directive of Lark, which is not read here: write the rules that it stands for, and blanks where they may come"
+        "`%{word}` is a directive of Lark, and this grammar is read as EBNF: name the notation `lark`"
     ))
 }
 
