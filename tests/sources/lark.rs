@@ -270,6 +270,9 @@ fn tokens_are_read_as_tokens() {
     assert_eq!(allowed(state), [97, 98, 99]);
     let state = grammar.step(state, 98).expect("a token of the set");
     let others = allowed(state);
+    let steps = |token: &u32| grammar.step(state, *token).is_some();
+    assert!(others.iter().all(steps), "a mask has the tokens that step");
+    assert_eq!(others.len(), 256, "all bytes but one, and the special token");
     assert!(
         others.contains(&98) && others.contains(&tool) && !others.contains(&97) && !others.contains(&256)
     );
