@@ -8,7 +8,7 @@
 //! difference to the allowed tokens.
 //!
 //! Each grammar uses the tables of a compiler that is primed with JSON, and shares nothing with the grammars
-//! before it.
+//! before it. `cargo bench --bench grammars -- NAME …` measures the grammars with these names only.
 
 #[path = "texts/draw.rs"]
 mod draw;
@@ -57,8 +57,10 @@ fn main() {
     let vocabulary = Arc::new(tokenizer.vocabulary(&[end]).expect("a vocabulary"));
     let primed = Compiler::new(vocabulary).primed(&Options::default());
     let primed = primed.expect("the usual options are sound");
+    let asked: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let is_asked = |case: &Case| asked.is_empty() || asked.contains(&case.name);
     let mut all = Vec::new();
-    for case in cases(&root) {
+    for case in cases(&root).into_iter().filter(is_asked) {
         let rounds: Option<Vec<Figures>> = (0..ROUNDS).map(|_| measure(&primed, &tokenizer, &case)).collect();
         // Grammars of other dialects are skipped.
         if let Some(figures) = rounds.and_then(|rounds| rounds.into_iter().reduce(quickest)) {
