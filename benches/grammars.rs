@@ -57,7 +57,10 @@ fn main() {
     let vocabulary = Arc::new(tokenizer.vocabulary(&[end]).expect("a vocabulary"));
     let primed = Compiler::new(vocabulary).primed(&Options::default());
     let primed = primed.expect("the usual options are sound");
-    let asked: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|name| !name.starts_with('-'))
+        .collect();
     let is_asked = |case: &Case| asked.is_empty() || asked.contains(&case.name);
     let mut all = Vec::new();
     for case in cases(&root).into_iter().filter(is_asked) {

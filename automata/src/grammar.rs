@@ -33,6 +33,6 @@ pub use cfg::{Cfg, Expr, Rule, Validated};
 pub use expression::Expression;
 pub use ids::{ExprId, ObjectListId, RegularId, RuleId};
 pub use object_list::{Additional, Demand, ItemOrder, Meets, ObjectList, Property, Way};
-pub use regular::{Part, Regular};
+pub use regular::{Longest, Part, Regular};
 pub use token_set::{TokenSet, TokenSymbol};
 pub use validator::Validator;

@@ -9,6 +9,7 @@
 //!           ─► terminal     a cursor that reads one byte with one look-up
 //!              minimise     states with the same language
 //!              language_id  … and an id for that language, equal across automata
+//!              longest      the bytes that must not follow a word, so that no word is a longer one
 //!              attributes   other properties of states, computed on demand
 //! ```
 //!
@@ -24,6 +25,7 @@ mod counter;
 mod error;
 mod graph;
 mod language_id;
+mod longest;
 mod minimise;
 mod product;
 mod table;

@@ -18,6 +18,7 @@
 //! second half of `s ::= s s` is read as part of the first.
 
 mod ascii;
+mod closure;
 mod copy;
 mod describe;
 mod distance;
@@ -29,9 +30,7 @@ mod merge;
 mod multibyte_step;
 mod object;
 mod plan;
-mod rule_frame;
 mod stack;
-mod validator_frame;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -189,9 +189,7 @@ fn object(order: ItemOrder, min: u64, max: Option<u64>) -> Cfg {
         });
         let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap().into());
         let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap().into());
-        let key = b.add_regular(Regular {
-            parts: vec![any, listed],
-        });
+        let key = b.add_regular(Regular::of(vec![any, listed]));
         let colon = b.bytes(":");
         let item = b.seq([colon, value]);
         let key = Some(key);
@@ -359,9 +357,9 @@ fn counts_of_items_leave_no_dead_end() {
 #[test]
 fn finite_keys_run_out() {
     let cfg = build(|b, _| {
-        let key = Regular {
-            parts: vec![Part::Match(regex_syntax::parse("\"(a|ab)\"").unwrap().into())],
-        };
+        let key = Regular::of(vec![Part::Match(
+            regex_syntax::parse("\"(a|ab)\"").unwrap().into(),
+        )]);
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
         let key = Some(key);
         let additional = vec![Additional { key, item, meets: 0 }];

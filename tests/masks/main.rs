@@ -5,6 +5,7 @@ mod batch;
 mod budget;
 mod digested;
 mod explain;
+mod longest;
 mod machine;
 mod mask_digests;
 mod oracle;

@@ -142,20 +142,10 @@ fn lark_grammars_of_others_are_read() {
     });
 }
 
-/// Returns `true` if a text is split into words where two words touch: what is accepted here and not by the
-/// lark parser must be such a text, since that takes the longest words.
-fn has_touching_words(text: &str) -> bool {
-    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
-    let letters: Vec<char> = text.chars().collect();
-    letters
-        .windows(2)
-        .any(|two| is_letter(two[0]) && is_letter(two[1]))
-}
-
 #[test]
 fn texts_belong_as_the_lark_parser_says() {
     let data: Value = serde_json::from_str(include_str!("../data/lark_texts.json")).expect("JSON");
-    let (compiler, mut touching, mut all) = (compiler(), 0, 0);
+    let (compiler, mut wider, mut all) = (compiler(), 0, 0);
     for case in data["cases"].as_array().expect("a list") {
         let (name, text) = (&case["name"], case["grammar"].as_str().expect("a grammar"));
         let grammar = compile(&compiler, text, Notation::Lark, None);
@@ -165,21 +155,16 @@ fn texts_belong_as_the_lark_parser_says() {
             all += 1;
         }
         for text in texts(case, "reject") {
-            let is_accepted = accepts(&grammar, text);
-            assert!(
-                !is_accepted || has_touching_words(text),
-                "{name}: {text:?} does not belong"
-            );
-            touching += usize::from(is_accepted);
+            wider += usize::from(accepts(&grammar, text));
             all += 1;
         }
     }
-    // A ratchet: the reader of these texts splits words in two that the lark parser does not.
-    assert_eq!((touching, all), (TOUCHING, 1_600));
+    // A ratchet: one use of a word stands in two places, at only one of which another word is tried first.
+    assert_eq!((wider, all), (WIDER, 1_600));
 }
 
-/// The number of texts that are accepted because two words may touch.
-const TOUCHING: usize = 5;
+/// The number of texts that are accepted here and not by the lark parser.
+const WIDER: usize = 1;
 
 /// A grammar in llguidance's dialect, texts that belong, and texts that do not.
 const DIALECT: [(&str, &[&str], &[&str]); 12] = [

@@ -29,9 +29,11 @@ impl Steps {
         }
         let stacks = place.machine.stacks();
         // If the shortest completion is not known, one distance cannot serve as both bounds. The same holds
-        // for differing keys, where the known achievable completion is not always the shortest.
+        // for differing keys, where the known achievable completion is not always the shortest, and for words
+        // that some bytes must not follow.
         let writes_all = usable == all;
-        let complete = writes_all && !stacks.has_validators() && !stacks.counts_keys();
+        let complete =
+            writes_all && !stacks.has_validators() && !stacks.counts_keys() && !stacks.has_guards();
         let at_least = Distances::new(stacks, all, complete);
         let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
         Steps {

@@ -213,9 +213,7 @@ impl CfgBuilder {
 
     /// Returns the expression for the regular language of `hir`, anchored at both ends.
     pub fn hir(&mut self, hir: Hir) -> ExprId {
-        let id = self.add_regular(Regular {
-            parts: vec![Part::Match(hir.into())],
-        });
+        let id = self.add_regular(Regular::of(vec![Part::Match(hir.into())]));
         self.regular(id)
     }
 

@@ -45,7 +45,11 @@ impl Regular {
             Part::Match(expression) | Part::Not(expression) => expression.own_bytes(),
             Part::Units { unit, .. } => unit.own_bytes(),
         });
-        REGULAR_BYTES + size_of_val(&self.parts[..]) + parts.sum::<usize>()
+        let longer = self
+            .longest
+            .as_ref()
+            .map_or(0, |longest| longest.longer.own_bytes());
+        REGULAR_BYTES + size_of_val(&self.parts[..]) + parts.sum::<usize>() + longer
     }
 }
 

@@ -44,9 +44,7 @@ impl Validator {
     pub(super) fn beginnings(self) -> Regular {
         let pattern = regex_syntax::parse(&idna::beginnings());
         let pattern = pattern.expect("the expression of the beginnings is well formed");
-        Regular {
-            parts: vec![Part::Match(pattern.into())],
-        }
+        Regular::of(vec![Part::Match(pattern.into())])
     }
 
     /// Returns completions of a prefix of a word, each as a number of letters `a` and the text after them.

@@ -7,14 +7,14 @@
 //!   Units(char, 1..=100) ─┐
 //!   Units(char, ..=20)   ─┴─► Units(char) ─► one table        + a Counter for each
 //! ```
-
+//!
 use std::sync::Arc;
 
 use super::cache::Automata;
 use super::error::TerminalError;
 use super::product::{ByteGraph, Operands};
 use super::table::Table;
-use crate::grammar::{Part, Regular};
+use crate::grammar::{Longest, Part, Regular};
 use crate::limits::Limits;
 
 /// The smallest and the largest number of units.
@@ -27,7 +27,13 @@ pub(super) fn build(
     limits: &Limits,
 ) -> Result<(Table, Option<Bounds>), TerminalError> {
     let Some(bounds) = bounds(regular) else {
-        return Ok((table(regular, automata, limits)?, None));
+        let words = table(regular, automata, limits)?;
+        let Some(Longest { longer, gaps }) = &regular.longest else {
+            return Ok((words, None));
+        };
+        let longer = Regular::of(vec![Part::Match(longer.clone())]);
+        let longer = automata.spelled(&longer, || table(&longer, automata, limits))?;
+        return Ok((words.ending_longest(&longer, gaps, limits)?, None));
     };
     let unbounded = unbounded(regular);
     let build = || table(&unbounded, automata, limits);
@@ -49,6 +55,7 @@ fn table(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Tabl
         accepting: graph.accepting,
         prefix_code,
         named: Arc::default(),
+        blocked: None,
     })
 }
 
@@ -70,9 +77,7 @@ fn unbounded(regular: &Regular) -> Regular {
         },
         part => part.clone(),
     });
-    Regular {
-        parts: parts.collect(),
-    }
+    Regular::of(parts.collect())
 }
 
 #[cfg(test)]
@@ -92,9 +97,7 @@ mod tests {
             Part::Units { unit, min, max }
         });
         let pattern = pattern.map(|pattern| Part::Match(hir(pattern)));
-        Regular {
-            parts: pattern.into_iter().chain(units).collect(),
-        }
+        Regular::of(pattern.into_iter().chain(units).collect())
     }
 
     /// Returns all texts of up to five letters, and whether they are words.

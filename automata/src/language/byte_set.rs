@@ -33,6 +33,27 @@ impl ByteSet {
         common
     }
 
+    /// Returns the bytes that are not in another set.
+    pub(crate) fn without(&self, other: &ByteSet) -> ByteSet {
+        let mut without = *self;
+        for (word, other) in without.0.iter_mut().zip(other.0) {
+            *word &= !other;
+        }
+        without
+    }
+
+    /// Returns the bytes as ranges, first and last, in order.
+    pub(crate) fn ranges(mut self) -> Vec<(u8, u8)> {
+        let mut ranges: Vec<(u8, u8)> = Vec::new();
+        while let Some(byte) = self.pop() {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == byte => *last = byte,
+                _ => ranges.push((byte, byte)),
+            }
+        }
+        ranges
+    }
+
     /// Returns `true` if the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == [0; 4]

@@ -29,7 +29,7 @@ pub struct Automata {
 struct Known {
     /// The automata of expressions. Failures over characters are cached too.
     automata: Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>,
-    /// The tables of counted languages, ignoring their bounds.
+    /// The tables of counted languages, ignoring their bounds, and of the words of lexers.
     tables: Vec<(Regular, Table)>,
 }
 
@@ -72,7 +72,7 @@ impl Automata {
         found
     }
 
-    /// Returns the table of a counted language, ignoring its bounds.
+    /// Returns the table of a counted language, ignoring its bounds, or of the words of a lexer.
     pub(super) fn spelled(
         &self,
         regular: &Regular,

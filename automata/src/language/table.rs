@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::byte_set::ByteSet;
 use super::counter::UnitGraph;
 use super::language_id::LanguageId;
 
@@ -22,6 +23,8 @@ pub(super) struct Table {
     /// The same transitions as a graph, if units are counted.
     pub(super) units: Option<Arc<UnitGraph>>,
     pub(super) named: Arc<Named>,
+    /// For each state, the bytes that must not follow a word that ends there; `None` if all may.
+    pub(super) blocked: Option<Arc<[ByteSet]>>,
 }
 
 /// The data shared by all languages with the same table: its number, and the names of its states, computed on

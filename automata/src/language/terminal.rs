@@ -24,6 +24,7 @@ use super::counter::{Counter, Cursor};
 use super::error::TerminalError;
 use super::graph::DEAD;
 use super::language_id::{LanguageId, language_ids};
+use super::longest::Marked;
 use super::minimise::Dfa;
 use super::table::Named;
 use crate::grammar::Regular;
@@ -63,6 +64,8 @@ pub struct Terminal {
     pub(super) edges: OnceLock<Option<(u8, u8)>>,
     /// The lengths of the shortest words.
     shortest: OnceLock<Arc<Lengths>>,
+    /// For each state, the bytes that must not follow a word that ends there; `None` if all may.
+    blocked: Option<Arc<[ByteSet]>>,
 }
 
 /// The continuations of a cursor, as far as a token can distinguish them: equal ids allow the same bytes,
@@ -116,6 +119,7 @@ impl Terminal {
             endless_inside: OnceLock::new(),
             edges: OnceLock::new(),
             shortest: OnceLock::new(),
+            blocked: table.blocked,
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -150,6 +154,24 @@ impl Terminal {
     pub fn is_accepting(&self, cursor: Cursor) -> bool {
         self.accepting[cursor.state as usize]
             && self.counter.as_ref().is_none_or(|c| c.in_range(cursor.count))
+    }
+
+    /// Returns the bytes that must not follow a word that ends in a state; `None` if all may.
+    #[inline]
+    pub(crate) fn blocked(&self, state: u32) -> Option<&ByteSet> {
+        let blocked = self.blocked.as_ref()?.get(state as usize)?;
+        (!blocked.is_empty()).then_some(blocked)
+    }
+
+    /// Returns `true` if some words must not be followed by some bytes.
+    pub(crate) fn blocks(&self) -> bool {
+        self.blocked.is_some()
+    }
+
+    /// Returns `true` if a word may end in a state and be followed by a byte of what comes after it.
+    #[inline]
+    pub(crate) fn ends_before(&self, state: u32, byte: u8) -> bool {
+        self.accepting[state as usize] && self.blocked(state).is_none_or(|blocked| !blocked.contains(byte))
     }
 
     /// Returns `true` if infinitely many words continue from here.
@@ -280,13 +302,17 @@ impl Terminal {
     /// Returns the language id of each state; with `units`, the id also depends on where units end.
     pub(crate) fn language_ids(&self, units: bool) -> &[LanguageId] {
         self.named.names[usize::from(units)].get_or_init(|| {
-            language_ids(&Dfa {
+            let automaton = Dfa {
                 classes: &self.classes,
                 stride: self.stride,
                 next: &self.next,
                 accepting: &self.accepting,
                 units,
-            })
+            };
+            match &self.blocked {
+                None => language_ids(&automaton),
+                Some(blocked) => Marked::new(&automaton, blocked).language_ids(),
+            }
         })
     }
 
@@ -440,7 +466,7 @@ mod tests {
     }
 
     fn terminal(parts: Vec<Part>) -> Result<Terminal, TerminalError> {
-        Terminal::new(&Regular { parts }, &Limits::default())
+        Terminal::new(&Regular::of(parts), &Limits::default())
     }
 
     fn matches(terminal: &Terminal, text: &str) -> bool {
@@ -471,7 +497,7 @@ mod tests {
         // A set of words, and an expression that is not one.
         for pattern in ["abcdefghijklmnopqrstuvwxyz", "[a-z]{26}x*"] {
             let parts = vec![Part::Match(hir(pattern))];
-            let refused = Terminal::new(&Regular { parts }, &limits);
+            let refused = Terminal::new(&Regular::of(parts), &limits);
             let expected = TerminalError::Limit {
                 what: "states",
                 limit: 20,
@@ -484,7 +510,7 @@ mod tests {
             ..Limits::default()
         };
         let parts = vec![Part::Match(hir(&wide.join("|")))];
-        let refused = Terminal::new(&Regular { parts }, &limits);
+        let refused = Terminal::new(&Regular::of(parts), &limits);
         assert!(
             matches!(refused, Err(TerminalError::Limit { .. })),
             "many letters in many states"

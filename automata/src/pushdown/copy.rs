@@ -106,6 +106,7 @@ impl Frames {
                 cursor,
                 text: self.copy_text(from, text),
             },
+            FrameKey::Guarded(frame, guard) => FrameKey::Guarded(self.copy_frame(from, frame), guard),
             other => other,
         };
         self.intern(key)

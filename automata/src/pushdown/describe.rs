@@ -5,9 +5,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::frame::{FrameId, FrameKey, Frames};
+use super::frame::{FrameId, FrameKey, Frames, Guard};
 use super::stack::{ConfigId, END, Stacks};
-use crate::language::{Cursor, Terminal};
+use crate::language::{ByteSet, Cursor, Terminal};
 use crate::pushdown::object::next_key::{self, NextKeyState};
 use crate::pushdown::plan::nfa::Label;
 
@@ -106,6 +106,7 @@ impl Frames {
     fn rule_name(&self, id: FrameId) -> &str {
         match &self.get(id).key {
             FrameKey::RuleStart(rule) | FrameKey::Rule { rule, .. } => &self.nfa.rules[*rule as usize].name,
+            FrameKey::Guarded(frame, _) => self.rule_name(*frame),
             _ => "",
         }
     }
@@ -128,8 +129,26 @@ impl Frames {
             } => vec![self.expected_word(validated, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
             FrameKey::NextKey(at) => self.expected_of_next_key(at),
+            FrameKey::Guarded(frame, guard) => self.expected_after(frame, guard),
             FrameKey::Return | FrameKey::ObjectList(..) => Vec::new(),
         }
+    }
+
+    /// Returns the items that a frame reads after a word that some bytes must not follow.
+    fn expected_after(&self, id: FrameId, guard: Guard) -> Vec<(Expected, Vec<(u8, u8)>)> {
+        let blocked = self.blocked(guard);
+        let mut expected = self.expected(id);
+        for (_, ranges) in &mut expected {
+            let bytes = ranges.iter().flat_map(|&(first, last)| first..=last);
+            let mut left = ByteSet::default();
+            bytes
+                .filter(|&byte| !blocked.contains(byte))
+                .for_each(|byte| left.insert_range(byte, byte));
+            *ranges = left.ranges();
+        }
+        // A special token has no bytes.
+        expected.retain(|(item, ranges)| matches!(item, Expected::Special(_)) || !ranges.is_empty());
+        expected
     }
 
     /// Returns a word of a validated language, with the shortest completion that its validator knows.
@@ -199,9 +218,15 @@ impl Frames {
         text
     }
 
-    fn reads_special(&self, id: FrameId) -> bool {
-        let FrameKey::Rule { nodes, .. } = &self.get(id).key else {
-            return false;
+    pub(crate) fn reads_special(&self, id: FrameId) -> bool {
+        let leading;
+        let nodes = match &self.get(id).key {
+            FrameKey::Rule { nodes, .. } => &nodes[..],
+            FrameKey::RuleStart(rule) => {
+                leading = self.leading(*rule);
+                &leading
+            }
+            _ => return false,
         };
         let mut edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
         edges.any(|edge| matches!(edge.label, Label::Special(_)))

@@ -11,8 +11,8 @@
 //!
 //! There are two tables, which are separate if they differ. *At least*: over all bytes, a lower bound.
 //! *Achievable*: over the bytes that the vocabulary has a token for, an upper bound, and consistent: where it
-//! is n > 0, some usable byte or special token leads to where it is n − 1 or less. So it bounds the number of
-//! tokens of the shortest completion, and following it leads to an end.
+//! is n > 0, some usable byte or special token leads to where it is n − 1 or less. So it bounds the number
+//! of tokens of the shortest completion, and following it leads to an end.
 
 mod bare;
 mod calls;
@@ -122,6 +122,8 @@ impl Distances {
             FrameKey::Validated { validated, text, .. } => {
                 self.of_word(frames.validator(*validated), &frames.texts.to_vec(*text))
             }
+            // What leads to the end may be blocked, but a space and then the frame may be read.
+            FrameKey::Guarded(frame, _) => plus(self.of_frame(frames, *frame), u64::from(self.achievable)),
         }
     }
 
@@ -262,9 +264,9 @@ impl Distances {
         words.map_or(NEVER, |words| words.peak(cursor))
     }
 
-    /// Returns the distance of a key in progress with its item and the rest of its object list. `written` are
-    /// the bytes of the key since the frame; with `None` the result holds for any bytes, and may be too large
-    /// for some.
+    /// Returns the distance of a key in progress with its item and the rest of its object list. `written`
+    /// are the bytes of the key since the frame; with `None` the result holds for any bytes, and may be too
+    /// large for some.
     fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
         let (object_list, additional, progress, _) = frames.key_parts(frame);
         let word = match frames.nfa.object_lists[object_list as usize].additional[additional as usize].key {

@@ -11,10 +11,15 @@
 //!   list        progress (done, count, used)         –                    separator, next items
 //!   key         an additional item's key             its DFA's table      the item, when the key is complete
 //!   next key    properties with a common prefix      their next bytes     properties read by their own rules
+//!   guarded     a frame after a word                 its bytes, but some  –
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call
 //! something empty skips the call (see `closure`), so entering never loops.
+
+mod guarded;
+mod rule;
+mod validated;
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -38,6 +43,13 @@ pub(crate) type FrameId = u32;
 
 /// The frame that is complete and has no continuation of its own. A call that returns to it is a tail call.
 pub(crate) const RETURN: FrameId = 0;
+
+/// The place of a word that some bytes must not follow: a terminal and a state of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Guard {
+    pub(crate) terminal: u32,
+    pub(crate) state: u32,
+}
 
 /// The content by which a frame is interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +77,8 @@ pub(crate) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
+    /// A frame that reads, directly after a word that some bytes must not follow.
+    Guarded(FrameId, Guard),
 }
 
 impl FrameKey {
@@ -327,6 +341,7 @@ impl Frames {
                 (false, (true, key.is_accepting(*cursor)))
             }
             FrameKey::Validated { validated, text, .. } => (self.is_word(*validated, *text), (true, false)),
+            FrameKey::Guarded(..) => (false, (true, false)),
         };
         Frame {
             key,
@@ -423,6 +438,10 @@ impl Frames {
                 let cursor = self.beginnings_of(id).next(cursor, byte)?;
                 Some(self.validated_frame(id, cursor, &[byte]))
             }
+            FrameKey::Guarded(frame, guard) => match self.blocked(guard).contains(byte) {
+                true => None,
+                false => self.read(frame, byte),
+            },
         }
     }
 
@@ -447,6 +466,12 @@ impl Frames {
     fn edges(&self, id: FrameId) -> &RuleEdges {
         let frame = self.get(id);
         let find = || {
+            if let FrameKey::Guarded(frame, guard) = frame.key {
+                return Box::new(RuleEdges {
+                    list: SmallVec::new(),
+                    bytes: self.first_bytes(frame).without(self.blocked(guard)),
+                });
+            }
             let list = match &frame.key {
                 FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
                 FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
@@ -466,7 +491,7 @@ impl Frames {
         &self.edges(id).list
     }
 
-    /// Returns the bytes that the frame of a rule reads.
+    /// Returns the bytes that the frame of a rule, or a guarded frame, reads.
     pub(crate) fn bytes(&self, id: FrameId) -> &ByteSet {
         &self.edges(id).bytes
     }
@@ -477,6 +502,7 @@ impl Frames {
         match &self.get(id).key {
             FrameKey::RuleStart(rule) => self.read_nodes(*rule, &self.leading(*rule), wanted),
             FrameKey::Rule { rule, nodes } => self.read_nodes(*rule, nodes, wanted),
+            FrameKey::Guarded(frame, _) => self.read_special(*frame, special),
             _ => None,
         }
     }

@@ -44,7 +44,7 @@ use head::{Callers, LOCAL};
 pub(crate) use local::Local;
 use local::Reached;
 
-use super::frame::{FrameId, FrameKey, RETURN};
+use super::frame::{FrameId, FrameKey, Guard, RETURN};
 use super::stack::{ConfigId, END, Stacks};
 use crate::language::Cursor;
 use crate::work::spend;
@@ -282,7 +282,10 @@ impl<'a> Lookahead<'a> {
                 At::Terminal(index, cursor) => {
                     readers.push(head);
                     if self.stacks.frames.terminal(index).is_accepting(cursor) {
-                        self.end_terminal(head.callers, path, open, readers);
+                        match self.stacks.frames.guard_at(index, cursor.state) {
+                            None => self.end_terminal(head.callers, path, open, readers),
+                            Some(guard) => self.end_guarded(guard, head.callers, path, readers),
+                        }
                     }
                 }
                 At::Key { frame, cursor, start } => {
@@ -328,6 +331,22 @@ impl<'a> Lookahead<'a> {
         self.lost |= lost;
     }
 
+    /// Continues with the callers of a word that some bytes must not follow.
+    fn end_guarded(&mut self, guard: Guard, callers: Callers, path: &[u8], readers: &mut Vec<Head>) {
+        let (mut below, mut after) = (Reached::default(), Vec::new());
+        self.end_terminal(callers, path, &mut below, &mut after);
+        self.follow(&mut below, path, &mut after);
+        let frames = &self.stacks.frames;
+        readers.extend(after.into_iter().filter_map(|head| {
+            let frame = frames.frame_of_reader(head.at);
+            let at = match frames.guarded(frame, guard)? {
+                same if same == frame => head.at,
+                guarded => At::Frame(guarded),
+            };
+            Some(Head { at, ..head })
+        }));
+    }
+
     fn after_item(&self, frame: FrameId) -> Option<FrameId> {
         (!self.strict)
             .then(|| self.stacks.frames.frame_after_any_key(frame))
@@ -346,6 +365,10 @@ impl<'a> Lookahead<'a> {
         let known = frames.get(frame);
         if let FrameKey::NextKey(at) = known.key {
             return self.expand_next_key((frame, at.node), callers, open, readers);
+        }
+        if let FrameKey::Terminal(index, cursor) = known.key {
+            let at = At::Terminal(index, cursor);
+            return open.push(Head { at, callers });
         }
         if known.reads {
             readers.push(Head {

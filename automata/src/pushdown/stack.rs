@@ -2,10 +2,10 @@
 //!
 //! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are
 //! merged after every step, so an ambiguous grammar shares frames instead of multiplying stacks (a
-//! graph-structured stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of
-//! a configuration its identity: equal numbers have equal futures, and steps are memoised. The first step is
-//! stored in the configuration itself, since most configurations are left by one byte only; others are stored
-//! in a row of 256 entries, in blocks of 16.
+//! graph-structured stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number
+//! of a configuration its identity: equal numbers have equal futures, and steps are memoised. The first step
+//! is stored in the configuration itself, since most configurations are left by one byte only; others are
+//! stored in a row of 256 entries, in blocks of 16.
 //!
 //! ```text
 //!   {"a": [1          (array item, ⟨ (object property, ⟨ (done, END) ⟩) ⟩)
@@ -22,7 +22,6 @@ use smallvec::SmallVec;
 
 use super::frame::{FrameId, Frames, RETURN, View};
 use crate::pushdown::intern::index::{Index, hash_of};
-use crate::pushdown::intern::seen::Seen;
 use crate::work::{end_by, spend};
 
 /// The id of an interned configuration.
@@ -112,9 +111,6 @@ const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
 /// The cost of a new configuration, in rounds of a plain loop.
 const NEW: usize = 48;
 
-/// The maximum number of readers that are compared pairwise, which is faster than sorting so few.
-const FEW_READERS: usize = 16;
-
 const UNKNOWN_STATE: u32 = u32::MAX;
 
 /// The marker for omitted callers in lists of frames.
@@ -168,6 +164,11 @@ impl Stacks {
         &self.configs[config as usize].pairs
     }
 
+    /// Returns the place for the closure of a configuration.
+    pub(super) fn closure_cell(&self, config: ConfigId) -> &OnceCell<Closure> {
+        &self.configs[config as usize].closure
+    }
+
     /// Returns the regular language that a frame is in and its position there, if it is in one.
     pub(crate) fn view(&self, frame: FrameId) -> View<'_> {
         self.frames.view(frame)
@@ -178,13 +179,19 @@ impl Stacks {
         !self.frames.nfa.validated.is_empty()
     }
 
-    /// Returns `true` if keys must differ or items meet demands, so that some distances belong to completions
-    /// that may not be the shortest.
+    /// Returns `true` if keys must differ or items meet demands, so that some distances belong to
+    /// completions that may not be the shortest.
     pub fn counts_keys(&self) -> bool {
         let mut object_lists = self.frames.nfa.object_lists.iter();
         object_lists.any(|plan| {
             plan.has_demands() || plan.additional.iter().any(|additional| additional.key.is_some())
         })
+    }
+
+    /// Returns `true` if some words must not be followed by some bytes.
+    pub(crate) fn has_guards(&self) -> bool {
+        let mut terminals = self.frames.terminals.iter().flatten();
+        terminals.any(|terminal| terminal.blocks())
     }
 
     /// Returns `true` if the word of a validated frame ends after these bytes.
@@ -347,119 +354,6 @@ impl Stacks {
         heights.max().unwrap_or(0)
     }
 
-    /// Returns the closure of a configuration, if it was computed before.
-    pub(crate) fn known_closure(&self, config: ConfigId) -> Option<&Closure> {
-        self.configs[config as usize].closure.get()
-    }
-
-    /// Returns the closure of a configuration.
-    pub fn closure(&self, config: ConfigId) -> &Closure {
-        if let Some(known) = self.configs[config as usize].closure.get() {
-            return known;
-        }
-        for below in self.ends_below(config) {
-            let known = &self.configs[below as usize];
-            known.closure.get_or_init(|| self.expand(below));
-        }
-        let known = &self.configs[config as usize];
-        known.closure.get_or_init(|| self.expand(config))
-    }
-
-    /// Returns the callers that a configuration may return to without reading and whose closures are not
-    /// known; each comes after its own callers, which have smaller numbers.
-    fn ends_below(&self, config: ConfigId) -> Vec<ConfigId> {
-        let mut found = Vec::new();
-        let mut seen = Seen::default();
-        let (mut at, mut config) = (0, config);
-        loop {
-            spend(1 + self.pairs(config).len());
-            for &(frame, callers) in self.pairs(config) {
-                let is_end = callers != END && self.frames.get(frame).accepting;
-                let is_known = || self.configs[callers as usize].closure.get().is_some();
-                if is_end && !is_known() && seen.insert(callers) {
-                    found.push(callers);
-                }
-            }
-            let Some(&next) = found.get(at) else { break };
-            (at, config) = (at + 1, next);
-        }
-        found.sort_unstable();
-        found
-    }
-
-    fn expand(&self, config: ConfigId) -> Closure {
-        let mut closure = Closure {
-            readers: Readers::new(),
-            accepting: config == END,
-            lowest: self.height(config),
-        };
-        let mut seen = Seen::default();
-        let mut open: OpenFrame = self.pairs(config).iter().rev().copied().collect();
-        while let Some((frame, callers)) = open.pop() {
-            if !seen.insert((frame, callers)) {
-                continue;
-            }
-            spend(1);
-            let known = self.frames.get(frame);
-            if known.reads {
-                closure.readers.push((frame, callers));
-            }
-            for call in self.frames.calls(frame).iter().rev() {
-                let below = if call.then == RETURN {
-                    callers
-                } else {
-                    self.intern_as_is(&[(call.then, callers)])
-                };
-                open.push((call.callee, below));
-            }
-            if known.accepting {
-                self.give_back(callers, &mut open, &mut closure);
-            }
-        }
-        self.merge_readers(&mut closure.readers);
-        closure
-    }
-
-    /// Continues with the callers of a complete frame; usually their closure is known already.
-    fn give_back(&self, callers: ConfigId, open: &mut OpenFrame, closure: &mut Closure) {
-        let config = &self.configs[callers as usize];
-        match config.closure.get() {
-            _ if callers == END => {
-                closure.accepting = true;
-                closure.lowest = 0;
-            }
-            Some(known) => {
-                spend(known.readers.len());
-                closure.lowest = closure.lowest.min(known.lowest);
-                closure.readers.extend_from_slice(&known.readers);
-                closure.accepting |= known.accepting;
-            }
-            None => {
-                closure.lowest = closure.lowest.min(config.height);
-                open.extend_from_slice(&config.pairs);
-            }
-        }
-    }
-
-    /// Merges readers with the same frame into one, with the callers of all. The others keep their order.
-    fn merge_readers(&self, readers: &mut Readers) {
-        let mut ahead = readers.iter().enumerate();
-        if readers.len() <= FEW_READERS
-            && !ahead.any(|(at, one)| readers[..at].iter().any(|other| other.0 == one.0))
-        {
-            return;
-        }
-        let mut sorted = readers.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let merged: FxHashMap<FrameId, ConfigId> = self.merge(sorted).into_iter().collect();
-        let mut seen = Seen::default();
-        readers.retain(|(frame, callers)| {
-            *callers = merged[frame];
-            seen.insert(*frame)
-        });
-    }
-
     /// Returns the configuration after a token, if it is the first token that was stepped over.
     #[inline]
     pub(crate) fn known_step_token(&self, config: ConfigId, token: u32) -> Option<ConfigId> {
@@ -553,8 +447,8 @@ impl Stacks {
     }
 
     /// Computes a value for a configuration from its pairs and the values of their callers; returns all
-    /// values computed on the way. Callers are older than the frames they called, so this terminates. It uses
-    /// a list because stacks may be deep.
+    /// values computed on the way. Callers are older than the frames they called, so this terminates. It
+    /// uses a list because stacks may be deep.
     pub(crate) fn fold_callers<T: Copy + Default>(
         &self,
         config: ConfigId,

@@ -230,7 +230,7 @@ impl GrammarWriter<'_> {
     }
 
     fn regular(&mut self, parts: Vec<Part>) -> ExprId {
-        let id = self.builder.add_regular(Regular { parts });
+        let id = self.builder.add_regular(Regular::of(parts));
         self.builder.regular(id)
     }
 }

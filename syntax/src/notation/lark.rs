@@ -12,16 +12,16 @@
 //!
 //! A terminal is one word; an expression with a lazy quantifier ends as soon as it can. llguidance's dialect
 //! differs from that of the lark parser: expressions are those of Rust's `regex`, ignored texts do not come
-//! first, `{2,4}` counts, and there are tokens (`<|name|>`, `<[5-9]>`), `%json`, `%regex`, `%lark`, `&`, `~`,
-//! the attributes `lazy`, `stop` and `suffix`, and rules with a number as their parameter (`name::0`).
+//! first, `{2,4}` counts, and there are tokens (`<|name|>`, `<[5-9]>`), `%json`, `%regex`, `%lark`, `&`,
+//! `~`, the attributes `lazy`, `stop` and `suffix`, and rules with a number as their parameter (`name::0`).
 //!
 //! # What a text is
 //!
 //! The language is that of the rules over characters: wherever a word may end, the next one may begin. Where
 //! two words may begin, a text belongs to one of them, as the lexers of both engines decide it: a keyword is
-//! no name, and nothing goes on over the end of a lazy word ([`contexts`]). One thing differs: those lexers
-//! take the longest word. Where a rule says `"not" NAME`, they read `notx` as one name, and this reader as
-//! two words, so it accepts more texts where words touch.
+//! no name, nothing goes on over the end of a lazy word ([`contexts`]), and a word does not end where it
+//! could go on ([`longest`](self::longest)): `notx` is one name, and not `not` and `x`. Words are told apart
+//! by their uses in rules, so a use that stands in two places has the words of both.
 
 mod assemble;
 mod atoms;
@@ -30,9 +30,11 @@ mod contexts;
 mod expand;
 mod items;
 mod library;
+mod longest;
 mod parser;
 mod reading;
 mod scanner;
+mod settle;
 mod words;
 
 pub use reading::{Dialect, Reading};

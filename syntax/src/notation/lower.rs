@@ -21,7 +21,7 @@ use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Repetition};
 
 use super::terminals;
-use super::tree::{Definition, Ending, Node, NodeKind};
+use super::tree::{Definition, Ending, LongestWord, Node, NodeKind};
 use crate::suggest;
 use lexiform_automata::error::{CompileError, ProblemKind};
 use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, Regular, RuleId};
@@ -196,6 +196,7 @@ impl Lowering<'_> {
                 }
                 Err(error) => self.not_regular(error),
             },
+            NodeKind::Longest(longest) => self.longest(all, longest),
             NodeKind::Not(_) | NodeKind::Word(..) => self.intersection(all, std::slice::from_ref(node)),
             NodeKind::Grammar(cfg) => {
                 self.others.push(Cfg::clone(cfg));
@@ -269,7 +270,7 @@ impl Lowering<'_> {
             min: u64::from(min),
             max: max.map(u64::from),
         };
-        self.regular(Regular { parts: vec![part] })
+        self.regular(Regular::of(vec![part]))
     }
 
     fn regular(&mut self, regular: Regular) -> ExprId {
@@ -292,6 +293,24 @@ impl Lowering<'_> {
             self.problems.add(kind, at, message);
         }
         self.builder.empty()
+    }
+
+    /// Lowers a word that ends where no longer word begins with it. If that cannot be written down, as for
+    /// a word with a large count, the word ends anywhere.
+    fn longest(&mut self, all: &[Definition], longest: &LongestWord) -> ExprId {
+        let regulars = regular::Regulars::new(all, &self.rules, self.names, self.limits, &self.spent);
+        let word = match regulars.longest(longest) {
+            Ok(regular) if is_never(&regular) => self.builder.never(),
+            Ok(regular) => self.regular(regular),
+            Err(_) => self.node(all, &longest.word),
+        };
+        match &longest.head {
+            None => word,
+            Some(head) => {
+                let head = self.node(all, head);
+                self.builder.seq([head, word])
+            }
+        }
     }
 
     /// Lowers a regular part as one language.

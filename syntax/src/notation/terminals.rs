@@ -33,7 +33,7 @@ use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Hir, Repetition};
 
 use self::shape::{Shape, Shapes};
-use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, RuleId, TokenSet};
+use lexiform_automata::grammar::{Cfg, CfgBuilder, Expr, ExprId, RuleId, TokenSet};
 use lexiform_automata::language::{Alphabet, Automaton, Room};
 use lexiform_automata::limits::Limits;
 
@@ -266,10 +266,10 @@ impl Laying<'_> {
                 sub: Box::new(self.hir(body)),
             }),
             Expr::Rule(rule) => self.hir(self.cfg.rules[rule.index()].body),
-            Expr::Regular(regular) => match &self.cfg.regulars[regular.index()].parts[..] {
-                [Part::Match(expression)] => (**expression).clone(),
-                _ => unreachable!("only single expressions have a shape"),
-            },
+            Expr::Regular(regular) => {
+                let single = self.cfg.regulars[regular.index()].single();
+                Hir::clone(single.expect("only single expressions have a shape"))
+            }
             Expr::Empty => Hir::empty(),
             Expr::Never
             | Expr::Special(_)

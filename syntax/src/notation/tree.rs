@@ -79,10 +79,26 @@ pub(crate) enum NodeKind {
     Not(Box<Node>),
     /// The texts of the part, which is regular, as one language.
     Word(Box<Node>, Ending),
+    /// A word that ends where a lexer that takes the longest match ends it.
+    Longest(Box<LongestWord>),
     /// The texts of another grammar, such as that of a JSON Schema.
     Grammar(Box<Cfg>),
     /// A part that nests too deeply, and was left out.
     TooDeep,
+}
+
+/// A word, and the words that a lexer could find in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct LongestWord {
+    /// The beginning of the word, where only its last character matters.
+    pub(crate) head: Option<Node>,
+    /// The rest of the word.
+    pub(crate) word: Node,
+    /// The words that may begin where `word` does. The word does not end before a character with which it
+    /// would be one of these.
+    pub(crate) longer: Node,
+    /// Characters that may follow every word.
+    pub(crate) gaps: Vec<u8>,
 }
 
 impl Node {

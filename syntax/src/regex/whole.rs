@@ -61,9 +61,7 @@ pub(crate) fn whole(node: Node, size: u64) -> Result<Regular, RegexError> {
 }
 
 fn matching(hir: Hir) -> Regular {
-    Regular {
-        parts: vec![Part::Match(hir.into())],
-    }
+    Regular::of(vec![Part::Match(hir.into())])
 }
 
 /// Returns the texts in which the node is found, as one expression.
@@ -143,7 +141,7 @@ impl SequenceSearch {
             None => Part::Match(self.hir(size)?.into()),
         };
         parts.insert(0, body);
-        Ok(Regular { parts })
+        Ok(Regular::of(parts))
     }
 
     /// If any text may follow the match, a lookahead at its end is part of the match; likewise at the

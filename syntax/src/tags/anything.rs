@@ -10,7 +10,7 @@ use lexiform_automata::vocab::{TokenKind, Vocabulary};
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     let mut builder = CfgBuilder::new();
     // A regular language without parts contains all byte strings.
-    let bytes = builder.add_regular(Regular { parts: Vec::new() });
+    let bytes = builder.add_regular(Regular::of(Vec::new()));
     let bytes = builder.regular(bytes);
     let names = (0..vocabulary.len() as u32).filter_map(|token| special_name(vocabulary, token));
     let specials: Vec<ExprId> = names.map(|name| builder.special(name)).collect();

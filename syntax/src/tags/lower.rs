@@ -290,7 +290,7 @@ impl<L: Contents> TagWriter<'_, L> {
                 max: Some(u64::from(most)),
             });
         }
-        let id = self.builder.add_regular(Regular { parts });
+        let id = self.builder.add_regular(Regular::of(parts));
         Ok(self.builder.regular(id))
     }
 }

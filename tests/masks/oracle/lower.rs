@@ -132,7 +132,5 @@ pub(crate) fn regular(operands: &[Operand]) -> Regular {
             max: max.map(u64::from),
         },
     };
-    Regular {
-        parts: operands.iter().map(part).collect(),
-    }
+    Regular::of(operands.iter().map(part).collect())
 }

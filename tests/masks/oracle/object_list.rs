@@ -47,7 +47,7 @@ pub(crate) fn list(
         let mut regular = |pattern: &str| {
             let hir = regex_syntax::parse(pattern).expect("a pattern");
             let parts = vec![Part::Match(hir.into())];
-            let regular = builder.add_regular(Regular { parts });
+            let regular = builder.add_regular(Regular::of(parts));
             (regular, builder.regular(regular))
         };
         let property = |item| Property {
@@ -95,9 +95,7 @@ impl List {
             for (keys, pattern, meets) in &self.additional {
                 let key = (!keys.is_empty()).then(|| {
                     let hir = regex_syntax::parse(&keys.join("|")).expect("keys are words");
-                    builder.add_regular(Regular {
-                        parts: vec![Part::Match(hir.into())],
-                    })
+                    builder.add_regular(Regular::of(vec![Part::Match(hir.into())]))
                 });
                 let (item, meets): (ExprId, Meets) = (lower::expression(pattern, builder), *meets);
                 additional.push(Additional { key, item, meets });

@@ -36,6 +36,9 @@ pub(crate) struct Lengths {
     /// `true` if every state that can complete a unit can complete any positive number of units.
     even: bool,
     bounds: Option<(u64, Option<u64>)>,
+    /// The steps after a word before anything may follow: one if some bytes must not follow, because a space
+    /// may be missing.
+    after: u64,
 }
 
 impl Lengths {
@@ -51,7 +54,13 @@ impl Lengths {
             layers,
             slope,
             bounds,
+            after: 0,
         }
+    }
+
+    /// Returns these lengths with so many more steps after each word, which count for upper bounds only.
+    pub(super) fn followed_by(self, after: u64) -> Lengths {
+        Lengths { after, ..self }
     }
 
     /// Returns the fewest steps from the cursor to the end of a word. With `achievable` the result is an
@@ -59,7 +68,8 @@ impl Lengths {
     pub(crate) fn shortest(&self, cursor: Cursor, achievable: bool) -> u64 {
         let state = cursor.state as usize;
         let Some((min, max)) = self.bounds else {
-            return self.layers[0][state];
+            let after = if achievable { self.after } else { 0 };
+            return plus(self.layers[0][state], after);
         };
         let missing = min.saturating_sub(cursor.count);
         let left = max.map_or(u64::MAX, |max| max.saturating_sub(cursor.count));
@@ -84,7 +94,7 @@ impl Lengths {
     /// terminal.
     pub(crate) fn peak(&self, cursor: Cursor) -> u64 {
         let Some((min, _)) = self.bounds else {
-            return self.peaks[0];
+            return plus(self.peaks[0], self.after);
         };
         if !self.even {
             return NEVER;

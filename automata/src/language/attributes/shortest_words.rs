@@ -48,7 +48,7 @@ fn lengths(terminal: &Terminal, usable: &ByteSet) -> Lengths {
             layers.push(next);
         }
     }
-    Lengths::new(layers, slope, bounds)
+    Lengths::new(layers, slope, bounds).followed_by(u64::from(terminal.blocks()))
 }
 
 /// Returns, for each state, the edges that lead into it, and whether they complete a unit.

@@ -91,7 +91,7 @@ mod tests {
         ) {
             let pattern = format!("({}){{0,{times}}}[{last}]?[0-9]?", words.join("|"));
             let hir = regex_syntax::parse(&pattern).expect("the test's pattern is well formed");
-            let regular = Regular { parts: vec![Part::Match(hir.into())] };
+            let regular = Regular::of(vec![Part::Match(hir.into())]);
             let terminal = Terminal::new(&regular, &Limits::default()).expect("the test's pattern compiles");
             let states = terminal.len() as u32;
             // The result does not depend on earlier queries.
@@ -106,9 +106,7 @@ mod tests {
     #[test]
     fn as_many_words_as_fit_no_number_are_enough() {
         let hir = regex_syntax::parse("[a-z]{40}").expect("the test's pattern is well formed");
-        let regular = Regular {
-            parts: vec![Part::Match(hir.into())],
-        };
+        let regular = Regular::of(vec![Part::Match(hir.into())]);
         let terminal = Terminal::new(&regular, &Limits::default()).expect("the test's pattern compiles");
         assert!(terminal.has_more_words(terminal.start(), 1 << 30));
     }

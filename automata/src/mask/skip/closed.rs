@@ -452,7 +452,7 @@ mod tests {
         let hir = |pattern: &str| regex_syntax::parse(pattern).expect("the test's pattern is well formed");
         let mut parts = vec![Part::Match(hir(matched).into())];
         parts.extend(denied.map(|pattern| Part::Not(hir(pattern).into())));
-        Terminal::new(&Regular { parts }, &Limits::default()).ok()
+        Terminal::new(&Regular::of(parts), &Limits::default()).ok()
     }
 
     fn trie() -> Trie {

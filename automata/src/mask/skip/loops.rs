@@ -99,7 +99,7 @@ mod tests {
         let hir: Hir = regex_syntax::parse(pattern).expect("the test's pattern is well formed");
         let parts = vec![Part::Match(hir.into())];
         let terminal =
-            Terminal::new(&Regular { parts }, &Limits::default()).expect("the test's pattern compiles");
+            Terminal::new(&Regular::of(parts), &Limits::default()).expect("the test's pattern compiles");
         let state = text.bytes().fold(0, |state, byte| {
             terminal.next_state(state, byte).expect("the text belongs")
         });

@@ -275,7 +275,7 @@ mod tests {
         };
         let unit = hir(unit);
         let parts = vec![Part::Match(hir(matched)), Part::Units { unit, min, max }];
-        Terminal::new(&Regular { parts }, &Limits::default()).ok()
+        Terminal::new(&Regular::of(parts), &Limits::default()).ok()
     }
 
     proptest! {

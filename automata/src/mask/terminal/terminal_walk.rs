@@ -98,15 +98,19 @@ fn model(terminal: &Terminal, state: u32) -> Option<u32> {
     let count = |state: u32| targets.iter().filter(|&&target| target == state).count();
     let model = targets.iter().copied().max_by_key(|&state| count(state))?;
     let names = terminal.language_ids(false);
-    if names[model as usize] == names[state as usize]
-        || terminal.is_accepting_state(model) != terminal.is_accepting_state(state)
-    {
+    if names[model as usize] == names[state as usize] || !end_alike(terminal, model, state) {
         return None;
     }
     let name = |state: Option<u32>| state.map(|state| names[state as usize]);
     let parts = |&byte: &u8| name(terminal.next_state(model, byte)) != name(terminal.next_state(state, byte));
     let loops = (0..=255u8).filter(|&byte| terminal.next_state(model, byte) == Some(model));
     (loops.count() > LOOPING_BYTES && (0..=255u8).filter(parts).count() <= PARTING_BYTES).then_some(model)
+}
+
+/// Returns `true` if words end in both states or in none, before the same bytes.
+fn end_alike(terminal: &Terminal, one: u32, other: u32) -> bool {
+    terminal.is_accepting_state(one) == terminal.is_accepting_state(other)
+        && terminal.blocked(one) == terminal.blocked(other)
 }
 
 /// The walk of one terminal through a trie.
@@ -239,8 +243,9 @@ impl<'a> Walk<'a> {
         let marked = std::mem::replace(&mut self.marked, depth - 1);
         for at in marked.max(self.first) + 1..=depth {
             let entered = if at < depth { self.path[at - 1] } else { node };
-            if self.terminal.is_accepting_state(self.states[at - 1]) {
-                self.exits[nodes[entered as usize].byte as usize].push(entered);
+            let byte = nodes[entered as usize].byte;
+            if self.terminal.ends_before(self.states[at - 1], byte) {
+                self.exits[byte as usize].push(entered);
             }
         }
     }
@@ -343,7 +348,7 @@ impl<'a> Difference<'a> {
 
     /// Returns `true` if both states have the same rests at this position.
     fn agree(&self, one: u32, other: u32) -> bool {
-        self.terminal.is_accepting_state(one) == self.terminal.is_accepting_state(other)
+        end_alike(self.terminal, one, other)
     }
 
     /// Leaves a subtree on which the states differ to the walk of the first one.

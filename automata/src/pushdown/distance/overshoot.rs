@@ -101,6 +101,7 @@ impl OvershootBound {
                 let left = shortest.of_progress(frames, *object_list, *progress);
                 self.of_progress(frames, (*object_list, *progress), left)
             }
+            FrameKey::Guarded(frame, _) => self.of_frame(frames, shortest, *frame),
             FrameKey::Validated { validated, .. } => frames.validator(*validated).longest_completion() as u64,
         }
     }

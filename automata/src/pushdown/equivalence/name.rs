@@ -7,19 +7,20 @@
 //!   callers   their names; the bottom of every stack is named by the content ────┘ cached there
 //! ```
 //!
-//! The numbers of frames and configurations reflect the order in which they were found, which differs between
-//! texts and between threads. A name reflects their content: it is a hash of the places in the plan, which
-//! are numbered in source order, and of the written text, as far as a frame remembers it. The pairs of a
-//! configuration are ordered by number, so their hashes are added, which does not depend on the order.
+//! The numbers of frames and configurations reflect the order in which they were found, which differs
+//! between texts and between threads. A name reflects their content: it is a hash of the places in the plan,
+//! which are numbered in source order, and of the written text, as far as a frame remembers it. The pairs of
+//! a configuration are ordered by number, so their hashes are added, which does not depend on the order.
 //!
-//! The free keys that an object remembers are left out: they determine which keys cannot come again, and next
-//! to nothing about what comes. Configurations that differ only in these keys have one name, and so do those
-//! whose texts differ only before their last [`TEXT`] bytes. All others differ, except with probability 2⁻⁶⁴
-//! for each pair. Nothing exact may depend on a name: the author of a grammar can make two of them equal.
+//! The free keys that an object remembers are left out: they determine which keys cannot come again, and
+//! next to nothing about what comes. Configurations that differ only in these keys have one name, and so do
+//! those whose texts differ only before their last [`TEXT`] bytes. All others differ, except with
+//! probability 2⁻⁶⁴ for each pair. Nothing exact may depend on a name: the author of a grammar can make two
+//! of them equal.
 //!
 //! Cost: the content takes O(grammar), once, when the first name is requested. A name takes O(pairs + the
-//! data that their frames remember), once for each configuration; its callers usually have their names, since
-//! they were states before. After that, a name is one load.
+//! data that their frames remember), once for each configuration; its callers usually have their names,
+//! since they were states before. After that, a name is one load.
 
 use std::hash::{Hash, Hasher};
 
@@ -138,8 +139,8 @@ impl Frames {
         })
     }
 
-    /// Returns the name of a frame without its callers. Numbers of the plan are those of the source; interned
-    /// values are hashed by content.
+    /// Returns the name of a frame without its callers. Numbers of the plan are those of the source;
+    /// interned values are hashed by content.
     fn name(&self, id: FrameId) -> u64 {
         stable(|name| {
             let key = &self.get(id).key;
@@ -152,6 +153,7 @@ impl Frames {
                     (rule, nodes).hash(name);
                 }
                 FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),
+                FrameKey::Guarded(frame, guard) => (self.name(*frame), guard).hash(name),
                 FrameKey::ObjectList(object_list, progress) => {
                     self.hash_progress(*object_list, *progress, name)
                 }

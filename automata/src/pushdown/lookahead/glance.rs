@@ -15,7 +15,9 @@ impl<'a> Lookahead<'a> {
             At::Frame(frame) => {
                 let own = frames.bytes(frame);
                 bytes.unite(own);
-                sure.unite(own);
+                if !frames.is_guarded(frame) {
+                    sure.unite(own);
+                }
             }
             At::Node { node, .. } => {
                 for (first, last) in frames.ranges(node) {

@@ -34,7 +34,23 @@ impl Frames {
                 [node] if self.is_plain(*rule, node) => At::Node { rule: *rule, node },
                 _ => At::Frame(frame),
             },
+            // A guarded frame has read its first byte.
+            FrameKey::Terminal(index, cursor) => At::Terminal(*index, *cursor),
             _ => At::Frame(frame),
+        }
+    }
+
+    /// Returns the frame of a reader that has read nothing since it was a frame; see [`place`](Self::place).
+    pub(crate) fn frame_of_reader(&self, at: At) -> FrameId {
+        match at {
+            At::Node { rule, node } => self.frame_at(rule, node),
+            At::Terminal(index, cursor) if cursor == self.terminal(index).start() => {
+                self.intern(FrameKey::TerminalStart(index))
+            }
+            At::Terminal(index, cursor) => self.intern(FrameKey::Terminal(index, cursor)),
+            At::NextKey { frame, node } => self.intern(FrameKey::NextKey(self.next_key_state(frame, node))),
+            At::Frame(frame) | At::Key { frame, .. } | At::Validated { frame, .. } => frame,
+            At::Way { frame, .. } | At::AfterKey(frame) => frame,
         }
     }
 

@@ -11,14 +11,15 @@
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
-use super::contexts;
 use super::expand::{Expanded, expand};
 use super::items::{
     Alternative, Attributes, Import, Items, Mode, Name, RuleItem, is_terminal, nested_name, use_of,
 };
 use super::library;
+use super::longest::Lexing;
 use super::parser::parse;
 use super::reading::{Dialect, Reading};
+use super::settle::settle;
 use crate::notation::lower::Problems;
 use crate::notation::lower::{Names, Tree, lower};
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
@@ -41,8 +42,15 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
     let start = start_of(&items, reading, &mut problems);
     let ignores = !items.ignored.is_empty();
     let mut definitions: Vec<Definition> = rules.into_iter().map(|rule| definition(rule, &items)).collect();
+    let mut ignored = items.ignored.clone();
     if problems.is_empty() {
-        contexts::settle(&mut definitions, &start, dialect, reading.limits, &mut problems);
+        let prioritised = items.rules.iter().filter(|rule| rule.attributes.has_priority);
+        let lexing = Lexing {
+            dialect,
+            ignored: &items.ignored,
+            prioritised: &prioritised.map(|rule| rule.name.text.clone()).collect(),
+        };
+        ignored = settle(&mut definitions, &start, &lexing, reading.limits, &mut problems);
     }
     if ignores {
         for definition in definitions.iter_mut().filter(|it| !is_terminal(&it.name)) {
@@ -50,8 +58,10 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
         }
     }
     if ignores {
-        let words = items.ignored.iter();
-        let words = words.map(|ignored| ignored.clone().word(Ending::AsWritten));
+        let words = ignored.into_iter().map(|ignored| match ignored.kind {
+            NodeKind::Longest(_) => ignored,
+            _ => ignored.word(Ending::AsWritten),
+        });
         definitions.push(Definition {
             name: IGNORED.to_owned(),
             at: 0,

@@ -12,7 +12,8 @@
 //!
 //! The places are the states of an LR(0) automaton over the rules, together with those that its reductions
 //! lead to without reading a word. That is what an LALR parser knows at a place, so words exclude each other
-//! where the contextual lexer of the lark parser would decide between them.
+//! where the contextual lexer of the lark parser would decide between them. Where words end,
+//! [`longest`](super::longest) finds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,9 +22,7 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use super::items::is_terminal;
 use super::reading::Dialect;
 use super::words::matches_whole;
-use crate::notation::lower::Problems;
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
-use lexiform_automata::error::ProblemKind;
 use lexiform_automata::limits::Limits;
 
 /// The most states of the automaton, the most nodes of all states together, and the most steps to find where
@@ -32,57 +31,8 @@ const MOST_STATES: usize = 20_000;
 const MOST_NODES: usize = 2_000_000;
 const MOST_STEPS: usize = 4_000_000;
 
-/// Narrows the words of all rules, so that each text is one of the words that may begin at a place.
-pub(super) fn settle(
-    definitions: &mut [Definition],
-    start: &str,
-    dialect: Dialect,
-    limits: &Limits,
-    problems: &mut Problems,
-) {
-    let graph = Graph::new(definitions);
-    if !graph.has_rivals(dialect) {
-        return;
-    }
-    let contexts = graph.contexts(start, limits);
-    let Some(beaten_by) = contexts.and_then(|contexts| graph.beaten_by(&contexts, dialect)) else {
-        if !limits.cancel.is_asked() {
-            let message = "telling the words of this grammar apart takes too many steps";
-            problems.add(ProblemKind::Limit, 0, message);
-        }
-        return;
-    };
-    let exceptions: Vec<Vec<Node>> = (0..graph.words.len())
-        .map(|word| graph.exceptions(word, &beaten_by[word], dialect, definitions))
-        .collect();
-    let mut exceptions = exceptions.into_iter();
-    for definition in definitions.iter_mut().filter(|it| !is_terminal(&it.name)) {
-        definition.body = narrowed(&definition.body, &mut exceptions);
-    }
-}
-
-/// Returns a part with its words narrowed, in the order in which [`Graph::part`] numbered them.
-fn narrowed(node: &Node, exceptions: &mut impl Iterator<Item = Vec<Node>>) -> Node {
-    let at = node.at;
-    if is_word(node) {
-        let exceptions = exceptions.next().unwrap_or_default();
-        return match exceptions.is_empty() {
-            true => node.clone(),
-            false => Node::all(at, [vec![node.clone()], exceptions].concat()),
-        };
-    }
-    match &node.kind {
-        NodeKind::Seq(parts) => Node::seq(at, parts.iter().map(|part| narrowed(part, exceptions)).collect()),
-        NodeKind::Choice(parts) => {
-            Node::choice(at, parts.iter().map(|part| narrowed(part, exceptions)).collect())
-        }
-        NodeKind::Repeat(body, min, max) => narrowed(body, exceptions).repeat(*min, *max, at),
-        _ => node.clone(),
-    }
-}
-
 /// Returns `true` if a part of a rule is a word, and not made of words.
-fn is_word(node: &Node) -> bool {
+pub(super) fn is_word(node: &Node) -> bool {
     match &node.kind {
         NodeKind::Name(name) => is_terminal(name),
         NodeKind::Text(text) => !text.is_empty(),
@@ -93,15 +43,24 @@ fn is_word(node: &Node) -> bool {
 
 /// A word of a rule.
 #[derive(Debug)]
-struct WordUse {
+pub(super) struct WordUse {
     /// Equal for words that are the same wherever they stand.
-    symbol: usize,
+    pub(super) symbol: usize,
     /// The text, if the word is one.
-    text: Option<String>,
-    node: Node,
+    pub(super) text: Option<String>,
+    pub(super) node: Node,
 }
 
 impl WordUse {
+    /// Returns an ignored text as a word that is no other.
+    pub(super) fn ignored(node: Node) -> WordUse {
+        WordUse {
+            symbol: usize::MAX,
+            text: None,
+            node,
+        }
+    }
+
     /// Returns `true` if the word takes texts from others.
     fn is_rival(&self, dialect: Dialect) -> bool {
         match dialect {
@@ -129,19 +88,21 @@ enum Edge {
 
 /// The rules as automata over words and calls.
 #[derive(Debug, Default)]
-struct Graph {
+pub(super) struct Graph {
     edges: Vec<Vec<(Edge, usize)>>,
     /// The nodes at which each definition begins and ends; terminals have none.
     ends: Vec<Option<(usize, usize)>>,
-    names: HashMap<String, usize>,
-    words: Vec<WordUse>,
+    pub(super) names: HashMap<String, usize>,
+    pub(super) words: Vec<WordUse>,
+    /// The first use of each symbol.
+    firsts: Vec<usize>,
 }
 
 /// A state of the automaton: nodes of the graph.
 type Nodes = Box<[usize]>;
 
 impl Graph {
-    fn new(definitions: &[Definition]) -> Graph {
+    pub(super) fn new(definitions: &[Definition]) -> Graph {
         let mut graph = Graph::default();
         for (index, definition) in definitions.iter().enumerate() {
             graph.names.entry(definition.name.clone()).or_insert(index);
@@ -235,21 +196,29 @@ impl Graph {
             _ => (format!("use {word}"), None),
         };
         let new = symbols.len();
+        let symbol = *symbols.entry(key).or_insert(new);
+        if symbol == new {
+            self.firsts.push(word);
+        }
         self.words.push(WordUse {
-            symbol: *symbols.entry(key).or_insert(new),
+            symbol,
             text,
             node: node.clone(),
         });
         word
     }
 
-    fn has_rivals(&self, dialect: Dialect) -> bool {
+    pub(super) fn has_rivals(&self, dialect: Dialect) -> bool {
         let mut rivals = self.words.iter().map(|word| word.is_rival(dialect));
         rivals.any(|is_rival| is_rival) && self.words.iter().any(|word| word.text.is_none())
     }
 
     /// Returns the words that take texts from each word, or `None` if there are too many.
-    fn beaten_by(&self, contexts: &[Vec<usize>], dialect: Dialect) -> Option<Vec<BTreeSet<usize>>> {
+    pub(super) fn beaten_by(
+        &self,
+        contexts: &[Vec<usize>],
+        dialect: Dialect,
+    ) -> Option<Vec<BTreeSet<usize>>> {
         let mut beaten_by: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.words.len()];
         let mut steps = 0;
         for context in contexts {
@@ -271,8 +240,46 @@ impl Graph {
         Some(beaten_by)
     }
 
+    /// Returns, for each word, the symbols of the words that may begin at every place where it may.
+    pub(super) fn everywhere(&self, contexts: &[Vec<usize>]) -> Vec<Vec<u64>> {
+        let symbols = self.words.iter().map(|word| word.symbol + 1).max().unwrap_or(0);
+        let mut everywhere: Vec<Option<Vec<u64>>> = vec![None; self.words.len()];
+        for context in contexts {
+            let mut here = vec![0u64; symbols.div_ceil(64)];
+            for &word in context {
+                let symbol = self.words[word].symbol;
+                here[symbol / 64] |= 1 << (symbol % 64);
+            }
+            for &word in context {
+                match &mut everywhere[word] {
+                    None => everywhere[word] = Some(here.clone()),
+                    Some(common) => common
+                        .iter_mut()
+                        .zip(&here)
+                        .for_each(|(common, here)| *common &= here),
+                }
+            }
+        }
+        everywhere.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// Returns a use of each word with one of these symbols.
+    pub(super) fn rivals(&self, symbols: &[u64]) -> Vec<&WordUse> {
+        let is_held = |symbol: usize| {
+            symbols
+                .get(symbol / 64)
+                .is_some_and(|word| word >> (symbol % 64) & 1 == 1)
+        };
+        let held = self
+            .firsts
+            .iter()
+            .enumerate()
+            .filter(|&(symbol, _)| is_held(symbol));
+        held.map(|(_, &word)| &self.words[word]).collect()
+    }
+
     /// Returns what a word must not be.
-    fn exceptions(
+    pub(super) fn exceptions(
         &self,
         word: usize,
         rivals: &BTreeSet<usize>,
@@ -314,7 +321,7 @@ impl Graph {
     }
 
     /// Returns the words that may begin at each place, or `None` if there are too many places.
-    fn contexts(&self, start: &str, limits: &Limits) -> Option<Vec<Vec<usize>>> {
+    pub(super) fn contexts(&self, start: &str, limits: &Limits) -> Option<Vec<Vec<usize>>> {
         let mut automaton = Automaton::new(self, *self.names.get(start)?)?;
         automaton.explore(limits)?;
         automaton.find_reductions(limits)?;
@@ -339,7 +346,7 @@ fn is_regular(word: &Node) -> bool {
     )
 }
 
-fn anything(at: usize) -> Node {
+pub(super) fn anything(at: usize) -> Node {
     super::parser::set(at, '\0', char::MAX)
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Attributes {
     pub(super) is_lazy: bool,
     /// `stop=…` and `suffix=…`: the rule ends with the first text of this form.
     pub(super) stop: Option<Node>,
+    /// `true` if the rule has a priority: where it may begin, the lexer does not choose by length.
+    pub(super) has_priority: bool,
 }
 
 /// An import of rules from a library.

@@ -214,17 +214,19 @@ impl<'t> Parser<'t, '_> {
             self.required("}", "after the parameters")?;
         }
         let is_parametric = self.scanner.eat("::_");
-        if self.scanner.eat(".") {
-            // Priorities choose between readings of a text and do not change which texts there are.
+        let has_priority = self.scanner.eat(".");
+        if has_priority {
+            // Priorities choose between readings of a text, and between words that begin at the same place.
             self.scanner.eat("-");
             if self.scanner.digits().is_empty() {
                 return self.expected("a priority");
             }
         }
-        let attributes = match self.scanner.eat("[") {
+        let mut attributes = match self.scanner.eat("[") {
             true => self.attributes(&name)?,
             false => Attributes::default(),
         };
+        attributes.has_priority = has_priority;
         self.required(":", "after the name of a rule")?;
         Ok(RuleItem {
             alternatives: self.alternatives(0)?,

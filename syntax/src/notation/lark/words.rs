@@ -1,7 +1,11 @@
-//! Whether a text is a word of a regular part: a search over all ends of all parts, for short texts.
+//! Whether a text is a word of a regular part, and what makes it one: a search over all ends of all parts,
+//! for short texts.
 
-use foldhash::HashMap;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+
+use foldhash::{HashMap, HashMapExt};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::notation::tree::{Definition, Node, NodeKind};
 use crate::regex::node as pattern;
@@ -26,15 +30,73 @@ pub(super) fn matches_whole(
         text: text.chars().collect(),
         definitions,
         names,
+        more: None,
     };
     let ends = words.ends(node, &BTreeSet::from([0]), 0)?;
     Some(ends.contains(&words.text.len()))
+}
+
+/// Returns the characters with which a text becomes a word of a part, or `None` if that is not found so
+/// simply.
+pub(super) fn following(
+    node: &Node,
+    text: &str,
+    definitions: &[Definition],
+    names: &HashMap<String, usize>,
+) -> Option<ClassUnicode> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let mut words = Words {
+        text: text.chars().collect(),
+        definitions,
+        names,
+        more: Some(RefCell::default()),
+    };
+    words.ends(node, &BTreeSet::from([0]), 0)?;
+    let sets = words.more.take()?.into_inner();
+    let completes = |c: char| {
+        let longer: String = words.text.iter().chain([&c]).collect();
+        matches_whole(node, &longer, definitions, names)
+    };
+    let holds = |set: &ClassUnicode, c: char| {
+        let mut ranges = set.ranges().iter();
+        ranges.any(|range| range.start() <= c && c <= range.end())
+    };
+    let mut more = ClassUnicode::empty();
+    // Characters that the same sets have are alike.
+    let mut known: HashMap<Vec<bool>, bool> = HashMap::new();
+    for c in '\0'..='\x7F' {
+        let held: Vec<bool> = sets.iter().map(|set| holds(set, c)).collect();
+        if !held.contains(&true) {
+            continue;
+        }
+        let is_more = match known.get(&held) {
+            Some(&known) => known,
+            None => *known.entry(held).or_insert(completes(c)?),
+        };
+        if is_more {
+            more.union(&pattern::char_set(c));
+        }
+    }
+    let ascii = ClassUnicode::new([ClassUnicodeRange::new('\0', '\x7F')]);
+    for set in sets {
+        let beyond = pattern::difference(&set, &ascii);
+        if let Some(first) = beyond.ranges().first()
+            && completes(first.start())?
+        {
+            more.union(&beyond);
+        }
+    }
+    Some(more)
 }
 
 struct Words<'a> {
     text: Vec<char>,
     definitions: &'a [Definition],
     names: &'a HashMap<String, usize>,
+    /// The sets that are read after the whole text, if they are wanted.
+    more: Option<RefCell<Vec<ClassUnicode>>>,
 }
 
 /// The places in a text.
@@ -82,13 +144,25 @@ impl Words<'_> {
         let fits = |start: usize| {
             let mut at = start;
             for c in text.chars() {
-                let there = *self.text.get(at)?;
+                let Some(&there) = self.text.get(at) else {
+                    self.read_after(&pattern::either_case(pattern::char_set(c)));
+                    return None;
+                };
                 same(there, c).then_some(())?;
                 at += 1;
             }
             Some(at)
         };
         starts.iter().filter_map(|&start| fits(start)).collect()
+    }
+
+    /// Notes a set that is read after the whole text.
+    fn read_after(&self, set: &ClassUnicode) {
+        let Some(more) = &self.more else { return };
+        let mut more = more.borrow_mut();
+        if !more.contains(set) {
+            more.push(set.clone());
+        }
     }
 
     fn repeated(
@@ -118,7 +192,10 @@ impl Words<'_> {
             pattern::Node::Empty => Some(starts.clone()),
             pattern::Node::Set(set) => {
                 let holds = |at: usize| {
-                    let c = *self.text.get(at)?;
+                    let Some(&c) = self.text.get(at) else {
+                        self.read_after(set);
+                        return None;
+                    };
                     let mut ranges = set.ranges().iter();
                     ranges
                         .any(|range| range.start() <= c && c <= range.end())

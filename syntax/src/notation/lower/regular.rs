@@ -4,11 +4,11 @@ use std::cell::Cell;
 
 use foldhash::HashMap;
 use lexiform_automata::error::ProblemKind;
-use lexiform_automata::grammar::{Part, Regular, RuleId};
+use lexiform_automata::grammar::{Longest, Part, Regular, RuleId};
 use lexiform_automata::limits::Limits;
 
 use super::names::Names;
-use crate::notation::tree::{Definition, Ending, Node, NodeKind};
+use crate::notation::tree::{Definition, Ending, LongestWord, Node, NodeKind};
 use crate::regex::{RegexError, node as pattern, whole};
 use regex_syntax::hir::Look;
 
@@ -74,7 +74,34 @@ impl<'a> Regulars<'a> {
     pub(super) fn intersection(&self, parts: &[Node]) -> Result<Regular, NotRegular> {
         let mut found = Vec::new();
         self.intersect(parts, &mut Vec::new(), &mut found)?;
-        Ok(Regular { parts: found })
+        Ok(Regular::of(found))
+    }
+
+    /// Returns a word without its head, with the place where it ends.
+    pub(super) fn longest(&self, longest: &LongestWord) -> Result<Regular, NotRegular> {
+        let mut regular = self.intersection(std::slice::from_ref(&longest.word))?;
+        let refused = |message: String| NotRegular {
+            kind: ProblemKind::Unsupported,
+            at: longest.word.at,
+            message,
+        };
+        if regular
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Units { .. }))
+        {
+            return Err(refused("a counted word ends anywhere".to_owned()));
+        }
+        let longer = self.pattern(&longest.longer, 0, &mut Progress::default())?;
+        let [start, end] = [Look::Start, Look::End].map(pattern::Node::Look);
+        let longer = pattern::Node::concat([start, longer, end]);
+        let size = self.limits.regular_states as u64;
+        let longer = whole::single(longer, size).map_err(|error| refused(error.message))?;
+        regular.longest = Some(Longest {
+            longer: longer.into(),
+            gaps: longest.gaps.clone(),
+        });
+        Ok(regular)
     }
 
     /// Adds the operands of an intersection, which may be those of rules that are intersections themselves;
@@ -188,6 +215,13 @@ impl<'a> Regulars<'a> {
                 pattern::Node::repeat(body, *min, *max)
             }
             NodeKind::Name(name) => return self.called(name, node.at, depth, progress),
+            NodeKind::Longest(longest) => {
+                let parts = longest.head.iter().chain([&longest.word]);
+                let parts: Result<Vec<_>, _> = parts
+                    .map(|part| self.pattern(part, depth + 1, progress))
+                    .collect();
+                pattern::Node::concat(parts?)
+            }
             NodeKind::All(_) | NodeKind::Not(_) | NodeKind::Word(_, Ending::Soonest) => {
                 let message = "an intersection or exception within another part is not supported; give it a rule of its own";
                 return refused(ProblemKind::Unsupported, message.to_owned());

@@ -4,7 +4,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::calls::{callees_first, parts};
 use super::repetition;
-use lexiform_automata::grammar::{Cfg, Expr, ExprId, Part, RuleId};
+use lexiform_automata::grammar::{Cfg, Expr, ExprId, RuleId};
 
 /// The properties of a regular expression.
 #[derive(Clone, Copy, Debug, Default)]
@@ -244,10 +244,10 @@ impl Shapes {
             Expr::Choice(parts) => any_none(parts.iter().map(known), Shape::or),
             Expr::Repeat { body, min, max } => known(body).map(|body| body.repeated(*min, *max)),
             Expr::Rule(rule) => self.rules[rule.index()],
-            Expr::Regular(regular) => match &cfg.regulars[regular.index()].parts[..] {
-                [Part::Match(expression)] => Shape::of_hir(expression),
-                _ => None,
-            },
+            Expr::Regular(regular) => {
+                let single = cfg.regulars[regular.index()].single();
+                single.and_then(|expression| Shape::of_hir(expression))
+            }
         }
     }
 }

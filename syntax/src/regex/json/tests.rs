@@ -7,13 +7,7 @@ use lexiform_automata::limits::Limits;
 use regex_syntax::hir::Repetition;
 
 fn terminal(hir: Hir) -> Terminal {
-    Terminal::new(
-        &Regular {
-            parts: vec![Part::Match(hir.into())],
-        },
-        &Limits::default(),
-    )
-    .expect("a language")
+    Terminal::new(&Regular::of(vec![Part::Match(hir.into())]), &Limits::default()).expect("a language")
 }
 
 fn has(terminal: &Terminal, text: &str) -> bool {

@@ -279,7 +279,7 @@ impl Arguments<'_, '_> {
         if !listed.is_empty() {
             parts.push(Part::Not(hir::any(listed).into()));
         }
-        self.writer.builder.add_regular(Regular { parts })
+        self.writer.builder.add_regular(Regular::of(parts))
     }
 
     /// Returns the text after the name of an argument: what follows the name, the value, and the end. Items
@@ -392,7 +392,7 @@ impl Arguments<'_, '_> {
         let any = || hir::star(any_char());
         let with_close = hir::concat([any(), hir::text(self.frame.close.mark()), any()]);
         parts.push(Part::Not(with_close.into()));
-        self.writer.regular(Regular { parts })
+        self.writer.regular(Regular::of(parts))
     }
 
     /// Returns the languages whose intersection is the shape, without quotes and escapes.

@@ -126,7 +126,7 @@ impl Writer<'_> {
             keys.push(self.unique_string(shape, way.goal));
         }
         let additional = keys.into_iter().map(|parts| Additional {
-            key: Some(self.builder.add_regular(Regular { parts })),
+            key: Some(self.builder.add_regular(Regular::of(parts))),
             item: self.builder.empty(),
             meets: way.meets,
         });

@@ -186,7 +186,7 @@ impl Flat {
             true => Part::Match(part.written()),
             false => Part::Not(part.written()),
         }));
-        Regular { parts }
+        Regular::of(parts)
     }
 }
 

@@ -68,9 +68,7 @@ impl Writer<'_> {
                 Err(message) => self.nearest_multiples(shape, goal, message),
             }
         } else {
-            self.regular(Regular {
-                parts: parts(shape, self.options.numbers),
-            })
+            self.regular(Regular::of(parts(shape, self.options.numbers)))
         };
         self.numbers.insert(shape.clone(), expr);
         expr
@@ -108,9 +106,7 @@ impl Writer<'_> {
             plain: shape.plain,
             ..NumberShape::default()
         };
-        self.regular(Regular {
-            parts: parts(&shape, self.options.numbers),
-        })
+        self.regular(Regular::of(parts(&shape, self.options.numbers)))
     }
 }
 

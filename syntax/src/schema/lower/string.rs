@@ -26,7 +26,7 @@ impl Writer<'_> {
         let Some(parts) = self.parts(shape, goal) else {
             return self.builder.never();
         };
-        let mut body = self.regular(Regular { parts });
+        let mut body = self.regular(Regular::of(parts));
         if self.is_with_punycode(shape) {
             let names = punycode::names(&mut self.builder);
             body = self.builder.choice([body, names]);
@@ -220,7 +220,7 @@ impl Writer<'_> {
         if let Some(excluded) = &self.excluded {
             parts.push(Part::Not(quoted(&regex::encode_json(excluded, self.escapes))));
         }
-        let id = self.builder.add_regular(Regular { parts });
+        let id = self.builder.add_regular(Regular::of(parts));
         if plain {
             self.any_key = Some(id);
         }

@@ -31,8 +31,8 @@ struct Beside {
 
 impl Beside {
     fn new(label: &str, most: u64) -> Beside {
-        let of = |labels: String| Regular {
-            parts: vec![
+        let of = |labels: String| {
+            Regular::of(vec![
                 Part::Match(own_expression(&labels)),
                 Part::Not(reserved()),
                 Part::Units {
@@ -40,7 +40,7 @@ impl Beside {
                     min: 0,
                     max: Some(most),
                 },
-            ],
+            ])
         };
         Beside {
             before: of(format!(r"(?:{label}\.)*")),

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::frame::{Call, Calls, EdgeList, FrameId, Frames, RETURN};
+use super::{Call, Calls, EdgeList, FrameId, Frames, RETURN};
 use crate::pushdown::intern::seen::Seen;
 use crate::pushdown::plan::analysis::leading_nodes;
 use crate::pushdown::plan::nfa::{Callee, Label};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{FrameId, FrameKey, Frames};
+use super::{FrameId, FrameKey, Frames};
 use crate::grammar::Validator;
 use crate::language::{Cursor, Terminal};
 use crate::pushdown::intern::interner::NIL;
