@@ -16,7 +16,7 @@ use serde_json::Value;
 type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
 
 /// Compiles a grammar for a vocabulary of all single bytes.
-fn machine(
+pub(crate) fn machine(
     lower: impl Fn(&str, &Limits) -> Result<Cfg, CompileError>,
     text: &str,
 ) -> Result<Grammar, CompileError> {
@@ -27,13 +27,13 @@ fn machine(
     Grammar::new(&lower(text, &Limits::default())?, &tables, &Limits::default())
 }
 
-fn accepts(grammar: &Grammar, text: &str) -> bool {
+pub(crate) fn accepts(grammar: &Grammar, text: &str) -> bool {
     let end = grammar.step_bytes(grammar.start(), text.as_bytes());
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
 /// Returns a file or folder of the data, if it was fetched.
-fn data(path: &str) -> Option<PathBuf> {
+pub(crate) fn data(path: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(".data/grammars")
         .join(path);
