@@ -313,6 +313,9 @@ impl tags::Contents for Contents<'_> {
                 if content.any_order {
                     options.key_order = schema::KeyOrder::Any;
                 }
+                if let Some(whitespace) = &content.whitespace {
+                    options.whitespace = schema::Whitespace::Pattern(whitespace.clone());
+                }
                 schema::lower(text, &options, self.limits)
             }
         };

@@ -43,6 +43,9 @@ pub(crate) const MOST_NESTING: usize = 250;
 /// regex-syntax has no limit, and `\pL` becomes five thousand bytes.
 const LONGEST_PATTERN: usize = 1 << 16;
 
+/// The greatest length in bytes of an expression that our own parsers read, whatever `source_bytes` allows.
+const LONGEST_OWN: usize = 1 << 20;
+
 /// The notation of a regular expression that a whole text must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -70,7 +73,7 @@ pub enum Dialect {
 /// assert_eq!(error.column, Some(4));
 /// ```
 pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
-    check_length(pattern, limits.source_bytes)?;
+    check_length(pattern, limits.source_bytes.min(LONGEST_OWN))?;
     let node = ecma::parse(pattern, limits.nesting.min(MOST_NESTING))?;
     whole::search(node, limits.regular_states as u64)
 }
@@ -102,8 +105,8 @@ type Parse = fn(&str, usize) -> Result<node::Node, RegexError>;
 pub(crate) fn parse(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<node::Node, RegexError> {
     let (parse, longest): (Parse, usize) = match dialect {
         Dialect::Rust => (rust::parse, LONGEST_PATTERN),
-        Dialect::Ecma => (ecma::parse, usize::MAX),
-        Dialect::Python => (python::parse, usize::MAX),
+        Dialect::Ecma => (ecma::parse, LONGEST_OWN),
+        Dialect::Python => (python::parse, LONGEST_OWN),
     };
     check_length(pattern, limits.source_bytes.min(longest))?;
     parse(pattern, limits.nesting.min(MOST_NESTING))

@@ -71,6 +71,8 @@ pub struct Content {
     pub style: ArgumentStyle,
     /// The texts that no string contains. Only schemas use it.
     pub excludes: Vec<String>,
+    /// The expression of the white space between the tokens of JSON, if the tag says it. Only schemas use it.
+    pub whitespace: Option<String>,
     /// The JSON pointer to the constraint within the structural tag.
     pub pointer: String,
 }

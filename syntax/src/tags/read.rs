@@ -252,13 +252,14 @@ impl TagReader {
     }
 
     fn schema_of_style(&mut self, fields: &mut Fields<'_>, style: ArgumentStyle) -> Option<Form<Content>> {
-        self.refuse(fields, "max_whitespace_cnt");
+        let most_space = self.limit(fields, "max_whitespace_cnt");
         let excludes = self.excludes(fields)?;
         let any_order = self.flag(fields, "any_order");
         let content = self.schema(fields, "json_schema", any_order)?;
         Some(Form::Content(Box::new(Content {
             style,
             excludes,
+            whitespace: most_space?.map(|most| format!(r"[ \n\r\t]{{0,{most}}}")),
             ..content
         })))
     }
@@ -284,6 +285,7 @@ impl TagReader {
             any_order,
             style: ArgumentStyle::Json,
             excludes: Vec::new(),
+            whitespace: None,
             pointer,
         })
     }
@@ -301,6 +303,7 @@ impl TagReader {
             any_order: false,
             style: ArgumentStyle::Json,
             excludes: Vec::new(),
+            whitespace: None,
             pointer: fields.at(name),
         })))
     }

@@ -20,7 +20,7 @@ use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constrain
 use crate::wire::fields::{Fields, Problems};
 
 /// The maximum number of choices that `choice` may list.
-const CHOICES: usize = 10_000;
+const CHOICES: usize = 200_000;
 /// The maximum length of a text of which the output may be a span, in bytes.
 const EXTRACTED: usize = 64 << 10;
 

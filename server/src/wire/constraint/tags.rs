@@ -11,7 +11,7 @@ use lexiform_syntax::tags;
 use lexiform_syntax::tags::{Content, ContentKind};
 use serde_json::{Map, Value};
 
-use super::{Constraint, KeyOrder, Source};
+use super::{Constraint, KeyOrder, Source, Whitespace};
 use crate::wire::fields::{Fields, Problems};
 
 /// The fields of a structural tag besides its `type`.
@@ -48,6 +48,7 @@ fn constraint(content: Content, place: &impl Fn(&str) -> String) -> Constraint {
     if content.any_order {
         constraint.key_order = KeyOrder::Any;
     }
+    constraint.whitespace = (content.whitespace).map_or(constraint.whitespace, Whitespace::Pattern);
     constraint
 }
 

@@ -147,7 +147,7 @@ fn deep_and_huge_sources_are_refused_by_name() {
     assert!(problems(&deep(251))[0].contains("`nesting`"));
     assert!(problems(&deep(200_000))[0].contains("`nesting`"));
     assert!(problems(&format!("a ::= {}", "{".repeat(100_000)))[0].contains("`nesting`"));
-    assert!(problems(&" ".repeat((1 << 20) + 1))[0].contains("`source_bytes`"));
+    assert!(problems(&" ".repeat(Limits::default().source_bytes + 1))[0].contains("`source_bytes`"));
     assert!(problems("a ::= 'xy'{1000000}")[0].contains("`repeat`"));
     assert!(problems("a ::= 'xy'{99999999999}")[0].contains("too large"));
     // Brackets in quotes, classes, expressions and comments do not nest.

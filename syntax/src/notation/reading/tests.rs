@@ -107,7 +107,7 @@ pub(crate) fn check_size(
         lower(&many, &Limits::default()).expect("many rules").rules.len(),
         10_001
     );
-    assert!(problems(lower, &" ".repeat((1 << 20) + 1))[0].contains("`source_bytes`"));
+    assert!(problems(lower, &" ".repeat(Limits::default().source_bytes + 1))[0].contains("`source_bytes`"));
     assert!(problems(lower, " \n\t")[0].contains("empty"));
 }
 
