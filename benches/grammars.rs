@@ -183,6 +183,9 @@ fn measure(primed: &Compiler, tokenizer: &Tokenizer, case: &Case) -> Option<Figu
     let compiler = primed.fresh();
     let mut options = Options::default();
     options.grammar.notation = Some(case.notation);
+    // Grammars of Python begin with a file.
+    let starts_with_file = case.source.contains("\nfile_input:") && !case.source.contains("\nstart:");
+    options.grammar.start = starts_with_file.then(|| "file_input".to_owned());
     let (compiled, took) = timed(|| compiler.compile(Source::Grammar(&case.source), &options));
     let (grammar, _) = compiled.ok()?;
     let mut figures = Figures {

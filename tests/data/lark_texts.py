@@ -8,6 +8,7 @@ import random
 import sys
 
 from lark import Lark, __version__
+from lark.indenter import PythonIndenter
 
 # A grammar of each kind, with a few texts from which others are made by small changes.
 GRAMMARS = {
@@ -115,6 +116,28 @@ NAME: /[a-z]+/
 ''',
         ["1", "-(2+3)*4", "1 - 2 / 3.5", "((1))"],
     ),
+    "indentation": (
+        r'''
+start: (_NEWLINE | statement)*
+statement: simple
+    | "if" NAME ":" block ("else" ":" block)?
+    | "@" NAME _NEWLINE "def" NAME "(" [NAME ("," NAME)*] ")" ":" block
+simple: NAME ("=" value)? _NEWLINE
+block: simple | _NEWLINE _INDENT statement+ _DEDENT
+value: NAME | "[" [value ("," value)*] "]"
+NAME: /[a-z]+/
+_NEWLINE: (/\r?\n[\t ]*/ | COMMENT)+
+COMMENT: /#[^\n]*/
+%ignore /[\t \f]+/
+%ignore COMMENT
+%declare _INDENT _DEDENT
+''',
+        [
+            "x\nif a:\n    b = c\n    if d: e\n    else:\n      f\ng\n",
+            "@a\ndef f(a,\n  b):\n\n    x = [a,\n b]\n\n    y\nz\n",
+            "if a:\n\tb\n\tc\nd\n",
+        ],
+    ),
 }
 
 
@@ -149,7 +172,8 @@ def main() -> None:
     random.seed(19)
     cases = []
     for name, (grammar, texts) in GRAMMARS.items():
-        parser = Lark(grammar, parser="lalr")
+        postlex = PythonIndenter() if "_INDENT" in grammar else None
+        parser = Lark(grammar, parser="lalr", postlex=postlex)
         letters = "".join(sorted(set("".join(texts)))) + ' a0\n"('
         verdicts: dict[str, bool] = {text: belongs(parser, text) for text in texts}
         while len(verdicts) < 160:

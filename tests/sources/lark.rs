@@ -111,13 +111,12 @@ fn lark_cases_of_llguidance() {
 }
 
 /// The starts of whole grammars that have no rule `start`.
-const STARTS: [(&str, &str); 6] = [
+const STARTS: [(&str, &str); 5] = [
     ("lark_common", "NUMBER"),
     ("outlines_common", "NUMBER"),
     ("lark_unicode", "WS"),
     ("lark_python", "file_input"),
     ("lark_python2", "file_input"),
-    ("syncode_python", "file_input"),
 ];
 
 #[test]
@@ -160,7 +159,7 @@ fn texts_belong_as_the_lark_parser_says() {
         }
     }
     // A ratchet: one use of a word stands in two places, at only one of which another word is tried first.
-    assert_eq!((wider, all), (WIDER, 1_600));
+    assert_eq!((wider, all), (WIDER, 1_760));
 }
 
 /// The number of texts that are accepted here and not by the lark parser.

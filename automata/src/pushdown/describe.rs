@@ -136,7 +136,7 @@ impl Frames {
 
     /// Returns the items that a frame reads after a word that some bytes must not follow.
     fn expected_after(&self, id: FrameId, guard: Guard) -> Vec<(Expected, Vec<(u8, u8)>)> {
-        let blocked = self.blocked(guard);
+        let blocked = self.guards.set(guard);
         let mut expected = self.expected(id);
         for (_, ranges) in &mut expected {
             let bytes = ranges.iter().flat_map(|&(first, last)| first..=last);

@@ -18,6 +18,7 @@
 //! something empty skips the call (see `closure`), so entering never loops.
 
 mod guarded;
+mod guards;
 mod rule;
 mod validated;
 
@@ -37,19 +38,14 @@ use crate::pushdown::object::progress::{Bits, Progress};
 use crate::pushdown::object::used_keys::LastUsed;
 use crate::pushdown::plan::analysis::Analysis;
 use crate::pushdown::plan::nfa::{Callee, Label, Nfa, ObjectListPlan};
+pub(crate) use guards::Guard;
+use guards::Guards;
 
 /// The id of an interned frame.
 pub(crate) type FrameId = u32;
 
 /// The frame that is complete and has no continuation of its own. A call that returns to it is a tail call.
 pub(crate) const RETURN: FrameId = 0;
-
-/// The place of a word that some bytes must not follow: a terminal and a state of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Guard {
-    pub(crate) terminal: u32,
-    pub(crate) state: u32,
-}
 
 /// The content by which a frame is interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -165,6 +161,7 @@ pub(crate) struct Frames {
     pub(crate) nfa: Arc<Nfa>,
     pub(crate) analysis: Arc<Analysis>,
     pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
+    pub(crate) guards: Arc<Guards>,
     /// The number of additional items that each object list can supply.
     pub(crate) capacities: Arc<[Option<u64>]>,
     /// The additional items that each object list with demands can supply.
@@ -203,6 +200,7 @@ impl Frames {
         Frames {
             nfa: nfa.into(),
             analysis: analysis.into(),
+            guards: Arc::new(Guards::new(&terminals)),
             terminals: terminals.into(),
             capacities,
             stocks,
@@ -218,6 +216,7 @@ impl Frames {
             nfa: Arc::default(),
             analysis: Arc::default(),
             terminals: Arc::default(),
+            guards: Arc::default(),
             capacities: Arc::default(),
             stocks: Arc::default(),
             next_keys: Arc::default(),
@@ -247,6 +246,7 @@ impl Frames {
             nfa: self.nfa.clone(),
             analysis: self.analysis.clone(),
             terminals: self.terminals.clone(),
+            guards: self.guards.clone(),
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
             next_keys: self.next_keys.clone(),
@@ -438,7 +438,7 @@ impl Frames {
                 let cursor = self.beginnings_of(id).next(cursor, byte)?;
                 Some(self.validated_frame(id, cursor, &[byte]))
             }
-            FrameKey::Guarded(frame, guard) => match self.blocked(guard).contains(byte) {
+            FrameKey::Guarded(frame, guard) => match self.guards.set(guard).contains(byte) {
                 true => None,
                 false => self.read(frame, byte),
             },
@@ -469,7 +469,7 @@ impl Frames {
             if let FrameKey::Guarded(frame, guard) = frame.key {
                 return Box::new(RuleEdges {
                     list: SmallVec::new(),
-                    bytes: self.first_bytes(frame).without(self.blocked(guard)),
+                    bytes: self.first_bytes(frame).without(self.guards.set(guard)),
                 });
             }
             let list = match &frame.key {

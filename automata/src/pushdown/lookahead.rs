@@ -282,7 +282,7 @@ impl<'a> Lookahead<'a> {
                 At::Terminal(index, cursor) => {
                     readers.push(head);
                     if self.stacks.frames.terminal(index).is_accepting(cursor) {
-                        match self.stacks.frames.guard_at(index, cursor.state) {
+                        match self.stacks.frames.guards.of(index, cursor.state) {
                             None => self.end_terminal(head.callers, path, open, readers),
                             Some(guard) => self.end_guarded(guard, head.callers, path, readers),
                         }

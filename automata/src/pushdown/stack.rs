@@ -190,8 +190,7 @@ impl Stacks {
 
     /// Returns `true` if some words must not be followed by some bytes.
     pub(crate) fn has_guards(&self) -> bool {
-        let mut terminals = self.frames.terminals.iter().flatten();
-        terminals.any(|terminal| terminal.blocks())
+        self.frames.guards.are_there()
     }
 
     /// Returns `true` if the word of a validated frame ends after these bytes.

@@ -28,6 +28,7 @@ mod atoms;
 mod attributes;
 mod contexts;
 mod expand;
+mod indentation;
 mod items;
 mod library;
 mod longest;
@@ -35,6 +36,7 @@ mod parser;
 mod reading;
 mod scanner;
 mod settle;
+mod spacing;
 mod words;
 
 pub use reading::{Dialect, Reading};

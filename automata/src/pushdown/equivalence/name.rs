@@ -153,7 +153,7 @@ impl Frames {
                     (rule, nodes).hash(name);
                 }
                 FrameKey::Terminal(index, cursor) => (index, cursor).hash(name),
-                FrameKey::Guarded(frame, guard) => (self.name(*frame), guard).hash(name),
+                FrameKey::Guarded(frame, guard) => (self.name(*frame), self.guards.set(*guard)).hash(name),
                 FrameKey::ObjectList(object_list, progress) => {
                     self.hash_progress(*object_list, *progress, name)
                 }

@@ -18,7 +18,7 @@ impl Frames {
     /// follow.
     pub(crate) fn guard(&self, id: FrameId) -> Option<Guard> {
         match self.get(id).key {
-            FrameKey::Terminal(terminal, cursor) => self.guard_at(terminal, cursor.state),
+            FrameKey::Terminal(terminal, cursor) => self.guards.of(terminal, cursor.state),
             _ => None,
         }
     }
@@ -28,22 +28,10 @@ impl Frames {
         matches!(self.get(id).key, FrameKey::Guarded(..))
     }
 
-    /// Returns the guard after a word that ends in a state, if some bytes must not follow.
-    pub(crate) fn guard_at(&self, terminal: u32, state: u32) -> Option<Guard> {
-        let is_guarded = self.terminal(terminal).blocked(state).is_some();
-        is_guarded.then_some(Guard { terminal, state })
-    }
-
-    /// Returns the bytes that must not follow.
-    pub(crate) fn blocked(&self, guard: Guard) -> &ByteSet {
-        let blocked = self.terminal(guard.terminal).blocked(guard.state);
-        blocked.expect("a guard is made where bytes are blocked")
-    }
-
     /// Returns a frame that reads as it is after a guard: itself if it reads none of the blocked bytes,
     /// `None` if it reads nothing else.
     pub(crate) fn guarded(&self, id: FrameId, guard: Guard) -> Option<FrameId> {
-        let (bytes, blocked) = (self.first_bytes(id), self.blocked(guard));
+        let (bytes, blocked) = (self.first_bytes(id), self.guards.set(guard));
         match bytes.common(blocked).is_empty() {
             true => Some(id),
             false if bytes.is_within(blocked) && !self.reads_special(id) => None,

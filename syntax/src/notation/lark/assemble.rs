@@ -12,6 +12,7 @@
 use foldhash::{HashMap, HashSet, HashSetExt};
 
 use super::expand::{Expanded, expand};
+use super::indentation::{Layout, write_out};
 use super::items::{
     Alternative, Attributes, Import, Items, Mode, Name, RuleItem, is_terminal, nested_name, use_of,
 };
@@ -20,13 +21,12 @@ use super::longest::Lexing;
 use super::parser::parse;
 use super::reading::{Dialect, Reading};
 use super::settle::settle;
+use super::spacing::{IGNORED, IGNORED_WITHIN, space};
 use crate::notation::lower::Problems;
 use crate::notation::lower::{Names, Tree, lower};
 use crate::notation::tree::{Definition, Ending, Node, NodeKind};
 use lexiform_automata::error::ProblemKind;
 
-/// The name of the rule for ignored texts. No name in a source has braces.
-const IGNORED: &str = "{ignored}";
 /// The name of the rule for a text with ignored texts before it.
 const WHOLE: &str = "{whole}";
 /// The deepest nesting of imports, and of grammars in braces.
@@ -41,6 +41,7 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
     let rules = expand(&items, reading.limits, &mut problems);
     let start = start_of(&items, reading, &mut problems);
     let ignores = !items.ignored.is_empty();
+    let layout = Layout::of(&items);
     let mut definitions: Vec<Definition> = rules.into_iter().map(|rule| definition(rule, &items)).collect();
     let mut ignored = items.ignored.clone();
     if problems.is_empty() {
@@ -49,30 +50,26 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
             dialect,
             ignored: &items.ignored,
             prioritised: &prioritised.map(|rule| rule.name.text.clone()).collect(),
+            layout: layout.as_ref(),
         };
         ignored = settle(&mut definitions, &start, &lexing, reading.limits, &mut problems);
     }
     if ignores {
-        for definition in definitions.iter_mut().filter(|it| !is_terminal(&it.name)) {
-            definition.body = spaced(&definition.body);
-        }
+        let newline = layout.as_ref().map(|layout| &layout.newline);
+        let newline = newline.and_then(|name| definitions.iter().find(|it| it.name == *name));
+        let rules = ignored_rules(ignored, newline.map(|newline| newline.body.clone()));
+        space(&mut definitions, layout.as_ref());
+        definitions.extend(rules);
     }
-    if ignores {
-        let words = ignored.into_iter().map(|ignored| match ignored.kind {
-            NodeKind::Longest(_) => ignored,
-            _ => ignored.word(Ending::AsWritten),
-        });
-        definitions.push(Definition {
-            name: IGNORED.to_owned(),
-            at: 0,
-            body: Node::choice(0, words.collect()).repeat(0, None, 0),
-        });
-    }
+    let called = match &layout {
+        Some(layout) if problems.is_empty() => write_out(&mut definitions, &start, layout, &mut problems),
+        _ => Node::name(0, start),
+    };
     definitions.extend(nested(&items, dialect, reading, &mut problems));
     let skips = items.initial_skip.unwrap_or(dialect == Dialect::Lark) && ignores;
     let body = match skips {
-        true => Node::seq(0, vec![Node::name(0, IGNORED), Node::name(0, start)]),
-        false => Node::name(0, start),
+        true => Node::seq(0, vec![Node::name(0, IGNORED), called]),
+        false => called,
     };
     definitions.insert(
         0,
@@ -90,6 +87,23 @@ pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -
         has_gaps: !problems.is_empty(),
         problems,
     }
+}
+
+/// Returns the rules for ignored texts; between brackets, line breaks are ignored too.
+fn ignored_rules(ignored: Vec<Node>, newline: Option<Node>) -> Vec<Definition> {
+    let words = ignored.into_iter().map(|ignored| match ignored.kind {
+        NodeKind::Longest(_) => ignored,
+        _ => ignored.word(Ending::AsWritten),
+    });
+    let words: Vec<Node> = words.collect();
+    let rule = |name: &str, words| Definition {
+        name: name.to_owned(),
+        at: 0,
+        body: Node::choice(0, words).repeat(0, None, 0),
+    };
+    let within = newline.map(|newline| [&words[..], &[newline]].concat());
+    let within = within.map(|words| rule(IGNORED_WITHIN, words));
+    [rule(IGNORED, words)].into_iter().chain(within).collect()
 }
 
 /// Returns the name of the rule that derives whole texts.
@@ -166,26 +180,6 @@ fn definition(rule: Expanded, items: &Items) -> Definition {
     }
 }
 
-fn followed(node: Node) -> Node {
-    let at = node.at;
-    Node::seq(at, vec![node, Node::name(at, IGNORED)])
-}
-
-/// Returns a part of a rule with ignored texts after each of its words.
-fn spaced(node: &Node) -> Node {
-    let at = node.at;
-    let all = |parts: &[Node]| parts.iter().map(spaced).collect();
-    match &node.kind {
-        NodeKind::Seq(parts) => Node::seq(at, all(parts)),
-        NodeKind::Choice(parts) => Node::choice(at, all(parts)),
-        NodeKind::Repeat(body, min, max) => spaced(body).repeat(*min, *max, at),
-        NodeKind::Name(name) if is_terminal(name) || name.starts_with("{lark") => followed(node.clone()),
-        NodeKind::Text(text) if text.is_empty() => node.clone(),
-        NodeKind::Name(_) | NodeKind::TooDeep => node.clone(),
-        _ => followed(node.clone()),
-    }
-}
-
 /// Reports terminals that call rules, and terminals with what only rules may have.
 fn check_terminals(items: &Items, problems: &mut Problems) {
     for rule in items.rules.iter().filter(|rule| is_terminal(&rule.name.text)) {
@@ -245,9 +239,12 @@ fn import_all(items: &mut Items, dialect: Dialect, reading: &Reading<'_>, proble
             }
         }
     }
-    let defined: HashSet<&str> = rules.iter().map(|rule| rule.name.text.as_str()).collect();
+    items.rules = rules;
+    let layout = Layout::of(items);
+    let defined: HashSet<&str> = items.rules.iter().map(|rule| rule.name.text.as_str()).collect();
     for name in &items.declared {
-        if !defined.contains(name.text.as_str()) {
+        let is_found = layout.as_ref().is_some_and(|layout| layout.has(&name.text));
+        if !is_found && !defined.contains(name.text.as_str()) {
             let message = format!(
                 "`{}` is declared for a program that finds its texts, which is not supported: define it",
                 name.text
@@ -255,7 +252,6 @@ fn import_all(items: &mut Items, dialect: Dialect, reading: &Reading<'_>, proble
             problems.unsupported(name.at, message);
         }
     }
-    items.rules = rules;
 }
 
 struct Importing<'a> {

@@ -23,6 +23,7 @@ use foldhash::HashMap;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::contexts::{WordUse, anything};
+use super::indentation::Layout;
 use super::reading::Dialect;
 use super::words::{following, matches_whole};
 use crate::notation::tree::{Definition, Ending, LongestWord, Node, NodeKind};
@@ -41,6 +42,8 @@ pub(super) struct Lexing<'a> {
     pub(super) ignored: &'a [Node],
     /// The terminals with a priority.
     pub(super) prioritised: &'a BTreeSet<String>,
+    /// The terminals of indentation, which the lexer does not end.
+    pub(super) layout: Option<&'a Layout>,
 }
 
 /// The lexer of a source, with the rules that its words are made of.
@@ -73,6 +76,11 @@ impl Lexer<'_> {
         rivals: &[&WordUse],
         gaps: &[u8],
     ) -> Node {
+        if let (NodeKind::Name(name), Some(layout)) = (&word.node.kind, self.lexing.layout)
+            && layout.has(name)
+        {
+            return word.node.clone();
+        }
         exceptions.extend(self.lost(word, rivals));
         let narrowed = match exceptions.is_empty() {
             true => word.node.clone(),
