@@ -5,7 +5,11 @@
 //! grammars, the source is refused until its notation is named, so that no grammar is read in a way that its
 //! author did not mean.
 
-use super::reader::{GrammarOptions, Notation, lower_as};
+mod reader;
+
+pub use reader::{GrammarOptions, Notation};
+
+use self::reader::lower_as;
 use crate::schema;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
@@ -20,7 +24,7 @@ const COLON: Family = Family {
     notations: &[Notation::Lark, Notation::Ebnf],
 };
 const EQUALS: Family = Family {
-    notations: &[Notation::Ebnf, Notation::Iso, Notation::Abnf],
+    notations: &[Notation::Ebnf, Notation::Iso, Notation::Abnf, Notation::Pest],
 };
 /// `::=` without a rule `root`, with which the other notations begin.
 const BACKUS: Family = Family {
@@ -172,9 +176,24 @@ impl Signs {
                 (false, true) => Some(Notation::Lark),
                 (false, false) => None,
             };
+        } else if is_pest(text) {
+            signs.certain = Some(Notation::Pest);
         }
         signs
     }
+}
+
+/// Returns `true` if a source has rules `name = _{ … }`, or rules `name = { … }` with a `~` in them, which no
+/// other notation has.
+fn is_pest(text: &str) -> bool {
+    let lines = || text.lines().map(str::trim_start);
+    let bodies = lines().filter(|line| definer(line) == Some("="));
+    let bodies = bodies.filter_map(|line| line.split_once('=').map(|(_, body)| body.trim_start()));
+    let begins = |body: &str| body.trim_start_matches(['_', '@', '$', '!']).starts_with('{');
+    let mut bodies = bodies.filter(|body| begins(body)).peekable();
+    let is_there = bodies.peek().is_some();
+    bodies.any(|body| !body.starts_with('{'))
+        || is_there && lines().map(outside_of_quotes).any(|line| line.contains('~'))
 }
 
 /// Returns a line of Lark without its texts, expressions and comments.
@@ -233,6 +252,14 @@ mod tests {
             ("root ::= \"a\"", None, BACKUS_FROM_ROOT.notations),
             ("a ::= \"a\"", None, BACKUS.notations),
             ("# root: 1\nroot = \"a\" ;", None, EQUALS.notations),
+            ("a = { \"b\" }", None, EQUALS.notations),
+            ("a = { \"b\" ~ \"c\" }", Some(Notation::Pest), EQUALS.notations),
+            (
+                "a = {\n  \"b\"\n}\nc = @{ \"~\" }",
+                Some(Notation::Pest),
+                EQUALS.notations,
+            ),
+            ("a = { \"b~\" } ;", None, EQUALS.notations),
         ] {
             let signs = Signs::of(text);
             assert_eq!(
