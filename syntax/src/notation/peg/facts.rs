@@ -37,6 +37,9 @@ impl Work {
     }
 }
 
+/// Whether something holds for a part, given the names of the rules for which it holds.
+type Holds = fn(&Expr, &dyn Fn(&str) -> bool, &Work) -> bool;
+
 /// Facts about rules, each by the index of the rule.
 #[derive(Debug)]
 pub(super) struct Facts {
@@ -66,7 +69,7 @@ impl Facts {
                 }
             });
         }
-        let least = |holds: fn(&Expr, &dyn Fn(&str) -> bool, &Work) -> bool| {
+        let least = |holds: Holds| {
             let mut known = vec![false; rules.len()];
             let mut open: Vec<usize> = (0..rules.len()).collect();
             while let Some(at) = open.pop() {

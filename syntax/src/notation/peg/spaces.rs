@@ -400,26 +400,36 @@ impl Writing<'_> {
         }
     }
 
-    /// Collects the alternatives of a part.
+    /// Collects the alternatives of a part, and those of rules that have nothing but texts and characters.
     fn alternatives(&self, expr: &Expr, depth: usize, found: &mut Vec<Expr>) {
-        let callee = match &expr.kind {
-            Kind::Choice(parts) if depth < MOST_NAMES && found.len() < MOST_WAYS => {
-                return parts
-                    .iter()
-                    .for_each(|part| self.alternatives(part, depth + 1, found));
+        match &expr.kind {
+            Kind::Choice(parts) if found.len() < MOST_WAYS => {
+                for part in parts {
+                    self.alternatives(part, depth + 1, found);
+                }
             }
-            Kind::Name(name) => self.facts.index.get(name).map(|&at| &self.rules[at]),
-            _ => None,
-        };
-        match callee {
-            Some(rule)
-                if depth < MOST_NAMES
-                    && rule.spacing != Spacing::Free
-                    && matches!(rule.body.kind, Kind::Choice(_) | Kind::Name(_) | Kind::Text(_)) =>
-            {
-                self.alternatives(&rule.body, depth + 1, found);
+            Kind::Name(name) if found.len() < MOST_WAYS && self.has_texts(expr, depth) => {
+                if let Some(&rule) = self.facts.index.get(name) {
+                    self.alternatives(&self.rules[rule].body, depth + 1, found);
+                }
             }
             _ => found.push(self.work.copy(expr)),
+        }
+    }
+
+    /// Returns `true` if a part is a choice of texts and characters.
+    fn has_texts(&self, expr: &Expr, depth: usize) -> bool {
+        if depth > MOST_NAMES || !self.work.go_on(1) {
+            return false;
+        }
+        match &expr.kind {
+            Kind::Text(_) | Kind::AnyCase(_) | Kind::Set(_) => true,
+            Kind::Choice(parts) => parts.iter().all(|part| self.has_texts(part, depth + 1)),
+            Kind::Name(name) => {
+                let rule = self.facts.index.get(name).map(|&rule| &self.rules[rule]);
+                rule.is_some_and(|rule| self.has_texts(&rule.body, depth + 1))
+            }
+            _ => false,
         }
     }
 

@@ -253,6 +253,7 @@ fn deep_and_large_grammars_are_read_or_refused() {
     }
     assert!(small(format!("a = {{ {}\"x\" ~ \"x\" }}", "!".repeat(50_000))).is_err());
     drop(small(format!("a = {{ {}\"x\" ~ \"x\" }}", "!".repeat(400))));
+    assert!(small("a = { \"x\" | !(!a ~ ANY)* }".to_owned()).is_err());
     assert!(small(format!("a = {{ \"x\" {}", "/*".repeat(100_000))).is_err());
     let many: String = (0..10_000)
         .map(|n| format!("r{n} = {{ \"{n}\" | r{} }}\n", n + 1))
