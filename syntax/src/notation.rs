@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   ebnf, gbnf, lark, abnf, w3c, iso, xgrammar, peg ── a reader ─► tree ─ lower ─► Cfg ─ terminals ─► Cfg
-//!         └─ named, or recognised
+//!         └─ named, or recognised                       └─ convert ─► a text in another notation
 //! ```
 
 pub mod abnf;
+mod convert;
 pub mod ebnf;
 pub mod gbnf;
 pub mod iso;
@@ -20,6 +21,7 @@ mod tree;
 pub mod w3c;
 pub mod xgrammar;
 
+pub use convert::convert;
 pub use recognise::{GrammarOptions, Notation, lower};
 #[doc(inline)]
 pub use texts::{choice, extract};

@@ -51,7 +51,8 @@ use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
 
-const LEXIS: Lexis = Lexis {
+/// The quotes, comments and brackets of the notation.
+pub(super) const LEXIS: Lexis = Lexis {
     spans: &[
         Span::plain("//", "\n"),
         Span::escaped("\"", "\""),
@@ -78,7 +79,8 @@ pub fn lower(text: &str, start: Option<&str>, limits: &Limits) -> Result<Cfg, Co
     reading::read(text, limits, &LEXIS, |text| tree(text, start))
 }
 
-fn tree<'t>(text: &'t str, start: Option<&str>) -> Result<Tree<'t>, CompileError> {
+/// Reads a grammar for pest that was checked.
+pub(super) fn tree<'t>(text: &'t str, start: Option<&str>) -> Result<Tree<'t>, CompileError> {
     let blanked = comments::blanked(text);
     let pairs = reading::parse::<Tokens, _>(Rule::grammar, &blanked, described, hint)?;
     let mut problems = Problems::default();

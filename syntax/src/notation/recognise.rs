@@ -7,6 +7,7 @@
 
 mod reader;
 
+pub(super) use reader::with_tree;
 pub use reader::{GrammarOptions, Notation};
 
 use self::reader::lower_as;
@@ -60,10 +61,26 @@ pub fn lower(
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    lower_recognised(text, options, schema, limits).map(|(_, cfg)| cfg)
+}
+
+/// Lowers a grammar like [`lower`], and returns its notation, too.
+///
+/// # Errors
+/// Returns the same errors as [`lower`].
+pub(super) fn lower_recognised(
+    text: &str,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+) -> Result<(Notation, Cfg), CompileError> {
+    let as_notation = |notation| {
+        let cfg = lower_as(text, notation, options, schema, limits)?;
+        Ok((notation, cfg))
+    };
     if let Some(notation) = options.notation {
-        return lower_as(text, notation, options, schema, limits);
+        return as_notation(notation);
     }
-    let as_notation = |notation| lower_as(text, notation, options, schema, limits);
     let signs = Signs::of(text);
     if let Some(notation) = signs.certain {
         return as_notation(notation);
@@ -72,7 +89,7 @@ pub fn lower(
     let mut errors = Vec::new();
     for &notation in signs.family.notations {
         match as_notation(notation) {
-            Ok(cfg) => read.push((notation, cfg)),
+            Ok(found) => read.push(found),
             Err(error) => errors.push((notation, error)),
         }
         if limits.cancel.is_asked() {
@@ -91,8 +108,8 @@ pub fn lower(
         );
         return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
     }
-    if let Some((_, cfg)) = read.into_iter().next() {
-        return Ok(cfg);
+    if let Some(found) = read.into_iter().next() {
+        return Ok(found);
     }
     // What could be parsed is what it is in, whatever else is wrong.
     let is_parsed = |(_, error): &(Notation, CompileError)| {

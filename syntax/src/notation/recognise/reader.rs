@@ -5,6 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::notation::lark::{self, Dialect, Reading};
+use crate::notation::lower::Tree;
+use crate::notation::reading::checked;
+use crate::notation::reading::outline::Lexis;
 use crate::notation::{abnf, ebnf, gbnf, iso, peg, w3c, xgrammar};
 use crate::{schema, suggest};
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
@@ -59,6 +62,9 @@ const NAMES: [(&str, Notation); 9] = [
     ("abnf", Notation::Abnf),
     ("pest", Notation::Pest),
 ];
+
+/// Reads a grammar that was checked, in a notation without options.
+type ReadTree = for<'t> fn(&'t str) -> Result<Tree<'t>, CompileError>;
 
 /// Lowers a grammar in a notation without options.
 type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
@@ -146,6 +152,16 @@ fn lark(
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    let (dialect, reading) = reading_of(notation, options, schema, limits);
+    lark::lower(text, dialect, &reading)
+}
+
+fn reading_of<'a>(
+    notation: Notation,
+    options: &'a GrammarOptions,
+    schema: &schema::Options,
+    limits: &'a Limits,
+) -> (Dialect, Reading<'a>) {
     let dialect = match notation {
         Notation::Llguidance => Dialect::Llguidance,
         _ => Dialect::Lark,
@@ -157,5 +173,41 @@ fn lark(
         limits,
         depth: 0,
     };
-    lark::lower(text, dialect, &reading)
+    (dialect, reading)
+}
+
+/// Does something with the tree of a grammar that can be lowered.
+///
+/// # Errors
+/// Returns the errors of what is done.
+pub(in crate::notation) fn with_tree<R>(
+    text: &str,
+    notation: Notation,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+    then: impl FnOnce(Tree<'_>) -> Result<R, CompileError>,
+) -> Result<R, CompileError> {
+    let (lexis, tree): (&Lexis, ReadTree) = match notation {
+        Notation::Lark | Notation::Llguidance => {
+            let (dialect, reading) = reading_of(notation, options, schema, limits);
+            return then(lark::tree(text, dialect, &reading));
+        }
+        Notation::Ebnf => return ebnf::with_tree(text, limits, then),
+        Notation::XGrammar => {
+            return checked(text, limits, &xgrammar::LEXIS, || {
+                then(xgrammar::tree(text, limits)?)
+            });
+        }
+        Notation::Pest => {
+            return checked(text, limits, &peg::LEXIS, || {
+                then(peg::tree(text, options.start.as_deref())?)
+            });
+        }
+        Notation::Gbnf => (&gbnf::LEXIS, gbnf::tree),
+        Notation::W3c => (&w3c::LEXIS, w3c::tree),
+        Notation::Iso => (&iso::LEXIS, iso::tree),
+        Notation::Abnf => (&abnf::LEXIS, abnf::tree),
+    };
+    checked(text, limits, lexis, || then(tree(text)?))
 }
