@@ -209,8 +209,10 @@ fn is_pest(text: &str) -> bool {
     let begins = |body: &str| body.trim_start_matches(['_', '@', '$', '!']).starts_with('{');
     let mut bodies = bodies.filter(|body| begins(body)).peekable();
     let is_there = bodies.peek().is_some();
+    // In a comment of ISO 14977, the sign means nothing.
+    let has_comment = text.contains("(*");
     bodies.any(|body| !body.starts_with('{'))
-        || is_there && lines().map(outside_of_quotes).any(|line| line.contains('~'))
+        || is_there && !has_comment && lines().map(outside_of_quotes).any(|line| line.contains('~'))
 }
 
 /// Returns a line of Lark without its texts, expressions and comments.
@@ -277,6 +279,7 @@ mod tests {
                 EQUALS.notations,
             ),
             ("a = { \"b~\" } ;", None, EQUALS.notations),
+            ("a = { \"b\" } ; (* ~ *)", None, EQUALS.notations),
         ] {
             let signs = Signs::of(text);
             assert_eq!(
