@@ -43,10 +43,10 @@ pub mod limits {
     pub use lexiform_automata::limits::{Cancel, Limits, Meter};
 }
 
-/// Notations of grammars.
+/// Notations of grammars, and how a grammar is printed in another one.
 pub mod grammar {
     #[doc(inline)]
-    pub use lexiform_syntax::notation::{GrammarOptions, Notation};
+    pub use lexiform_syntax::notation::{GrammarOptions, Notation, convert};
 }
 
 /// Dialects of regular expressions, and the spellings of JSON strings that match one.

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod convert;
 pub mod eval;
 pub mod failure;
 pub mod input;
@@ -42,6 +43,11 @@ pub enum Command<E: Commands> {
     /// and a text that belongs is not changed. The texts go to standard output, each followed by a line
     /// break, and the changes to standard error.
     Repair(repair::Args),
+    /// Print a grammar in another notation
+    ///
+    /// The grammar that is printed has the same texts, or the parts that the notation does not have are
+    /// named. Rules whose names the notation does not allow get other names.
+    Convert(convert::Args),
     /// Show how a tokenizer cuts texts
     Tokens(tokens::Args),
     /// Make an API key and its entry for `serve --api-keys`
@@ -56,6 +62,7 @@ impl<E: Commands> Commands for Command<E> {
             Command::Check(args) => args.is_json(),
             Command::Mask(args) => args.is_json(),
             Command::Repair(args) => args.is_json(),
+            Command::Convert(args) => args.is_json(),
             Command::Tokens(args) => args.is_json(),
             Command::Key(args) => args.is_json(),
             Command::Eval(args) => args.is_json(),
@@ -67,6 +74,7 @@ impl<E: Commands> Commands for Command<E> {
             Command::Check(args) => check::run(args),
             Command::Mask(args) => mask::run(args),
             Command::Repair(args) => repair::run(args),
+            Command::Convert(args) => convert::run(args),
             Command::Tokens(args) => tokens::run(args),
             Command::Key(args) => key::run(args),
             Command::Eval(args) => eval::run(args),

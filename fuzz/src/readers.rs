@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lexiform::grammar::Notation;
+use lexiform::grammar::{Notation, convert};
 use lexiform::limits::Limits;
 use lexiform::regex::Dialect;
 use lexiform::vocab::{ReadLimits, TokenKind, Tokenizer, Vocabulary, from_tiktoken, from_tokenizer_json};
@@ -126,7 +126,8 @@ pub fn ebnf(input: &[u8]) {
     }
 }
 
-/// A grammar in the notation whose number is the first byte, and in the one that is recognised.
+/// A grammar in the notation whose number is the first byte, and in the one that is recognised. It is also
+/// printed in another notation.
 pub fn notations(input: &[u8]) {
     let Some((&first, text)) = input.split_first() else {
         return;
@@ -139,6 +140,16 @@ pub fn notations(input: &[u8]) {
     });
     drop(recognised);
     options.grammar.notation = Some(all[usize::from(first) % all.len()]);
+    let to = all[usize::from(first) / all.len() % all.len()];
+    within(COMPILE, "printing a grammar in another notation", || {
+        drop(convert(
+            text,
+            to,
+            &options.grammar,
+            &options.schema,
+            &options.limits,
+        ))
+    });
     compile_and_walk_with(Source::Grammar(text), &options);
 }
 

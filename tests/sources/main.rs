@@ -2,6 +2,7 @@
 //! judges of other projects and of our own.
 
 mod arguments;
+mod convert;
 mod corpora;
 mod ebnf_roundtrip;
 mod extract;

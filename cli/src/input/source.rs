@@ -46,7 +46,11 @@ pub struct Constraint {
     notation: Option<Notation>,
 }
 
-fn notation_named(name: &str) -> Result<Notation, String> {
+/// Returns the notation of this name, for an argument.
+///
+/// # Errors
+/// There is none.
+pub fn notation_named(name: &str) -> Result<Notation, String> {
     name.parse()
 }
 
@@ -264,7 +268,7 @@ impl Constraint {
         let mut loaded = match (&self.schema, &self.regex, &self.grammar) {
             (Some(schema), _, _) => schema_from(schema)?,
             (_, Some(regex), _) => regex_from(regex)?,
-            (_, _, Some(grammar)) => grammar_from(grammar)?,
+            (_, _, Some(grammar)) => grammar_from(grammar, "--grammar")?,
             (None, None, None) => return Ok(None),
         };
         loaded.dialect = self.dialect;
@@ -274,6 +278,17 @@ impl Constraint {
 }
 
 impl Loaded {
+    /// Reads a grammar: a file, the grammar itself, standard input for the argument of this name, or that of
+    /// a folder. Its notation is known by the ending of its file if it is not named.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub fn grammar(value: &str, notation: Option<Notation>, flag: &'static str) -> Result<Self, Failure> {
+        let mut loaded = grammar_from(value, flag)?;
+        loaded.notation = notation.or_else(|| loaded.notation_of_file());
+        Ok(loaded)
+    }
+
     fn new(kind: SourceKind, text: String, file: Option<String>) -> Self {
         let (dialect, cases) = (Dialect::default(), Vec::new());
         Self {
@@ -436,7 +451,7 @@ fn regex_from(value: &str) -> Result<Loaded, Failure> {
     Ok(Loaded::new(SourceKind::Regex, value.to_owned(), None))
 }
 
-fn grammar_from(value: &str) -> Result<Loaded, Failure> {
+fn grammar_from(value: &str, flag: &'static str) -> Result<Loaded, Failure> {
     let path = Path::new(value.strip_prefix('@').unwrap_or(value));
     if path.is_dir() {
         let folder = Folder::read(path)?;
@@ -449,7 +464,7 @@ fn grammar_from(value: &str) -> Result<Loaded, Failure> {
     if is_text && !value.starts_with('@') && !path.is_file() {
         return Ok(Loaded::new(SourceKind::Grammar, value.to_owned(), None));
     }
-    from_place(SourceKind::Grammar, value, "--grammar")
+    from_place(SourceKind::Grammar, value, flag)
 }
 
 /// Reads the source from a file or standard input.

@@ -34,7 +34,8 @@ use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
 
-const LEXIS: Lexis = Lexis {
+/// The quotes, comments and brackets of the notation.
+pub(super) const LEXIS: Lexis = Lexis {
     spans: &[
         Span::plain(";", "\n"),
         Span::plain("\"", "\""),
@@ -58,18 +59,21 @@ const LEXIS: Lexis = Lexis {
 /// # Errors
 /// Returns all problems of the grammar that do not hide one another.
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
-    reading::read(text, limits, &LEXIS, |text| {
-        let mut reader = Reader::default();
-        let mut definitions = reader.rules(text)?;
-        core_rules::add(&mut definitions, Reader::default().rules(core_rules::SOURCE)?);
-        Ok(Tree {
-            text,
-            definitions,
-            starts: &[],
-            names: Names::AnyCase,
-            problems: reader.problems,
-            has_gaps: false,
-        })
+    reading::read(text, limits, &LEXIS, tree)
+}
+
+/// Reads a grammar in ABNF that was checked.
+pub(super) fn tree(text: &str) -> Result<Tree<'_>, CompileError> {
+    let mut reader = Reader::default();
+    let mut definitions = reader.rules(text)?;
+    core_rules::add(&mut definitions, Reader::default().rules(core_rules::SOURCE)?);
+    Ok(Tree {
+        text,
+        definitions,
+        starts: &[],
+        names: Names::AnyCase,
+        problems: reader.problems,
+        has_gaps: false,
     })
 }
 

@@ -66,6 +66,21 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
 /// Returns the same errors as [`lower`].
 pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
+    let (cfg, _) = with_tree(text, limits, |tree| {
+        limits.cancel.unless(lower::as_written(tree, limits))
+    })?;
+    Ok(cfg)
+}
+
+/// Does something with the tree of an EBNF grammar.
+///
+/// # Errors
+/// Returns an error if the source cannot be parsed, and the errors of what is done.
+pub(super) fn with_tree<R>(
+    text: &str,
+    limits: &Limits,
+    then: impl FnOnce(Tree<'_>) -> Result<R, CompileError>,
+) -> Result<R, CompileError> {
     let _held = reading::check(text, limits, outline)?;
     let mut grammar = reading::parse::<Tokens, _>(Rule::grammar, text, described, foreign::hint)?;
     let definitions = grammar
@@ -78,16 +93,14 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         problems.unsupported(offset, message);
     }
     let definitions = reader::read(definitions, limits, &mut problems);
-    let tree = Tree {
+    then(Tree {
         text,
         definitions,
         starts: &["root", "start"],
         names: Names::AsWritten,
         problems,
         has_gaps: false,
-    };
-    let (cfg, _) = limits.cancel.unless(lower::as_written(tree, limits))?;
-    Ok(cfg)
+    })
 }
 
 fn outline(text: &str, deepest: usize) -> Outline {

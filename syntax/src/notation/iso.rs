@@ -29,7 +29,8 @@ use lexiform_automata::grammar::Cfg;
 use lexiform_automata::limits::Limits;
 use tokens::{Rule, Tokens, described};
 
-const LEXIS: Lexis = Lexis {
+/// The quotes, comments and brackets of the notation.
+pub(super) const LEXIS: Lexis = Lexis {
     spans: &[
         Span::plain("(*", "*)"),
         Span::plain("\"", "\""),
@@ -54,18 +55,21 @@ const LEXIS: Lexis = Lexis {
 /// # Errors
 /// Returns all problems of the grammar that do not hide one another.
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
-    reading::read(text, limits, &LEXIS, |text| {
-        let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
-        let mut reader = Reader::default();
-        let definitions = reader.definitions(pairs);
-        Ok(Tree {
-            text,
-            definitions,
-            starts: &[],
-            names: Names::AsWritten,
-            problems: reader.problems,
-            has_gaps: false,
-        })
+    reading::read(text, limits, &LEXIS, tree)
+}
+
+/// Reads a grammar in the notation of ISO/IEC 14977 that was checked.
+pub(super) fn tree(text: &str) -> Result<Tree<'_>, CompileError> {
+    let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
+    let mut reader = Reader::default();
+    let definitions = reader.definitions(pairs);
+    Ok(Tree {
+        text,
+        definitions,
+        starts: &[],
+        names: Names::AsWritten,
+        problems: reader.problems,
+        has_gaps: false,
     })
 }
 

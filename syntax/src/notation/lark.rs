@@ -41,7 +41,7 @@ mod words;
 
 pub use reading::{Dialect, Reading};
 
-use crate::notation::lower::lower as lower_tree;
+use crate::notation::lower::{Tree, lower as lower_tree};
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
 
@@ -63,5 +63,10 @@ pub fn lower(text: &str, dialect: Dialect, reading: &Reading<'_>) -> Result<Cfg,
         limits,
         ..reading.clone()
     };
-    lower_tree(assemble::tree(text, dialect, reading), limits)
+    lower_tree(tree(text, dialect, reading), limits)
+}
+
+/// Reads a grammar that is not too long.
+pub(super) fn tree<'t>(text: &'t str, dialect: Dialect, reading: &Reading<'_>) -> Tree<'t> {
+    assemble::tree(text, dialect, reading)
 }

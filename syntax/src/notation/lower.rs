@@ -124,6 +124,40 @@ pub(crate) fn as_written(tree: Tree<'_>, limits: &Limits) -> Result<(Cfg, Vec<Cf
     Ok((lowering.builder.finish(start), lowering.others))
 }
 
+/// The regular parts of a tree, as languages.
+pub(crate) struct RegularParts<'a> {
+    all: &'a [Definition],
+    names: Names,
+    rules: HashMap<String, (RuleId, usize)>,
+    limits: &'a Limits,
+    /// The nodes of the expressions that were written out.
+    spent: Cell<usize>,
+}
+
+impl<'a> RegularParts<'a> {
+    pub(crate) fn new(all: &'a [Definition], names: Names, limits: &'a Limits) -> RegularParts<'a> {
+        let rules = all.iter().enumerate();
+        let rules = rules.map(|(at, definition)| (names.key(&definition.name), (RuleId(at as u32), at)));
+        RegularParts {
+            all,
+            names,
+            rules: rules.collect(),
+            limits,
+            spent: Cell::new(0),
+        }
+    }
+
+    /// Returns the texts that a part derives.
+    ///
+    /// # Errors
+    /// Returns the kind, the offset and the message of the problem if they are not known to be regular.
+    pub(crate) fn of(&self, part: &Node) -> Result<Regular, (ProblemKind, usize, String)> {
+        let regulars = regular::Regulars::new(self.all, &self.rules, self.names, self.limits, &self.spent);
+        let found = regulars.intersection(std::slice::from_ref(part));
+        found.map_err(|regular::NotRegular { kind, at, message }| (kind, at, message))
+    }
+}
+
 struct Lowering<'a> {
     has_gaps: bool,
     limits: &'a Limits,

@@ -36,9 +36,24 @@ pub(super) fn read<'t>(
     tree: impl FnOnce(&'t str) -> Result<Tree<'t>, CompileError>,
 ) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
+    checked(text, limits, lexis, || {
+        tree(text).and_then(|tree| lower::lower(tree, limits))
+    })
+}
+
+/// Does something with a source after the checks that come before a parser.
+///
+/// # Errors
+/// Returns the errors of the checks and of what is done.
+pub(super) fn checked<R>(
+    text: &str,
+    limits: &Limits,
+    lexis: &Lexis,
+    then: impl FnOnce() -> Result<R, CompileError>,
+) -> Result<R, CompileError> {
     let _held = check(text, limits, |text, deepest| lexis.outline(text, deepest))?;
-    let cfg = tree(text).and_then(|tree| lower::lower(tree, limits));
-    limits.cancel.unless(cfg)
+    let done = then();
+    limits.cancel.unless(done)
 }
 
 /// Checks what must hold before a parser runs, and returns the account of the memory that its tree will take.

@@ -5,7 +5,12 @@
 //! grammars, the source is refused until its notation is named, so that no grammar is read in a way that its
 //! author did not mean.
 
-use super::reader::{GrammarOptions, Notation, lower_as};
+mod reader;
+
+pub(super) use reader::with_tree;
+pub use reader::{GrammarOptions, Notation};
+
+use self::reader::lower_as;
 use crate::schema;
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
@@ -20,7 +25,7 @@ const COLON: Family = Family {
     notations: &[Notation::Lark, Notation::Ebnf],
 };
 const EQUALS: Family = Family {
-    notations: &[Notation::Ebnf, Notation::Iso, Notation::Abnf],
+    notations: &[Notation::Ebnf, Notation::Iso, Notation::Abnf, Notation::Pest],
 };
 /// `::=` without a rule `root`, with which the other notations begin.
 const BACKUS: Family = Family {
@@ -56,10 +61,26 @@ pub fn lower(
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    lower_recognised(text, options, schema, limits).map(|(_, cfg)| cfg)
+}
+
+/// Lowers a grammar like [`lower`], and returns its notation, too.
+///
+/// # Errors
+/// Returns the same errors as [`lower`].
+pub(super) fn lower_recognised(
+    text: &str,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+) -> Result<(Notation, Cfg), CompileError> {
+    let as_notation = |notation| {
+        let cfg = lower_as(text, notation, options, schema, limits)?;
+        Ok((notation, cfg))
+    };
     if let Some(notation) = options.notation {
-        return lower_as(text, notation, options, schema, limits);
+        return as_notation(notation);
     }
-    let as_notation = |notation| lower_as(text, notation, options, schema, limits);
     let signs = Signs::of(text);
     if let Some(notation) = signs.certain {
         return as_notation(notation);
@@ -68,7 +89,7 @@ pub fn lower(
     let mut errors = Vec::new();
     for &notation in signs.family.notations {
         match as_notation(notation) {
-            Ok(cfg) => read.push((notation, cfg)),
+            Ok(found) => read.push(found),
             Err(error) => errors.push((notation, error)),
         }
         if limits.cancel.is_asked() {
@@ -87,8 +108,8 @@ pub fn lower(
         );
         return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
     }
-    if let Some((_, cfg)) = read.into_iter().next() {
-        return Ok(cfg);
+    if let Some(found) = read.into_iter().next() {
+        return Ok(found);
     }
     // What could be parsed is what it is in, whatever else is wrong.
     let is_parsed = |(_, error): &(Notation, CompileError)| {
@@ -172,9 +193,26 @@ impl Signs {
                 (false, true) => Some(Notation::Lark),
                 (false, false) => None,
             };
+        } else if is_pest(text) {
+            signs.certain = Some(Notation::Pest);
         }
         signs
     }
+}
+
+/// Returns `true` if a source has rules `name = _{ … }`, or rules `name = { … }` with a `~` in them, which no
+/// other notation has.
+fn is_pest(text: &str) -> bool {
+    let lines = || text.lines().map(str::trim_start);
+    let bodies = lines().filter(|line| definer(line) == Some("="));
+    let bodies = bodies.filter_map(|line| line.split_once('=').map(|(_, body)| body.trim_start()));
+    let begins = |body: &str| body.trim_start_matches(['_', '@', '$', '!']).starts_with('{');
+    let mut bodies = bodies.filter(|body| begins(body)).peekable();
+    let is_there = bodies.peek().is_some();
+    // In a comment of ISO 14977, the sign means nothing.
+    let has_comment = text.contains("(*");
+    bodies.any(|body| !body.starts_with('{'))
+        || is_there && !has_comment && lines().map(outside_of_quotes).any(|line| line.contains('~'))
 }
 
 /// Returns a line of Lark without its texts, expressions and comments.
@@ -233,6 +271,15 @@ mod tests {
             ("root ::= \"a\"", None, BACKUS_FROM_ROOT.notations),
             ("a ::= \"a\"", None, BACKUS.notations),
             ("# root: 1\nroot = \"a\" ;", None, EQUALS.notations),
+            ("a = { \"b\" }", None, EQUALS.notations),
+            ("a = { \"b\" ~ \"c\" }", Some(Notation::Pest), EQUALS.notations),
+            (
+                "a = {\n  \"b\"\n}\nc = @{ \"~\" }",
+                Some(Notation::Pest),
+                EQUALS.notations,
+            ),
+            ("a = { \"b~\" } ;", None, EQUALS.notations),
+            ("a = { \"b\" } ; (* ~ *)", None, EQUALS.notations),
         ] {
             let signs = Signs::of(text);
             assert_eq!(

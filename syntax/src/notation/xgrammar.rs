@@ -39,7 +39,8 @@ use lexiform_automata::limits::Limits;
 use spelling::{CLASS, TEXT};
 use tokens::{Rule, Tokens, described};
 
-const LEXIS: Lexis = Lexis {
+/// The quotes, comments and brackets of the notation.
+pub(super) const LEXIS: Lexis = Lexis {
     spans: &[
         Span::plain("#", "\n"),
         Span::escaped("\"", "\""),
@@ -63,24 +64,27 @@ const LEXIS: Lexis = Lexis {
 /// # Errors
 /// Returns all problems of the grammar that do not hide one another.
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
-    reading::read(text, limits, &LEXIS, |text| {
-        let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
-        let mut reader = Reader {
-            limits,
-            rules: Vec::new(),
-            problems: Problems::default(),
-        };
-        let mut definitions = reader.definitions(pairs);
-        definitions.append(&mut reader.rules);
-        reader.check_root(&definitions, "XGrammar's EBNF");
-        Ok(Tree {
-            text,
-            definitions,
-            starts: &["root"],
-            names: Names::AsWritten,
-            problems: reader.problems,
-            has_gaps: false,
-        })
+    reading::read(text, limits, &LEXIS, |text| tree(text, limits))
+}
+
+/// Reads a grammar in XGrammar's EBNF that was checked.
+pub(super) fn tree<'t>(text: &'t str, limits: &Limits) -> Result<Tree<'t>, CompileError> {
+    let pairs = reading::parse::<Tokens, _>(Rule::grammar, text, described, hint)?;
+    let mut reader = Reader {
+        limits,
+        rules: Vec::new(),
+        problems: Problems::default(),
+    };
+    let mut definitions = reader.definitions(pairs);
+    definitions.append(&mut reader.rules);
+    reader.check_root(&definitions, "XGrammar's EBNF");
+    Ok(Tree {
+        text,
+        definitions,
+        starts: &["root"],
+        names: Names::AsWritten,
+        problems: reader.problems,
+        has_gaps: false,
     })
 }
 

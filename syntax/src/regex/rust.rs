@@ -63,7 +63,11 @@ fn typed(pattern: &str, error: &regex_syntax::Error) -> RegexError {
     RegexError::at(kind, column, message)
 }
 
-fn node(hir: &Hir) -> Result<Node, RegexError> {
+/// Converts an expression of regex-syntax.
+///
+/// # Errors
+/// Returns an error if it matches bytes that are not UTF-8.
+pub(crate) fn node(hir: &Hir) -> Result<Node, RegexError> {
     Ok(match hir.kind() {
         HirKind::Empty => Node::Empty,
         HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {

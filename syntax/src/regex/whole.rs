@@ -19,6 +19,7 @@ use super::determinise;
 use super::error::RegexError;
 use super::language::Language;
 use super::node::{Around, Node};
+use super::rust;
 use lexiform_automata::error::ProblemKind;
 use lexiform_automata::grammar::{Part, Regular};
 
@@ -58,6 +59,36 @@ pub(crate) fn whole(node: Node, size: u64) -> Result<Regular, RegexError> {
         Node::concat([Node::Look(Look::Start), node, Node::Look(Look::End)]),
         size,
     )
+}
+
+/// Returns a language as one expression without look-around.
+///
+/// # Errors
+/// Returns an error if the expression is too large.
+pub(crate) fn one_expression(regular: &Regular, size: u64) -> Result<Node, RegexError> {
+    match &regular.parts[..] {
+        [Part::Match(hir)] => return rust::node(hir),
+        [Part::Units { unit, min, max }] => return rust::node(&units_hir(unit, *min, *max)?),
+        _ => {}
+    }
+    let mut conditions = vec![Node::Look(Look::Start)];
+    for part in &regular.parts {
+        let (negative, body) = match part {
+            Part::Match(hir) => (false, rust::node(hir)?),
+            Part::Not(hir) => (true, rust::node(hir)?),
+            Part::Units { unit, min, max } => (false, rust::node(&units_hir(unit, *min, *max)?)?),
+        };
+        conditions.push(Node::Around(Around {
+            ahead: true,
+            negative,
+            body: Box::new(Node::concat([body, Node::Look(Look::End)])),
+            column: 1,
+        }));
+    }
+    let whole = conditions
+        .into_iter()
+        .chain([Node::anything(), Node::Look(Look::End)]);
+    rust::node(&determinise::language(&Node::concat(whole))?.to_hir(size)?)
 }
 
 fn matching(hir: Hir) -> Regular {

@@ -48,6 +48,8 @@ pub(super) struct WordUse {
     pub(super) symbol: usize,
     /// The text, if the word is one.
     pub(super) text: Option<String>,
+    /// `true` if the letters of the text may be in either case.
+    is_any_case: bool,
     pub(super) node: Node,
 }
 
@@ -57,6 +59,7 @@ impl WordUse {
         WordUse {
             symbol: usize::MAX,
             text: None,
+            is_any_case: false,
             node,
         }
     }
@@ -181,20 +184,23 @@ impl Graph {
     ) -> usize {
         let word = self.words.len();
         let (key, text) = match &node.kind {
-            NodeKind::Text(text) => (format!("text {text}"), Some(text.clone())),
-            // As it is written, it is taken from names; in other letters, the lark parser reads a name.
-            NodeKind::AnyCase(text) => (format!("any case {text}"), Some(text.clone())),
+            NodeKind::Text(text) => (format!("text {text}"), Some((text.clone(), false))),
+            NodeKind::AnyCase(text) => (format!("any case {text}"), Some((text.clone(), true))),
             NodeKind::Name(name) => {
                 let body = self.names.get(name).map(|&at| &definitions[at].body);
                 let text = body.and_then(fixed_text);
                 // A terminal that is a text is that text.
-                let key = text
-                    .as_ref()
-                    .map_or_else(|| format!("name {name}"), |text| format!("text {text}"));
+                let key = match &text {
+                    Some((text, true)) => format!("any case {text}"),
+                    Some((text, false)) => format!("text {text}"),
+                    None => format!("name {name}"),
+                };
                 (key, text)
             }
             _ => (format!("use {word}"), None),
         };
+        let is_any_case = text.as_ref().is_some_and(|(_, is_any_case)| *is_any_case);
+        let text = text.map(|(text, _)| text);
         let new = symbols.len();
         let symbol = *symbols.entry(key).or_insert(new);
         if symbol == new {
@@ -203,6 +209,7 @@ impl Graph {
         self.words.push(WordUse {
             symbol,
             text,
+            is_any_case,
             node: node.clone(),
         });
         word
@@ -290,14 +297,18 @@ impl Graph {
         let at = this.node.at;
         match dialect {
             Dialect::Lark => {
-                let texts: BTreeSet<&str> = rivals
-                    .iter()
-                    .filter_map(|&it| self.words[it].text.as_deref())
-                    .collect();
-                let mut taken = texts
-                    .into_iter()
-                    .filter(|text| matches_whole(&this.node, text, definitions, &self.names).unwrap_or(true));
-                let taken: Vec<Node> = taken.by_ref().map(|text| Node::text(at, text)).collect();
+                let rivals = rivals.iter().map(|&it| &self.words[it]);
+                let texts = rivals.filter_map(|it| Some((it.text.as_deref()?, it.is_any_case)));
+                let texts: BTreeSet<(&str, bool)> = texts.collect();
+                // A text in any letter case takes all of its spellings, if it is a word as it is written.
+                let taken = texts.into_iter().filter(|(text, _)| {
+                    matches_whole(&this.node, text, definitions, &self.names).unwrap_or(true)
+                });
+                let taken = taken.map(|(text, is_any_case)| match is_any_case {
+                    true => Node::leaf(at, NodeKind::AnyCase(text.to_owned())),
+                    false => Node::text(at, text),
+                });
+                let taken: Vec<Node> = taken.collect();
                 match taken.is_empty() {
                     true => Vec::new(),
                     false => vec![Node::choice(at, taken).not(at)],
@@ -329,10 +340,11 @@ impl Graph {
     }
 }
 
-/// Returns the text of a terminal that is one.
-fn fixed_text(body: &Node) -> Option<String> {
+/// Returns the text of a terminal that is one, and whether its letters may be in either case.
+fn fixed_text(body: &Node) -> Option<(String, bool)> {
     match &body.kind {
-        NodeKind::Text(text) => Some(text.clone()),
+        NodeKind::Text(text) => Some((text.clone(), false)),
+        NodeKind::AnyCase(text) => Some((text.clone(), true)),
         NodeKind::Word(body, Ending::AsWritten) => fixed_text(body),
         _ => None,
     }

@@ -11,7 +11,7 @@ pub(crate) enum Names {
 
 impl Names {
     /// Returns what is equal for names of the same rule.
-    pub(super) fn key(self, name: &str) -> String {
+    pub(crate) fn key(self, name: &str) -> String {
         match self {
             Names::AsWritten => name.to_owned(),
             Names::AnyCase => name.to_ascii_lowercase(),

@@ -106,7 +106,7 @@ pub fn lower(text: &str, boundary: Boundary, limits: &Limits) -> Result<Cfg, Com
 }
 
 /// Returns the grammar of all runs of consecutive pieces, and of the empty text. There must be a piece.
-pub(super) fn runs(pieces: &[String]) -> Cfg {
+pub(in crate::notation) fn runs(pieces: &[String]) -> Cfg {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut symbols: Vec<(&str, &str)> = Vec::new();
     let mut sequence = Vec::with_capacity(pieces.len());

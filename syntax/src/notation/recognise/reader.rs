@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::lark::{self, Dialect, Reading};
-use super::{abnf, ebnf, gbnf, iso, w3c, xgrammar};
+use crate::notation::lark::{self, Dialect, Reading};
+use crate::notation::lower::Tree;
+use crate::notation::reading::checked;
+use crate::notation::reading::outline::Lexis;
+use crate::notation::{abnf, ebnf, gbnf, iso, peg, w3c, xgrammar};
 use crate::{schema, suggest};
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;
@@ -31,6 +34,8 @@ pub enum Notation {
     Iso,
     /// The ABNF of RFC 5234 and RFC 7405.
     Abnf,
+    /// The PEGs of the crate pest.
+    Pest,
 }
 
 /// The options of grammars.
@@ -38,14 +43,15 @@ pub enum Notation {
 pub struct GrammarOptions {
     /// The notation; it is recognised if there is none.
     pub notation: Option<Notation>,
-    /// The name of the rule that derives whole texts, if it is not that of the notation: `start` in Lark.
+    /// The name of the rule that derives whole texts, if it is not that of the notation: `start` in
+    /// Lark, the first rule for pest. The other notations have no choice.
     pub start: Option<String>,
     /// The sources of the libraries that a grammar may import, by name.
     pub imports: BTreeMap<String, String>,
 }
 
 /// The names of all notations.
-const NAMES: [(&str, Notation); 8] = [
+const NAMES: [(&str, Notation); 9] = [
     ("ebnf", Notation::Ebnf),
     ("gbnf", Notation::Gbnf),
     ("lark", Notation::Lark),
@@ -54,7 +60,11 @@ const NAMES: [(&str, Notation); 8] = [
     ("w3c", Notation::W3c),
     ("iso", Notation::Iso),
     ("abnf", Notation::Abnf),
+    ("pest", Notation::Pest),
 ];
+
+/// Reads a grammar that was checked, in a notation without options.
+type ReadTree = for<'t> fn(&'t str) -> Result<Tree<'t>, CompileError>;
 
 /// Lowers a grammar in a notation without options.
 type Lower = fn(&str, &Limits) -> Result<Cfg, CompileError>;
@@ -94,7 +104,7 @@ impl FromStr for Notation {
 }
 
 /// Lowers a grammar in one notation.
-pub(super) fn lower_as(
+pub(in crate::notation) fn lower_as(
     text: &str,
     notation: Notation,
     options: &GrammarOptions,
@@ -109,17 +119,30 @@ pub(super) fn lower_as(
         Notation::W3c => w3c::lower,
         Notation::Iso => iso::lower,
         Notation::Abnf => abnf::lower,
+        Notation::Pest => {
+            import_nothing(notation, options)?;
+            return peg::lower(text, options.start.as_deref(), limits);
+        }
     };
-    let refused = |message: String| Problem::new(ProblemKind::Unsupported, Place::Whole, message).into();
     if let Some(start) = &options.start {
         return Err(refused(format!(
             "the start of a grammar in {notation} cannot be set, to `{start}` or otherwise"
         )));
     }
-    if !options.imports.is_empty() {
-        return Err(refused(format!("grammars in {notation} import nothing")));
-    }
+    import_nothing(notation, options)?;
     plain(text, limits)
+}
+
+fn refused(message: String) -> CompileError {
+    Problem::new(ProblemKind::Unsupported, Place::Whole, message).into()
+}
+
+/// Refuses libraries for a notation without imports.
+fn import_nothing(notation: Notation, options: &GrammarOptions) -> Result<(), CompileError> {
+    match options.imports.is_empty() {
+        true => Ok(()),
+        false => Err(refused(format!("grammars in {notation} import nothing"))),
+    }
 }
 
 fn lark(
@@ -129,6 +152,16 @@ fn lark(
     schema: &schema::Options,
     limits: &Limits,
 ) -> Result<Cfg, CompileError> {
+    let (dialect, reading) = reading_of(notation, options, schema, limits);
+    lark::lower(text, dialect, &reading)
+}
+
+fn reading_of<'a>(
+    notation: Notation,
+    options: &'a GrammarOptions,
+    schema: &schema::Options,
+    limits: &'a Limits,
+) -> (Dialect, Reading<'a>) {
     let dialect = match notation {
         Notation::Llguidance => Dialect::Llguidance,
         _ => Dialect::Lark,
@@ -140,5 +173,41 @@ fn lark(
         limits,
         depth: 0,
     };
-    lark::lower(text, dialect, &reading)
+    (dialect, reading)
+}
+
+/// Does something with the tree of a grammar that can be lowered.
+///
+/// # Errors
+/// Returns the errors of what is done.
+pub(in crate::notation) fn with_tree<R>(
+    text: &str,
+    notation: Notation,
+    options: &GrammarOptions,
+    schema: &schema::Options,
+    limits: &Limits,
+    then: impl FnOnce(Tree<'_>) -> Result<R, CompileError>,
+) -> Result<R, CompileError> {
+    let (lexis, tree): (&Lexis, ReadTree) = match notation {
+        Notation::Lark | Notation::Llguidance => {
+            let (dialect, reading) = reading_of(notation, options, schema, limits);
+            return then(lark::tree(text, dialect, &reading));
+        }
+        Notation::Ebnf => return ebnf::with_tree(text, limits, then),
+        Notation::XGrammar => {
+            return checked(text, limits, &xgrammar::LEXIS, || {
+                then(xgrammar::tree(text, limits)?)
+            });
+        }
+        Notation::Pest => {
+            return checked(text, limits, &peg::LEXIS, || {
+                then(peg::tree(text, options.start.as_deref())?)
+            });
+        }
+        Notation::Gbnf => (&gbnf::LEXIS, gbnf::tree),
+        Notation::W3c => (&w3c::LEXIS, w3c::tree),
+        Notation::Iso => (&iso::LEXIS, iso::tree),
+        Notation::Abnf => (&abnf::LEXIS, abnf::tree),
+    };
+    checked(text, limits, lexis, || then(tree(text)?))
 }
