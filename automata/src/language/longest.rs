@@ -121,7 +121,11 @@ impl Table {
             };
             let mut states = vec![self.state_after(state, first)];
             for number in 0..more {
-                let seconds = (number == 0).then(|| second_bytes(first)).unwrap_or(0x80..=0xBF);
+                let seconds = if number == 0 {
+                    second_bytes(first)
+                } else {
+                    0x80..=0xBF
+                };
                 let next = states
                     .iter()
                     .flat_map(|&state| seconds.clone().map(move |byte| self.state_after(state, byte)));
