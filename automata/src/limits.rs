@@ -29,7 +29,7 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// The length of a source in bytes. Example: a schema of 5 MiB is rejected before it is parsed.
+    /// The length of a source in bytes. Example: a schema of 4 MiB is rejected before it is parsed.
     pub source_bytes: usize,
     /// The nesting depth of a source, whatever nests: brackets and postfix operators in a grammar or regular
     /// expression, objects and arrays of a schema. Passes that recurse have a lower bound, and their errors
@@ -265,7 +265,7 @@ impl Hash for Meter {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            source_bytes: 4 << 20,
+            source_bytes: 3 << 20,
             nesting: 512,
             exprs: 1_000_000,
             repeat: 100_000,
