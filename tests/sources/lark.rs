@@ -317,6 +317,9 @@ fn all_that_is_wrong_is_named_with_its_place() {
     }
 }
 
+/// Terminals of indentation, with names that are short.
+const INDENTED: &str = "N: /\\n[ ]*/\n%ignore \" \"\n%declare INDENT DEDENT\n";
+
 #[test]
 fn hostile_grammars_end() {
     let compiler = compiler();
@@ -368,6 +371,29 @@ fn hostile_grammars_end() {
             many("(A & ~\"x\") ", 5_000)
         ),
         format!("start: \"{}\"i", many("k", 100_000)),
+        // Indentation: a long chain of rules, many ways to go on, and many nested counts and blocks.
+        (0..5_000)
+            .map(|at| format!("r{at}: r{} \"a\" | N\n", at + 1))
+            .collect::<String>()
+            + &format!("r5000: N INDENT r0 DEDENT\nstart: r0\n{INDENTED}"),
+        format!(
+            "start: {} N INDENT start DEDENT\n{INDENTED}",
+            many("(\"a\" | N)? ", 20_000)
+        ),
+        format!(
+            "start: N INDENT {} \"a\" N {} DEDENT\n{INDENTED}",
+            many("(", 200),
+            many(")~8", 200)
+        ),
+        format!(
+            "start: {} \"a\" N {}\n{INDENTED}",
+            many("N INDENT ", 2_000),
+            many(" DEDENT", 2_000)
+        ),
+        format!(
+            "start: {} \"a\" N INDENT start DEDENT\n{INDENTED}",
+            many("(N | ", 100) + &many(")*", 100)
+        ),
     ];
     for source in sources {
         for notation in [Notation::Lark, Notation::Llguidance] {

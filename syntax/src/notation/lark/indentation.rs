@@ -37,6 +37,8 @@ const TAB: u32 = 8;
 /// The most rules that are made, and the most steps that it takes.
 const MOST_RULES: usize = 20_000;
 const MOST_STEPS: usize = 20_000_000;
+/// The steps that a part counts for: it takes memory.
+const PART_STEPS: usize = 64;
 /// The most repetitions that are written out; more are refused.
 const MOST_TIMES: u32 = 8;
 
@@ -112,6 +114,8 @@ enum Key {
     Rule(usize, u32, At, At),
     /// Any number of a part.
     Loop(usize, u32, At, At),
+    /// The rest of a sequence.
+    Rest(usize, u32, At, At),
     /// The lines of a block at a column, after the indentation of the first.
     Block(usize, u32),
     /// A part without line breaks, which is the same in all blocks.
@@ -119,12 +123,6 @@ enum Key {
     /// One more space, or one more tab, and then a block.
     Spaces(usize, u32),
     Tabs(usize, u32),
-}
-
-impl Key {
-    fn name(self) -> String {
-        format!("{{{self:?}}}")
-    }
 }
 
 /// Writes the rules of a grammar out, from the rule with this name, and returns the node that calls it.
@@ -149,7 +147,7 @@ pub(super) fn write_out(
             break;
         }
         let body = columns.body(key).unwrap_or_else(|| Node::choice(0, Vec::new()));
-        let name = key.name();
+        let name = columns.name(key);
         made.push(Definition { name, at: 0, body });
     }
     if !columns.open.is_empty() || columns.is_exhausted() {
@@ -194,6 +192,8 @@ struct Columns<'a> {
     /// The numbers of parts by their addresses, and what is repeated, in a block or shared by their numbers.
     numbers: HashMap<*const Node, usize>,
     numbered: HashMap<usize, &'a [Node]>,
+    /// The rests of sequences, by the numbers of their first parts.
+    rests: HashMap<usize, &'a [Node]>,
     open: Vec<Key>,
     seen: HashSet<Key>,
     /// The steps that were taken.
@@ -217,6 +217,7 @@ impl<'a> Columns<'a> {
             ends: vec![[[false; 3]; 3]; definitions.len()],
             numbers: HashMap::new(),
             numbered: HashMap::new(),
+            rests: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
             steps: Cell::new(0),
@@ -389,11 +390,12 @@ impl<'a> Columns<'a> {
         if self.seen.insert(key) {
             self.open.push(key);
         }
-        Node::name(0, key.name())
+        Node::name(0, self.name(key))
     }
 
     /// Returns the texts of a part in a block at a column that begin and end here, if there are any.
     fn part(&mut self, node: &'a Node, column: u32, from: At, to: At) -> Option<Node> {
+        self.steps.set(self.steps.get() + PART_STEPS);
         if !self.ends_of(node, from)[to as usize] {
             return None;
         }
@@ -432,7 +434,7 @@ impl<'a> Columns<'a> {
     }
 
     fn sequence(&mut self, parts: &'a [Node], column: u32, from: At, to: At) -> Option<Node> {
-        let mut reached: Vec<(At, Node)> = vec![(from, Node::empty(0))];
+        let (mut state, mut before) = (from, Vec::new());
         let mut at = 0;
         while let Some(part) = parts.get(at) {
             at += 1;
@@ -442,25 +444,44 @@ impl<'a> Columns<'a> {
                     return None;
                 };
                 at += inner.len() + 1;
-                reached.retain(|(end, _)| *end == At::Line);
-                let block = self.deeper(part, inner, column);
-                for (_, before) in &mut reached {
-                    *before = Node::seq(part.at, vec![before.clone(), block.clone()]);
+                if state != At::Line {
+                    return None;
                 }
+                before.push(self.deeper(part, inner, column));
                 continue;
             }
-            let mut next: Vec<(At, Node)> = Vec::new();
-            for end in ALL {
-                let ways = reached.iter().filter_map(|(from, before)| {
-                    let part = self.part(part, column, *from, end)?;
-                    Some(Node::seq(part.at, vec![before.clone(), part]))
-                });
-                next.extend(some_of(part.at, ways.collect()).map(|ways| (end, ways)));
+            let ends = self.ends_of(part, state);
+            let ends: Vec<At> = ALL.into_iter().filter(|&end| ends[end as usize]).collect();
+            match ends[..] {
+                [end] => {
+                    before.push(self.part(part, column, state, end)?);
+                    state = end;
+                }
+                _ => {
+                    // The rest of the sequence is written out once for each of the ways to it.
+                    let ways = ends.iter().filter_map(|&end| {
+                        let part = self.part(part, column, state, end)?;
+                        Some(Node::seq(
+                            part.at,
+                            vec![part, self.rest(&parts[at..], column, end, to)?],
+                        ))
+                    });
+                    before.push(some_of(part.at, ways.collect())?);
+                    return Some(Node::seq(0, before));
+                }
             }
-            reached = next;
         }
-        let found = reached.into_iter().find(|(end, _)| *end == to);
-        found.map(|(_, node)| node)
+        (state == to).then(|| Node::seq(0, before))
+    }
+
+    /// Returns the call of the rest of a sequence.
+    fn rest(&mut self, parts: &'a [Node], column: u32, from: At, to: At) -> Option<Node> {
+        let Some(first) = parts.first() else {
+            return (from == to).then(|| Node::empty(0));
+        };
+        let number = self.number(first);
+        self.rests.insert(number, parts);
+        Some(self.call(Key::Rest(number, column, from, to)))
     }
 
     /// Returns the call of a block that is indented more than a column.
@@ -522,6 +543,17 @@ impl<'a> Columns<'a> {
         next
     }
 
+    /// Returns the name of a rule that is made, which people see where it is said what may come next.
+    fn name(&self, key: Key) -> String {
+        match key {
+            Key::Rule(rule, column, from, to) => {
+                let name = &self.definitions[rule].name;
+                format!("{{{name} at column {column}, from {from:?} to {to:?}}}")
+            }
+            key => format!("{{{key:?}}}"),
+        }
+    }
+
     /// Returns the body of a rule that is made, if it has any text.
     fn body(&mut self, key: Key) -> Option<Node> {
         match key {
@@ -543,6 +575,10 @@ impl<'a> Columns<'a> {
                     ways.push(Node::seq(0, vec![once, more]));
                 }
                 some_of(0, ways)
+            }
+            Key::Rest(number, column, from, to) => {
+                let parts = self.rests[&number];
+                self.sequence(parts, column, from, to)
             }
             Key::Shared(number) => Some(self.numbered[&number][0].clone()),
             Key::Block(block, column) => {
