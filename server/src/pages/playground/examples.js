@@ -30,6 +30,19 @@ name   ::= word (" " word)*
 word   ::= [A-Z] [a-z]+
 phone  ::= [0-9]{3} "-" [0-9]{4}`;
 
+// The same in the notations of other tools.
+const CONTACTS_LARK = `start: "{\\"people\\":[" person ("," person)* "]}"
+person: "{\\"name\\":\\"" NAME "\\",\\"phone\\":\\"" PHONE "\\"}"
+NAME: /[A-Z][a-z]+( [A-Z][a-z]+)*/
+PHONE: DIGIT~3 "-" DIGIT~4
+%import common.DIGIT`;
+
+const PHONE_ABNF = `phone = "(" 3DIGIT ") " 3DIGIT "-" 4DIGIT`;
+
+const DATE_PEST = `date  = @{ "20" ~ ASCII_DIGIT{2} ~ "-" ~ month ~ "-" ~ day }
+month = @{ "0" ~ '1'..'9' | "1" ~ '0'..'2' }
+day   = @{ "0" ~ '1'..'9' | ('1'..'2') ~ ASCII_DIGIT | "3" ~ '0'..'1' }`;
+
 const LIST = `root  ::= "[" item ("," item)* "]"
 item  ::= digit+
 digit ::= [0-9]`;
@@ -49,6 +62,9 @@ export const EXAMPLES = [
   {name: "Date", kind: "regex", source: "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", prompt: "Salma Chio was born on 28 October 2006."},
   {name: "Phone number", kind: "regex", source: "\\([0-9]{3}\\) [0-9]{3}-[0-9]{4}", prompt: "Call Flolli Vargas at (743) 104-1961."},
   {name: "Contacts", kind: "ebnf", source: CONTACTS, prompt: "Pablo Zimmermann: 924-1045. Victor Prior: 272-9158."},
+  {name: "Contacts in Lark", kind: "ebnf", source: CONTACTS_LARK, prompt: "Pablo Zimmermann: 924-1045. Victor Prior: 272-9158."},
+  {name: "Phone number in ABNF", kind: "ebnf", source: PHONE_ABNF, prompt: "Call Flolli Vargas at (743) 104-1961."},
+  {name: "Date in pest", kind: "ebnf", source: DATE_PEST, prompt: "Salma Chio was born on 28 October 2006."},
   {name: "Short of tokens", kind: "ebnf", source: LIST, temperature: 1, length: 16, prompt: "19, 20, 21, 22"},
   {name: "Monitors", kind: "regex", source: "(Maria|Anna|Martha) [A-Z][a-z]+", monitors: "[A-Za-z]+ Keller\n(Maria|Martha).*", temperature: 1, seed: 7,
     prompt: "Maria Keller is 34 years old and lives in Vienna."},

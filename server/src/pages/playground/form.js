@@ -7,7 +7,7 @@ import {MONITORED, takesMonitors} from "./request.js";
 const LABELS = {
   schema: ["Schema", "JSON Schema, 2020-12 and older drafts"],
   regex: ["Regular expression", "for the whole text"],
-  ebnf: ["Grammar", "EBNF as the W3C and GBNF write it; root, or the first rule, is the text"],
+  ebnf: ["Grammar", "EBNF, GBNF, Lark, ABNF, pest …: the notation is recognised"],
   tools: ["Tools", "a list, as in chat completions"],
   none: ["", ""],
 };

@@ -109,7 +109,7 @@ class Playground(BrowserTest):
 
     def test_other_grammars_and_empty_sources_are_told_of(self):
         page = self.open()
-        page.get_by_text("EBNF grammar", exact=True).click()
+        page.get_by_text("Any grammar", exact=True).click()
         self.source(page, 'root ::= "a" foo')
         expect(page.locator("#problems")).to_contain_text("foo")
         page.locator("#problems button").first.click()
