@@ -371,6 +371,17 @@ fn hostile_grammars_end() {
             many("(A & ~\"x\") ", 5_000)
         ),
         format!("start: \"{}\"i", many("k", 100_000)),
+        // Each of many words may begin where each other may.
+        format!(
+            "start: {} /b/\n%ignore \" \"",
+            (0..60_000).map(|at| format!("\"a{at}\" | ")).collect::<String>()
+        ),
+        format!(
+            "start: {} /b/\n%ignore \" \"",
+            (0..500)
+                .map(|at| format!("\"a{at}\" | /a{at}[a-z]*/ | "))
+                .collect::<String>()
+        ),
         // Indentation: a long chain of rules, many ways to go on, and many nested counts and blocks.
         (0..5_000)
             .map(|at| format!("r{at}: r{} \"a\" | N\n", at + 1))

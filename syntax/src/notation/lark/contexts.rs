@@ -30,6 +30,8 @@ use lexiform_automata::limits::Limits;
 const MOST_STATES: usize = 20_000;
 const MOST_NODES: usize = 2_000_000;
 const MOST_STEPS: usize = 4_000_000;
+/// The most pairs of words of which one may be the beginning of the other.
+const MOST_PAIRS: usize = 1 << 20;
 
 /// Returns `true` if a part of a rule is a word, and not made of words.
 pub(super) fn is_word(node: &Node) -> bool {
@@ -247,9 +249,13 @@ impl Graph {
         Some(beaten_by)
     }
 
-    /// Returns, for each word, the symbols of the words that may begin at every place where it may.
+    /// Returns, for each word, the symbols of the words that may begin at every place where it may; none if
+    /// there are too many words to compare all with each other.
     pub(super) fn everywhere(&self, contexts: &[Vec<usize>]) -> Vec<Vec<u64>> {
         let symbols = self.words.iter().map(|word| word.symbol + 1).max().unwrap_or(0);
+        if self.words.len().saturating_mul(symbols) > MOST_PAIRS {
+            return vec![Vec::new(); self.words.len()];
+        }
         let mut everywhere: Vec<Option<Vec<u64>>> = vec![None; self.words.len()];
         for context in contexts {
             let mut here = vec![0u64; symbols.div_ceil(64)];
