@@ -263,7 +263,7 @@ fn deep_and_large_grammars_are_read_or_refused() {
         .map(|n| format!("r{n} = {{ r{m}? ~ r{m}* }}\n", m = n + 1))
         .collect();
     drop(small(doubled + "r60 = { \"x\" | \"xy\" }"));
-    assert!(problems(lower, &" ".repeat((1 << 20) + 1))[0].contains("`source_bytes`"));
+    assert!(problems(lower, &" ".repeat(Limits::default().source_bytes + 1))[0].contains("`source_bytes`"));
     assert!(problems(lower, " \n\t")[0].contains("empty"));
 }
 
