@@ -20,7 +20,7 @@
 //! The language is that of the rules over characters: wherever a word may end, the next one may begin. Where
 //! two words may begin, a text belongs to one of them, as the lexers of both engines decide it: a keyword is
 //! no name, nothing goes on over the end of a lazy word ([`contexts`]), and a word does not end where it
-//! could go on ([`longest`](self::longest)): `notx` is one name, and not `not` and `x`. Words are told apart
+//! could go on ([`longest`]): `notx` is one name, and not `not` and `x`. Words are told apart
 //! by their uses in rules, so a use that stands in two places has the words of both.
 
 mod assemble;
