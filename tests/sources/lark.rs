@@ -320,6 +320,47 @@ fn all_that_is_wrong_is_named_with_its_place() {
 /// Terminals of indentation, with names that are short.
 const INDENTED: &str = "N: /\\n[ ]*/\n%ignore \" \"\n%declare INDENT DEDENT\n";
 
+/// Grammars of many words, and with much indentation.
+fn hostile_words() -> Vec<String> {
+    let many = |part: &str, count: usize| part.repeat(count);
+    vec![
+        // Each of many words may begin where each other may.
+        format!(
+            "start: {} /b/\n%ignore \" \"",
+            (0..60_000).map(|at| format!("\"a{at}\" | ")).collect::<String>()
+        ),
+        format!(
+            "start: {} /b/\n%ignore \" \"",
+            (0..500)
+                .map(|at| format!("\"a{at}\" | /a{at}[a-z]*/ | "))
+                .collect::<String>()
+        ),
+        // Indentation: a long chain of rules, many ways to go on, and many nested counts and blocks.
+        (0..5_000)
+            .map(|at| format!("r{at}: r{} \"a\" | N\n", at + 1))
+            .collect::<String>()
+            + &format!("r5000: N INDENT r0 DEDENT\nstart: r0\n{INDENTED}"),
+        format!(
+            "start: {} N INDENT start DEDENT\n{INDENTED}",
+            many("(\"a\" | N)? ", 20_000)
+        ),
+        format!(
+            "start: N INDENT {} \"a\" N {} DEDENT\n{INDENTED}",
+            many("(", 200),
+            many(")~8", 200)
+        ),
+        format!(
+            "start: {} \"a\" N {}\n{INDENTED}",
+            many("N INDENT ", 2_000),
+            many(" DEDENT", 2_000)
+        ),
+        format!(
+            "start: {} \"a\" N INDENT start DEDENT\n{INDENTED}",
+            many("(N | ", 100) + &many(")*", 100)
+        ),
+    ]
+}
+
 #[test]
 fn hostile_grammars_end() {
     let compiler = compiler();
@@ -371,42 +412,8 @@ fn hostile_grammars_end() {
             many("(A & ~\"x\") ", 5_000)
         ),
         format!("start: \"{}\"i", many("k", 100_000)),
-        // Each of many words may begin where each other may.
-        format!(
-            "start: {} /b/\n%ignore \" \"",
-            (0..60_000).map(|at| format!("\"a{at}\" | ")).collect::<String>()
-        ),
-        format!(
-            "start: {} /b/\n%ignore \" \"",
-            (0..500)
-                .map(|at| format!("\"a{at}\" | /a{at}[a-z]*/ | "))
-                .collect::<String>()
-        ),
-        // Indentation: a long chain of rules, many ways to go on, and many nested counts and blocks.
-        (0..5_000)
-            .map(|at| format!("r{at}: r{} \"a\" | N\n", at + 1))
-            .collect::<String>()
-            + &format!("r5000: N INDENT r0 DEDENT\nstart: r0\n{INDENTED}"),
-        format!(
-            "start: {} N INDENT start DEDENT\n{INDENTED}",
-            many("(\"a\" | N)? ", 20_000)
-        ),
-        format!(
-            "start: N INDENT {} \"a\" N {} DEDENT\n{INDENTED}",
-            many("(", 200),
-            many(")~8", 200)
-        ),
-        format!(
-            "start: {} \"a\" N {}\n{INDENTED}",
-            many("N INDENT ", 2_000),
-            many(" DEDENT", 2_000)
-        ),
-        format!(
-            "start: {} \"a\" N INDENT start DEDENT\n{INDENTED}",
-            many("(N | ", 100) + &many(")*", 100)
-        ),
     ];
-    for source in sources {
+    for source in sources.into_iter().chain(hostile_words()) {
         for notation in [Notation::Lark, Notation::Llguidance] {
             drop(compile(&compiler, &source, notation, None));
         }

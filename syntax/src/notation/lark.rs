@@ -30,7 +30,7 @@ mod contexts;
 mod expand;
 mod indentation;
 mod items;
-mod library;
+mod lines;
 mod longest;
 mod parser;
 mod reading;

@@ -16,10 +16,9 @@ use super::indentation::{Layout, write_out};
 use super::items::{
     Alternative, Attributes, Import, Items, Mode, Name, RuleItem, is_terminal, nested_name, use_of,
 };
-use super::library;
 use super::longest::Lexing;
 use super::parser::parse;
-use super::reading::{Dialect, Reading};
+use super::reading::{Dialect, Reading, built_in};
 use super::settle::settle;
 use super::spacing::{IGNORED, IGNORED_WITHIN, space};
 use crate::notation::lower::Problems;
@@ -303,7 +302,7 @@ impl Importing<'_> {
     fn read(&mut self, import: &Import) -> Option<Items> {
         let library = import.path.join(".");
         let given = self.reading.imports.get(&library).map(String::as_str);
-        let built_in = || library::built_in(&import.path).filter(|_| !import.is_relative);
+        let built_in = || built_in(&import.path).filter(|_| !import.is_relative);
         let Some(text) = given.or_else(built_in) else {
             let message = format!("there is no library `{library}`; `common` is built in");
             self.problems.add(ProblemKind::Reference, import.at, message);

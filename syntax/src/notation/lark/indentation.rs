@@ -36,7 +36,7 @@ const MOST: u32 = 40;
 const TAB: u32 = 8;
 /// The most rules that are made, and the most steps that it takes.
 const MOST_RULES: usize = 20_000;
-const MOST_STEPS: usize = 20_000_000;
+pub(super) const MOST_STEPS: usize = 20_000_000;
 /// The steps that a part counts for: it takes memory.
 const PART_STEPS: usize = 64;
 /// The most repetitions that are written out; more are refused.
@@ -93,7 +93,7 @@ fn declared(items: &Items) -> Option<[String; 2]> {
 
 /// What was read before a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum At {
+pub(super) enum At {
     /// The beginning of the text, or the indentation of a line.
     Begun,
     /// A line break.
@@ -102,10 +102,10 @@ enum At {
     Middle,
 }
 
-const ALL: [At; 3] = [At::Begun, At::Line, At::Middle];
+pub(super) const ALL: [At; 3] = [At::Begun, At::Line, At::Middle];
 
 /// Some of [`ALL`], in order.
-type Ends = [bool; 3];
+pub(super) type Ends = [bool; 3];
 
 /// A rule that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,15 +180,15 @@ pub(super) fn write_out(
 /// The name of the rule for a line break without the indentation of the next line.
 const NEWLINE: &str = "{line break}";
 
-struct Columns<'a> {
-    definitions: &'a [Definition],
-    layout: &'a Layout,
-    rules: HashMap<&'a str, usize>,
+pub(super) struct Columns<'a> {
+    pub(super) definitions: &'a [Definition],
+    pub(super) layout: &'a Layout,
+    pub(super) rules: HashMap<&'a str, usize>,
     /// For each rule, whether a line break may be in it, and whether it may be empty.
-    lines: Vec<bool>,
-    nullable: Vec<bool>,
+    pub(super) lines: Vec<bool>,
+    pub(super) nullable: Vec<bool>,
     /// Where each rule may end, by where it begins.
-    ends: Vec<[Ends; 3]>,
+    pub(super) ends: Vec<[Ends; 3]>,
     /// The numbers of parts by their addresses, and what is repeated, in a block or shared by their numbers.
     numbers: HashMap<*const Node, usize>,
     numbered: HashMap<usize, &'a [Node]>,
@@ -197,7 +197,7 @@ struct Columns<'a> {
     open: Vec<Key>,
     seen: HashSet<Key>,
     /// The steps that were taken.
-    steps: Cell<usize>,
+    pub(super) steps: Cell<usize>,
     /// The places where more indentation is not followed by less.
     refused: HashSet<usize>,
 }
@@ -258,127 +258,6 @@ impl<'a> Columns<'a> {
             .zip(&self.lines)
             .filter(|&(_, &lines)| lines);
         rules.map(|(definition, _)| definition.name.as_str())
-    }
-
-    fn is_exhausted(&self) -> bool {
-        self.steps.get() > MOST_STEPS
-    }
-
-    /// Counts a step; returns `false` if there were too many.
-    fn may_go_on(&self) -> bool {
-        self.steps.set(self.steps.get() + 1);
-        !self.is_exhausted()
-    }
-
-    fn has_lines(&self, node: &Node) -> bool {
-        if !self.may_go_on() {
-            return false;
-        }
-        match &node.kind {
-            NodeKind::Name(name) => {
-                self.layout.has(name)
-                    || self
-                        .rules
-                        .get(name.as_str())
-                        .is_some_and(|&rule| self.lines[rule])
-            }
-            _ => node.parts().iter().any(|part| self.has_lines(part)),
-        }
-    }
-
-    fn is_nullable(&self, node: &Node) -> bool {
-        if !self.may_go_on() {
-            return false;
-        }
-        match &node.kind {
-            NodeKind::Name(name) => self
-                .rules
-                .get(name.as_str())
-                .is_some_and(|&rule| self.nullable[rule]),
-            NodeKind::Seq(parts) => parts.iter().all(|part| self.is_nullable(part)),
-            NodeKind::Choice(parts) => parts.iter().any(|part| self.is_nullable(part)),
-            NodeKind::Repeat(body, min, _) => *min == 0 || self.is_nullable(body),
-            NodeKind::Text(text) => text.is_empty(),
-            _ => false,
-        }
-    }
-
-    fn is(&self, node: &Node, terminal: &str) -> bool {
-        matches!(&node.kind, NodeKind::Name(name) if name == terminal)
-    }
-
-    /// Returns where a part may end that begins here, in some block.
-    fn ends_of(&self, node: &Node, from: At) -> Ends {
-        let mut ends = [false; 3];
-        if !self.has_lines(node) {
-            ends[At::Middle as usize] = true;
-            ends[from as usize] |= self.is_nullable(node);
-            return ends;
-        }
-        match &node.kind {
-            NodeKind::Name(name) => match self.rules.get(name.as_str()) {
-                Some(&rule) => return self.ends[rule][from as usize],
-                None => ends[At::Line as usize] = from != At::Line && *name == self.layout.newline,
-            },
-            NodeKind::Choice(parts) => {
-                for part in parts {
-                    ends = either(ends, self.ends_of(part, from));
-                }
-            }
-            NodeKind::Seq(parts) => ends = self.ends_of_all(parts, from),
-            NodeKind::Repeat(body, min, _) => {
-                let mut reached = [false; 3];
-                reached[from as usize] = true;
-                let mut next = self.after(reached, body);
-                for _ in 0..ALL.len() {
-                    next = either(next, self.after(next, body));
-                }
-                ends = next;
-                ends[from as usize] |= *min == 0;
-            }
-            _ => {}
-        }
-        ends
-    }
-
-    fn after(&self, from: Ends, part: &Node) -> Ends {
-        let reached = ALL.iter().filter(|&&at| from[at as usize]);
-        reached.fold([false; 3], |ends, &at| either(ends, self.ends_of(part, at)))
-    }
-
-    fn ends_of_all(&self, parts: &[Node], from: At) -> Ends {
-        let mut reached = [false; 3];
-        reached[from as usize] = true;
-        let mut at = 0;
-        while let Some(part) = parts.get(at) {
-            at += 1;
-            if self.is(part, &self.layout.indent) {
-                // A block begins after a line break and ends with one.
-                let line = reached[At::Line as usize];
-                reached = [false; 3];
-                reached[At::Line as usize] = line;
-                at += self.block(&parts[at..]).map_or(0, |inner| inner.len() + 1);
-            } else {
-                reached = self.after(reached, part);
-            }
-        }
-        reached
-    }
-
-    /// Returns the parts before the end of a block that has just begun.
-    fn block<'n>(&self, parts: &'n [Node]) -> Option<&'n [Node]> {
-        let mut depth = 0;
-        for (at, part) in parts.iter().enumerate() {
-            if self.is(part, &self.layout.indent) {
-                depth += 1;
-            } else if self.is(part, &self.layout.dedent) {
-                if depth == 0 {
-                    return Some(&parts[..at]);
-                }
-                depth -= 1;
-            }
-        }
-        None
     }
 
     fn number(&mut self, node: &Node) -> usize {
@@ -605,10 +484,6 @@ impl<'a> Columns<'a> {
         let ways = vec![self.call(Key::Block(block, next)), self.call(more(block, next))];
         Some(Node::seq(0, vec![Node::text(0, text), Node::choice(0, ways)]))
     }
-}
-
-fn either(one: Ends, other: Ends) -> Ends {
-    std::array::from_fn(|at| one[at] || other[at])
 }
 
 fn some_of(at: usize, ways: Vec<Node>) -> Option<Node> {
