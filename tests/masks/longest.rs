@@ -16,14 +16,16 @@ const NUMBER: Word = ("1+", "1+(?:<1+)?");
 const LESS: Word = ("<", "<|<=");
 /// `ab` where a name may begin in its place.
 const KEYWORD: Word = ("ab", "[ab]+");
+/// No longer word begins with it.
+const EQUALS: Word = ("=", "=");
 /// A word that a gap makes longer, and that therefore ends anywhere.
 const TEXT: Word = ("b[ab ]*", "b[ab ]*");
 
-/// A grammar over words: a name is an operand, and so is what stands between operators.
+/// A grammar over words, of which two may touch only where no longer word begins with the first.
 ///
 /// ```text
-///   item: NAME | NUMBER | LESS item | KEYWORD item item
-///   start: item (item | TEXT)*
+///   item: NAME | NUMBER NUMBER | LESS item | LESS EQUALS | KEYWORD item item
+///   start: NAME item TEXT?
 /// ```
 fn written() -> Cfg {
     let mut builder = CfgBuilder::new();
@@ -45,16 +47,18 @@ fn written() -> Cfg {
         let regular = builder.regular(regular);
         builder.seq([regular, ignored])
     };
-    let [name, number, less, keyword, text] = [NAME, NUMBER, LESS, KEYWORD, TEXT].map(&mut word);
+    let [name, number, less, equals] = [NAME, NUMBER, LESS, EQUALS].map(&mut word);
+    let [keyword, text] = [KEYWORD, TEXT].map(&mut word);
     let (start, item) = (builder.declare("start"), builder.declare("item"));
     let inner: ExprId = builder.rule(item);
     let compared = builder.seq([less, inner]);
     let paired = builder.seq([keyword, inner, inner]);
-    let body = builder.choice([name, number, compared, paired]);
+    let numbers = builder.seq([number, number]);
+    let limit = builder.seq([less, equals]);
+    let body = builder.choice([name, numbers, compared, limit, paired]);
     builder.define(item, body);
-    let more = builder.choice([inner, text]);
-    let more = builder.repeat(more, 0, None);
-    let body = builder.seq([inner, more]);
+    let more = builder.repeat(text, 0, Some(1));
+    let body = builder.seq([name, inner, more]);
     builder.define(start, body);
     builder.finish(start)
 }
@@ -81,6 +85,7 @@ fn is_word(pattern: &str, text: &str) -> bool {
         "1+(?:<1+)?" => text.split('<').count() <= 2 && text.split('<').all(|part| is_word("1+", part)),
         "<" => text == "<",
         "<|<=" => text == "<" || text == "<=",
+        "=" => text == "=",
         "ab" => text == "ab",
         "b[ab ]*" => text.starts_with('b') && all(text, "ab "),
         _ => unreachable!("no other expression is used"),
@@ -106,9 +111,13 @@ fn ends(text: &str, from: usize, (words, longer): Word) -> Vec<usize> {
 
 /// Returns where an item that begins here may end.
 fn items(text: &str, from: usize) -> Vec<usize> {
-    let mut found = [NAME, NUMBER].map(|word| ends(text, from, word)).concat();
+    let mut found = ends(text, from, NAME);
+    for at in ends(text, from, NUMBER) {
+        found.extend(ends(text, at, NUMBER));
+    }
     for at in ends(text, from, LESS) {
         found.extend(items(text, at));
+        found.extend(ends(text, at, EQUALS));
     }
     for at in ends(text, from, KEYWORD) {
         for at in items(text, at) {
@@ -122,18 +131,9 @@ fn items(text: &str, from: usize) -> Vec<usize> {
 
 /// Reads all splits of a text into words.
 fn belongs(text: &str) -> bool {
-    let mut reached = vec![false; text.len() + 1];
-    for at in items(text, 0) {
-        reached[at] = true;
-    }
-    for at in 0..text.len() {
-        if reached[at] {
-            for end in [items(text, at), ends(text, at, TEXT)].concat() {
-                reached[end] = true;
-            }
-        }
-    }
-    reached[text.len()]
+    let items = ends(text, 0, NAME).into_iter().flat_map(|at| items(text, at));
+    let mut ways = items.flat_map(|at| [vec![at], ends(text, at, TEXT)].concat());
+    ways.any(|end| end == text.len())
 }
 
 const LETTERS: [char; 6] = ['a', 'b', '1', '<', '=', ' '];
@@ -161,7 +161,7 @@ fn texts_belong_as_all_splits_say() {
         assert_eq!(is_accepted, belongs(&text), "{text:?}");
         accepted += usize::from(is_accepted);
     }
-    assert!(accepted > 1_000, "{accepted} texts belong");
+    assert!(accepted > 200, "{accepted} texts belong");
 }
 
 fn check(grammar: &Grammar, state: State, prefix: &str) {
