@@ -324,6 +324,11 @@ const INDENTED: &str = "N: /\\n[ ]*/\n%ignore \" \"\n%declare INDENT DEDENT\n";
 fn hostile_words() -> Vec<String> {
     let many = |part: &str, count: usize| part.repeat(count);
     vec![
+        // Terminals that call each other twice at each of many levels.
+        (0..60)
+            .map(|at| format!("T{at}: T{} T{0}?\n", at + 1))
+            .collect::<String>()
+            + "T60: \"a\"\nstart: T0 \"if\" | \"aa\" | /a+/\n%ignore \" \"",
         // Each of many words may begin where each other may.
         format!(
             "start: {} /b/\n%ignore \" \"",

@@ -15,6 +15,7 @@
 //! where the contextual lexer of the lark parser would decide between them. Where words end,
 //! [`longest`](super::longest) finds.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
@@ -99,6 +100,8 @@ pub(super) struct Graph {
     ends: Vec<Option<(usize, usize)>>,
     pub(super) names: HashMap<String, usize>,
     pub(super) words: Vec<WordUse>,
+    /// The steps that were taken to compare words.
+    pub(super) steps: Cell<usize>,
     /// The first use of each symbol.
     firsts: Vec<usize>,
 }
@@ -308,7 +311,7 @@ impl Graph {
                 let texts: BTreeSet<(&str, bool)> = texts.collect();
                 // A text in any letter case takes all of its spellings, if it is a word as it is written.
                 let taken = texts.into_iter().filter(|(text, _)| {
-                    matches_whole(&this.node, text, definitions, &self.names).unwrap_or(true)
+                    matches_whole(&this.node, text, definitions, &self.names, &self.steps).unwrap_or(true)
                 });
                 let taken = taken.map(|(text, is_any_case)| match is_any_case {
                     true => Node::leaf(at, NodeKind::AnyCase(text.to_owned())),

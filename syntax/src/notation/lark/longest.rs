@@ -17,6 +17,7 @@
 //! `1`, is not looked for. A word ends anywhere if no ignored text is a single character, because then what
 //! may follow it might be nothing.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use foldhash::HashMap;
@@ -25,7 +26,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use super::contexts::{WordUse, anything};
 use super::indentation::Layout;
 use super::reading::Dialect;
-use super::words::{following, matches_whole};
+use super::words::{following, matches_whole, may_go_on};
 use crate::notation::tree::{Definition, Ending, LongestWord, Node, NodeKind};
 use crate::regex::node as pattern;
 
@@ -51,6 +52,8 @@ pub(super) struct Lexer<'a> {
     pub(super) lexing: &'a Lexing<'a>,
     pub(super) definitions: &'a [Definition],
     pub(super) names: &'a HashMap<String, usize>,
+    /// The steps that were taken to compare words.
+    pub(super) steps: &'a Cell<usize>,
 }
 
 impl Lexer<'_> {
@@ -212,7 +215,7 @@ impl Lexer<'_> {
             return more;
         }
         for node in nodes.filter(|node| self.is_greedy(node, 0)) {
-            if let Some(found) = following(node, text, self.definitions, self.names) {
+            if let Some(found) = following(node, text, self.definitions, self.names, self.steps) {
                 more.union(&found);
             }
         }
@@ -240,7 +243,7 @@ impl Lexer<'_> {
     }
 
     fn is_word_of(&self, node: &Node, text: &str) -> bool {
-        matches_whole(node, text, self.definitions, self.names).unwrap_or(false)
+        matches_whole(node, text, self.definitions, self.names, self.steps).unwrap_or(false)
     }
 
     fn body(&self, name: &str) -> Option<&Node> {
@@ -250,7 +253,7 @@ impl Lexer<'_> {
     /// Returns `true` if the lexer is known to take the longest word of a part: it prefers more of what is
     /// repeated, and no alternative of an expression before a longer one.
     fn is_greedy(&self, node: &Node, depth: usize) -> bool {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !may_go_on(self.steps) {
             return false;
         }
         match &node.kind {
@@ -272,7 +275,7 @@ impl Lexer<'_> {
 
     /// Returns the number of characters of the longest text of a part, [`usize::MAX`] if there is none.
     fn width(&self, node: &Node, depth: usize) -> usize {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !may_go_on(self.steps) {
             return usize::MAX;
         }
         let widths =

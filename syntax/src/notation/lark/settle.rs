@@ -23,6 +23,7 @@ pub(super) fn settle(
         lexing,
         definitions,
         names: &graph.names,
+        steps: &graph.steps,
     };
     let gaps = lexer.gaps();
     if !graph.has_rivals(lexing.dialect) && gaps.is_empty() {

@@ -1,7 +1,7 @@
 //! Whether a text is a word of a regular part, and what makes it one: a search over all ends of all parts,
 //! for short texts.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use foldhash::{HashMap, HashMapExt};
@@ -22,6 +22,7 @@ pub(super) fn matches_whole(
     text: &str,
     definitions: &[Definition],
     names: &HashMap<String, usize>,
+    steps: &Cell<usize>,
 ) -> Option<bool> {
     if text.len() > LONGEST {
         return None;
@@ -30,6 +31,7 @@ pub(super) fn matches_whole(
         text: text.chars().collect(),
         definitions,
         names,
+        steps,
         more: None,
     };
     let ends = words.ends(node, &BTreeSet::from([0]), 0)?;
@@ -43,6 +45,7 @@ pub(super) fn following(
     text: &str,
     definitions: &[Definition],
     names: &HashMap<String, usize>,
+    steps: &Cell<usize>,
 ) -> Option<ClassUnicode> {
     if text.len() > LONGEST {
         return None;
@@ -51,13 +54,14 @@ pub(super) fn following(
         text: text.chars().collect(),
         definitions,
         names,
+        steps,
         more: Some(RefCell::default()),
     };
     words.ends(node, &BTreeSet::from([0]), 0)?;
     let sets = words.more.take()?.into_inner();
     let completes = |c: char| {
         let longer: String = words.text.iter().chain([&c]).collect();
-        matches_whole(node, &longer, definitions, names)
+        matches_whole(node, &longer, definitions, names, steps)
     };
     let holds = |set: &ClassUnicode, c: char| {
         let mut ranges = set.ranges().iter();
@@ -95,8 +99,20 @@ struct Words<'a> {
     text: Vec<char>,
     definitions: &'a [Definition],
     names: &'a HashMap<String, usize>,
+    /// The steps that were taken for all texts of a grammar.
+    steps: &'a Cell<usize>,
     /// The sets that are read after the whole text, if they are wanted.
     more: Option<RefCell<Vec<ClassUnicode>>>,
+}
+
+/// The most steps for all texts of a grammar. Terminals that call each other twice at each of many levels
+/// take a step for each way to call the last one.
+const MOST_STEPS: usize = 10_000_000;
+
+/// Counts a step; returns `false` if there were too many.
+pub(super) fn may_go_on(steps: &Cell<usize>) -> bool {
+    steps.set(steps.get() + 1);
+    steps.get() <= MOST_STEPS
 }
 
 /// The places in a text.
@@ -105,7 +121,7 @@ type Places = BTreeSet<usize>;
 impl Words<'_> {
     /// Returns where the words of a part end that begin at these places.
     fn ends(&self, node: &Node, starts: &Places, depth: usize) -> Option<Places> {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !may_go_on(self.steps) {
             return None;
         }
         let inner = |part: &Node, starts: &Places| self.ends(part, starts, depth + 1);
@@ -184,7 +200,7 @@ impl Words<'_> {
     }
 
     fn pattern_ends(&self, node: &pattern::Node, starts: &Places, depth: usize) -> Option<Places> {
-        if depth > DEEPEST {
+        if depth > DEEPEST || !may_go_on(self.steps) {
             return None;
         }
         let inner = |part: &pattern::Node, starts: &Places| self.pattern_ends(part, starts, depth + 1);
