@@ -25,6 +25,25 @@ pub enum Drafting {
     Exp3,
 }
 
+/// The tree in which a store drafts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DraftShape {
+    /// The likeliest paths of all ([`BestFirst`](lexiform_law::draft::BestFirst)): DySpec for candidates without
+    /// chance.
+    #[default]
+    BestFirst,
+    /// The likeliest token after each ([`Chain`](lexiform_law::draft::Chain)).
+    Chain,
+    /// The likeliest nodes of each layer ([`OptTree`](lexiform_law::draft::OptTree)).
+    OptTree,
+    /// A fixed tree of ranks like that of Token Recycling
+    /// ([`Sequoia::halving`](lexiform_law::draft::Sequoia::halving)).
+    Recycling,
+    /// The best tree of ranks for their measured acceptance ([`Sequoia`](lexiform_law::draft::Sequoia)). Its size
+    /// in a pass is the policy's choice, by the cost of passes.
+    Sequoia,
+}
+
 /// A predictor of a draft store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Learner {
@@ -86,6 +105,8 @@ pub struct DraftStores {
     pub learners: Vec<Learner>,
     /// Decides whose candidates count where several predictors have some.
     pub union: Union,
+    /// The tree that the candidates make.
+    pub shape: DraftShape,
     /// The folder that keeps the last answers of each owner across restarts, in a quarter of the bytes of its
     /// store, together with what was learned from rows of the model. The store learns from them again after a
     /// restart. The folder is created if it does not exist.
@@ -115,7 +136,8 @@ impl Default for DraftStores {
                 Learner::StateKeyed,
                 Learner::Recycling,
             ],
-            union: Union::First,
+            union: Union::default(),
+            shape: DraftShape::default(),
             folder: None,
             corpus: None,
         }

@@ -36,7 +36,7 @@ mod sequence;
 mod speculation;
 pub mod torch;
 
-pub use config::{DraftStores, Drafting, EngineConfig, Learner, Lookahead};
+pub use config::{DraftShape, DraftStores, Drafting, EngineConfig, Learner, Lookahead};
 pub use engine::draft_model::{Assistant, OwnTokens};
 pub use engine::{Engine, Ticket};
 pub use error::{Conflict, EngineError, JournalError, LoadError, Malformed, MonitorProblem, Refusal};

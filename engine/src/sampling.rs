@@ -44,6 +44,7 @@ use lexiform_law::verify::{Verified, down, tree};
 use lexiform_law::{
     Allowed, Distribution, Drawn, History, LawError, LawTag, Part, Portion, Row, RowError, Seeded,
 };
+use observed::Likely;
 use std::convert::Infallible;
 use std::sync::PoisonError;
 
@@ -52,8 +53,13 @@ use std::sync::PoisonError;
 pub(crate) enum Found<'a> {
     /// A row after the text, and one after each draft.
     Rows(&'a [Read<'a>]),
-    /// The token drawn from each row, if they were already drawn; `None` where nothing is drawn.
-    Drawn(&'a [Option<Drawn>]),
+    /// The rows were drawn from where they are.
+    Drawn {
+        /// The token drawn from each row; `None` where nothing is drawn.
+        drawn: &'a [Option<Drawn>],
+        /// The likeliest tokens of the first rows, as far as stores learn from them.
+        likely: &'a [Likely],
+    },
 }
 
 /// The tokens that a sequence drew from the rows of a pass.
@@ -154,7 +160,7 @@ pub(crate) fn draw(
 ) -> Result<Drawing, EngineError> {
     match found {
         Found::Rows(rows) => draw_from(sequence, rows, masks),
-        Found::Drawn(drawn) => Ok(walk_along(sequence, drawn)),
+        Found::Drawn { drawn, .. } => Ok(walk_along(sequence, drawn)),
     }
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod class;
 pub(crate) mod draft;
 pub(crate) mod journal;
 pub(crate) mod policy;
+pub(crate) mod shaping;
 pub(crate) mod store;
 pub(crate) mod window;

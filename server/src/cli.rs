@@ -9,6 +9,7 @@ use lexiform_cli::program::{self, Commands};
 pub mod config;
 pub mod decode;
 pub mod demo;
+pub mod drafting;
 pub mod drafts;
 pub mod generate;
 pub mod manual;

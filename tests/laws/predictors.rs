@@ -36,10 +36,7 @@ fn stores() -> Vec<fn() -> Store> {
                 Layer::new(StateKeyed::new(BYTES)),
                 Layer::new(Recycling::new(BYTES)),
             ];
-            Box::new(Combined {
-                layers,
-                union: Union::All,
-            })
+            Box::new(Combined::new(layers, Union::All))
         },
     ]
 }

@@ -79,8 +79,8 @@ impl DraftModel {
         }
     }
 
-    /// Extends the drafts of these sequences, each of which is a chain, as far as each
-    /// [reaches](Sequence::reach). A sequence whose grammar does not answer within the grace period drafts no
+    /// Extends the drafts of these sequences, after the tip of each, as far as each
+    /// [reaches](crate::sequence::parts::DraftState::reach). A sequence whose grammar does not answer within the grace period drafts no
     /// further. Returns the number of passes that this took.
     pub(crate) fn propose(
         &mut self,

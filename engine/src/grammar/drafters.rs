@@ -35,6 +35,13 @@ const LOOKUP: PromptLookup = PromptLookup {
     window: 1 << 16,
 };
 
+/// The number of tokens that are copied at first. Once as many were confirmed one after another, twice as many are
+/// copied as were confirmed, up to the room of the request: a passage that is repeated word for word takes passes
+/// in proportion to the logarithm of its length.
+const COPIED: usize = 16;
+/// The number of drafts up to which stores add to them: the likeliest paths through what they know.
+const LEARNED: usize = 32;
+
 /// Returns the index of the tokens of a request's prompt and reference, if its drafts are looked up. Takes
 /// the reference out of the request.
 pub(crate) fn lookup(request: &mut Request) -> Option<Lookup> {
@@ -92,16 +99,16 @@ impl Drafters {
         }
         let forced = draft.nodes().len();
         if let Some(lookup) = &outlook.lookup {
-            // The beginning of a copy is its likeliest part: the rest of the room is for other drafters.
-            let is_shared = !outlook.stores.is_empty();
-            draft.set_budget(if is_shared {
-                forced + (room - forced).div_ceil(2)
-            } else {
-                room
-            });
+            // The beginning of a copy is its likeliest part: of little room, half is for other drafters.
+            let is_shared = !outlook.stores.is_empty() || speculation.model;
+            let most = match outlook.copied {
+                0 if is_shared => COPIED.min((room - forced.min(room)).div_ceil(2)),
+                copied => copied.saturating_mul(2).max(COPIED),
+            };
+            draft.set_budget(room.min(forced + most));
             lookup.offer(text, &mut draft);
-            draft.set_budget(room);
         }
+        draft.set_budget(room.min(draft.nodes().len().max(LEARNED)));
         for store in &outlook.stores {
             store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
         }

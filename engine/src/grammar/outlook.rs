@@ -31,6 +31,8 @@ pub(crate) struct Outlook {
     pub(crate) tokens: Arc<Vec<u32>>,
     /// The earlier places of these tokens, if drafts are looked up.
     pub(crate) lookup: Option<Arc<Lookup>>,
+    /// The number of the last tokens that were copied, one after another as drafted.
+    pub(crate) copied: usize,
     /// The stores of earlier text to draft from, the nearest first.
     pub(crate) stores: Vec<Arc<Store>>,
     /// The probability that a token needs to be drafted from a store.
@@ -297,22 +299,24 @@ impl Outlook {
         Some(self.drafts.len() - 1)
     }
 
-    /// Appends drafts, each below the previous one, up to the first that the grammar forbids or after which
-    /// there is nothing to draft or to draw.
+    /// Appends drafts below a draft, each below the previous one, up to the first that the grammar forbids or
+    /// after which there is nothing to draft or to draw.
     pub(crate) fn extend_along(
         &mut self,
+        mut parent: Option<NodeId>,
         drafts: impl Iterator<Item = Draft>,
         vocabulary: &Vocabulary,
     ) -> Result<(), EngineError> {
         for draft in drafts {
-            let parent = self.drafts.len().checked_sub(1);
-            let is_allowed = match self.after(self.drafts.len()) {
+            let is_allowed = match self.after(parent.map_or(0, |parent| parent + 1)) {
                 Some((grammar, state)) => grammar.try_step(state, draft.token)?.is_some(),
                 None => true,
             };
+            let node = self.drafts.len();
             if !is_allowed || !self.extend(vec![Draft { parent, ..draft }], vocabulary)? {
                 break;
             }
+            parent = Some(node);
         }
         Ok(())
     }

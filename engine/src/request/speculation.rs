@@ -85,7 +85,8 @@ impl Speculation {
         }
     }
 
-    /// Returns settings with all sources and up to 32 tokens.
+    /// Returns settings with all sources and up to 256 tokens. So many are drafted only while a copy is being
+    /// confirmed, or where the grammar forces them, and fed only as far as they pay.
     pub fn all() -> Self {
         Speculation {
             forced: true,
@@ -94,7 +95,7 @@ impl Speculation {
             siblings: true,
             model: true,
             candidates: 1,
-            max_draft: 32,
+            max_draft: 256,
             branches: 1,
             verification: Verification::Residual,
         }

@@ -75,7 +75,7 @@ fn thrown_away(drafts: &[Draft], accepted: &[NodeId], next: impl Fn(NodeId) -> O
 /// Returns the likeliest token of a row, among the allowed ones if there are any.
 fn likeliest(found: Found<'_>, masks: Option<&[Bounds]>, row: usize) -> Option<u32> {
     let rows = match found {
-        Found::Drawn(drawn) => return Some(drawn.get(row)?.as_ref()?.token),
+        Found::Drawn { drawn, .. } => return Some(drawn.get(row)?.as_ref()?.token),
         Found::Rows(rows) => rows,
     };
     let mask = masks.and_then(|masks| masks.get(row)).map(|bounds| &bounds.mask);

@@ -115,7 +115,7 @@ impl Writer<'_> {
             let is_diverted = match found {
                 Found::Rows(rows) => bounds.is_diverted(rows[row].logits),
                 // Where a mask is narrowed, rows are not drawn from before they are inspected.
-                Found::Drawn(_) => false,
+                Found::Drawn { .. } => false,
             };
             let narrowing = match is_diverted {
                 _ if bounds.mask.iter().all(|token| self.vocabulary.is_eos(token)) => Narrowing::Ended,
@@ -260,6 +260,9 @@ impl Writer<'_> {
     ) {
         sequence.draft.record.drew(1 + accepted.len());
         sequence.draft.record.verified(&sequence.draft.drafts, accepted);
+        if let Some(store) = &sequence.draft.store {
+            store.judge(&sequence.draft.drafts, accepted);
+        }
         let is_draft = |&token: &u32| {
             let is_allowed = masks.is_none_or(|masks| masks[0].mask.contains(token));
             is_allowed && !self.vocabulary.is_eos(token)

@@ -358,8 +358,10 @@ impl Scheduler {
                 let (drafts, record) = (&sequence.draft.drafts[..], &sequence.draft.record);
                 let more = sequence.room().saturating_sub(drafts.len());
                 let behind = (more, sequence.request.speculation.candidates);
+                let tip = self.policy.tip(drafts, record);
                 candidates.extend(self.policy.candidates(index, drafts, record));
-                candidates.extend(self.policy.bets_on_model(index, (drafts, record), behind));
+                candidates.extend(self.policy.bets_on_model(index, (drafts, tip, record), behind));
+                sequence.draft.tip = tip;
             }
         }
         let base = Base {

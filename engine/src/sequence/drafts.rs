@@ -158,6 +158,7 @@ impl Sequence {
             read: self.grammar.read,
             tokens: self.text.tokens.clone(),
             lookup: self.draft.lookup.clone().filter(|_| self.draft.rests.looks_up()),
+            copied: self.draft.record.copied(),
             stores: self.drafted_from().cloned().collect(),
             least,
             prompt: self.request.prompt.tokens.len(),

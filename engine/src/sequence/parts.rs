@@ -15,7 +15,7 @@ use crate::request::driver::{Latest, Ranked, Weight};
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Record;
 use crate::speculation::store::Store;
-use lexiform_law::draft::{JacobiWindow, Lookup};
+use lexiform_law::draft::{JacobiWindow, Lookup, NodeId};
 use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
 
@@ -110,7 +110,9 @@ pub(crate) struct DraftState {
     pub(crate) siblings: Option<Arc<Store>>,
     /// The number of tokens that have not changed since the draft model last read the text.
     pub(crate) unchanged: usize,
-    /// The number of tokens that the draft model may add to the drafts.
+    /// The draft after which the draft model continues; `None` for the text.
+    pub(crate) tip: Option<NodeId>,
+    /// The number of drafts up to which the draft model may add to them.
     pub(crate) reach: usize,
     /// The record of earlier drafts.
     pub(crate) record: Record,
@@ -136,6 +138,7 @@ impl DraftState {
             store: None,
             siblings: None,
             unchanged: 0,
+            tip: None,
             reach: 0,
             record: Record::default(),
             rests: Rests::default(),

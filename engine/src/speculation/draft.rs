@@ -67,6 +67,12 @@ impl Confidence {
             .map(|(step, (from, to))| (Confidence(step), f64::from((from + to) / 2.0)))
     }
 
+    /// Returns the middle of the step.
+    fn middle(self) -> f32 {
+        let all = Self::all().nth(self.step());
+        all.map_or(0.5, |(_, middle)| middle as f32)
+    }
+
     /// Returns the number of the step.
     pub(crate) fn step(self) -> usize {
         self.0.into()
@@ -143,6 +149,22 @@ pub(crate) fn path(drafts: &[Draft], node: Option<NodeId>) -> Vec<NodeId> {
 pub(crate) fn child(drafts: &[Draft], parent: Option<NodeId>, token: u32) -> Option<NodeId> {
     let is_same = |draft: &Draft| draft.parent == parent && draft.token == token;
     drafts.iter().position(is_same)
+}
+
+/// Returns the drafts of stores that were verified, each with its store, its chance, and whether it was accepted.
+pub(crate) fn judged(
+    drafts: &[Draft],
+    accepted: &[NodeId],
+) -> impl Iterator<Item = (draft::Origin, f32, bool)> {
+    let is_judged = |draft: &Draft| draft.parent.is_none_or(|parent| accepted.contains(&parent));
+    let judged = drafts
+        .iter()
+        .enumerate()
+        .filter(move |(_, draft)| is_judged(draft));
+    judged.filter_map(|(node, draft)| match draft.source {
+        Source::Learned(origin, confidence) => Some((origin, confidence.middle(), accepted.contains(&node))),
+        _ => None,
+    })
 }
 
 /// Returns `true` if each draft continues the previous one.

@@ -60,6 +60,7 @@ use self::record::Records;
 use crate::config::Drafting;
 use crate::speculation::class::StateClass;
 use crate::speculation::draft::{Draft, Source};
+use lexiform_law::draft::NodeId;
 use std::time::Duration;
 
 /// How many times better than none drafts must be. Their cost is not all in their own pass: on a CPU, the
@@ -72,7 +73,7 @@ const SAVED: f64 = 4.0;
 /// The number of passes after which a number of drafts is tried again.
 const FORGOTTEN: u64 = 64;
 /// The most drafts that are considered when looking for the cheapest cost per draft.
-const MOST_ASKED: usize = 64;
+const MOST_ASKED: usize = 256;
 /// A draft is searched for if it is at least this fraction as likely as it must be to pay: the estimates may
 /// be wrong.
 const WORTH_FINDING: f64 = 0.5;
@@ -515,17 +516,22 @@ impl Policy {
             .collect()
     }
 
-    /// Returns the candidate drafts on the tokens that the draft model may draw after these drafts: at most
+    /// Returns the draft after which the draft model continues; `None` for the text.
+    pub(crate) fn tip(&self, drafts: &[Draft], record: &Record) -> Option<NodeId> {
+        self.records.tip(record, drafts)
+    }
+
+    /// Returns the candidate drafts on the tokens that the draft model may draw after one of these drafts: at most
     /// `most` tokens, with `beside` tokens at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,
-        (drafts, record): (&[Draft], &Record),
+        (drafts, tip, record): (&[Draft], Option<NodeId>, &Record),
         (most, beside): (usize, usize),
     ) -> impl Iterator<Item = CandidateDraft> {
         let is_taken = record.arm().is_none_or(|arm| arm.takes(Source::Model));
         let most = if is_taken { most } else { 0 };
-        let chances = self.records.chances_behind(record, drafts, (most, beside));
+        let chances = self.records.chances_behind(record, (drafts, tip), (most, beside));
         let (first, is_read) = (drafts.len(), record.is_read);
         chances
             .into_iter()

@@ -22,16 +22,17 @@
 //! A predictor that panics is dropped with all that it knew, and counted; answers continue without it.
 
 use crate::Grammar;
-use crate::config::{DraftStores, Drafting, Learner};
+use crate::config::{DraftShape, DraftStores, Drafting, Learner};
 use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::request::{Request, law};
+use crate::speculation::draft as drafted;
 use crate::speculation::journal::{self, Kept};
-use crate::speculation::policy::svip;
+use crate::speculation::shaping::Shaping;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{
-    BestFirst, Candidate, Combined, Consensus, Context, Draft, Layer, NGrams, NodeId, Observation, Phrases,
-    Predictor, Recycling, Retrieval, Shape, StateKeyed, Suffixes, Text, Trigram,
+    Candidate, Combined, Consensus, Context, Draft, Layer, NGrams, NodeId, Observation, Phrases, Predictor,
+    Recycling, Retrieval, StateKeyed, Suffixes, Text, Trigram,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -41,8 +42,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-/// The least probability of a path that is offered.
-const LEAST_PROBABILITY: f32 = 0.1;
 /// The most bytes that the samples of one request learn from each other.
 const OF_SAMPLES: usize = 1 << 20;
 /// The number of tokens of a phrase.
@@ -56,8 +55,8 @@ pub(crate) struct Store {
     learns: bool,
     /// `true` if the store learns phrases that did not become text.
     learns_phrases: bool,
-    /// `true` if the store offers a chain that ends where it is unsure, instead of a tree.
-    is_chain: bool,
+    /// The tree that it offers.
+    shaping: Shaping,
     /// The last answers, if the store is kept across restarts.
     last: Option<Mutex<LastAnswers>>,
     given_up: Arc<AtomicU64>,
@@ -106,7 +105,7 @@ impl Store {
             predictor: RwLock::new(Some(predictor)),
             learns: true,
             learns_phrases: false,
-            is_chain: false,
+            shaping: Shaping::new(DraftShape::default(), false),
             last: last.map(Mutex::new),
             given_up,
         }
@@ -137,17 +136,24 @@ impl Store {
                 predictor: &**predictor,
                 has_panicked: AtomicBool::new(false),
             };
-            let shape: &dyn Shape<Grammar, _> = match self.is_chain {
-                true => &svip::shape(),
-                false => &BestFirst {
-                    least: least.max(LEAST_PROBABILITY),
-                },
-            };
-            shape.grow(&watched, text, below, draft);
+            self.shaping.grow(&watched, text, (below, least), draft);
             watched.has_panicked.into_inner()
         };
         if has_panicked {
             self.give_up();
+        }
+    }
+
+    /// Learns the fate of drafts, of which the path `accepted` was accepted.
+    pub(crate) fn judge(&self, drafts: &[drafted::Draft], accepted: &[NodeId]) {
+        self.shaping.judge(drafts, accepted);
+        let judged: Vec<_> = drafted::judged(drafts, accepted).collect();
+        if !judged.is_empty() {
+            self.change(|predictor| {
+                for (origin, chance, is_confirmed) in judged {
+                    predictor.judge(origin, chance, is_confirmed);
+                }
+            });
         }
     }
 
@@ -328,10 +334,8 @@ fn combined(config: &DraftStores) -> Box<dyn Predictor> {
             Learner::Phrases => Layer::new(Phrases::new(PHRASE, bytes)),
         })
     };
-    Box::new(Combined {
-        layers: config.learners.iter().filter_map(layer).collect(),
-        union: config.union,
-    })
+    let layers = config.learners.iter().filter_map(layer).collect();
+    Box::new(Combined::new(layers, config.union))
 }
 
 /// The number of answers that end between two saves of the stores.
@@ -340,8 +344,8 @@ const SAVED_EVERY: u32 = 64;
 /// The stores of the most recently served owners, the latest last.
 pub(crate) struct Stores {
     config: DraftStores,
-    /// `true` if stores offer chains.
-    in_chains: bool,
+    /// `true` if stores offer chains that end where they are unsure.
+    ends_unsure: bool,
     /// The fingerprint that distinguishes the files of this vocabulary from those of others.
     vocabulary: u32,
     recent: VecDeque<(Owner, Arc<Store>)>,
@@ -376,7 +380,7 @@ impl Stores {
         }
         let mut stores = Stores {
             config,
-            in_chains: drafting == Drafting::Svip,
+            ends_unsure: drafting == Drafting::Svip,
             vocabulary: 0,
             recent: VecDeque::new(),
             unlearning: None,
@@ -421,7 +425,7 @@ impl Stores {
     /// Creates a store.
     fn store(&self, predictor: Box<dyn Predictor>, last: Option<LastAnswers>) -> Store {
         Store {
-            is_chain: self.in_chains,
+            shaping: Shaping::new(self.config.shape, self.ends_unsure),
             ..Store::new(predictor, last, self.given_up.clone())
         }
     }

@@ -67,7 +67,7 @@ pub(super) struct Decoder {
     /// `true` if tokens are drawn on the device.
     draws: bool,
     /// Plans passes for the kernels, if there are any.
-    planner: Option<Box<dyn Planner>>,
+    planner: Option<Arc<dyn Planner>>,
     /// The passes that the kernels run, once there is a cache.
     planned: Option<Box<dyn Passes>>,
     tell: fn(&str),
@@ -189,8 +189,9 @@ impl Decoder {
         })
     }
 
-    /// Lets `planner` plan the passes once there is a cache, if the kernels support the model.
-    pub(super) fn planned_by(mut self, planner: Box<dyn Planner>) -> Self {
+    /// Lets `planner` plan the passes once there is a cache, if the kernels support the model. Decoders that are
+    /// made from this one by [`skipping`](Self::skipping) later are planned likewise.
+    pub(super) fn planned_by(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = Some(planner);
         self
     }

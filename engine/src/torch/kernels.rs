@@ -50,13 +50,13 @@ pub fn load_launched_by(
     options: &LoadOptions,
     launcher: Box<dyn Launcher>,
 ) -> Result<LoadedModel, LoadError> {
-    load_with(files, options, |_, _| Ok(Launched::boxed(launcher)))
+    load_with(files, options, |_, _| Ok(Launched::planner(launcher)))
 }
 
 /// Returns the GPU of the options, if it and the kernels support this model. If not, returns the reason,
 /// which is also reported through `tell`, or an empty one if kernels were not requested. Whether the cache
 /// has blocks of the kernels' size is not known yet.
-fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Planner>, String> {
+fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Arc<dyn Planner>, String> {
     let Device::Cuda(number) = options.device else {
         return Err(String::new());
     };
@@ -75,7 +75,7 @@ fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn 
             .map_err(|why| why.to_string())
     });
     match opened {
-        Ok(stream) => Ok(Launched::boxed(Box::new(stream))),
+        Ok(stream) => Ok(Launched::planner(Box::new(stream))),
         Err(why) => {
             (options.tell)(&format!("passes are run by libtorch alone: {why}"));
             Err(format!(": {why}"))
@@ -87,8 +87,8 @@ fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn 
 struct Launched(SharedLauncher);
 
 impl Launched {
-    fn boxed(launcher: Box<dyn Launcher>) -> Box<dyn Planner> {
-        Box::new(Launched(Arc::new(Mutex::new(launcher))))
+    fn planner(launcher: Box<dyn Launcher>) -> Arc<dyn Planner> {
+        Arc::new(Launched(Arc::new(Mutex::new(launcher))))
     }
 }
 

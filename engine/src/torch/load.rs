@@ -10,6 +10,7 @@ use super::passes::Planner;
 use crate::error::LoadError;
 use crate::model::Model;
 use serde_json::Value;
+use std::sync::Arc;
 use tch::Kind;
 
 /// The properties of a model.
@@ -101,7 +102,7 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
 pub(super) fn load_with(
     files: &ModelFiles,
     options: &LoadOptions,
-    planner: impl FnOnce(&Config, Place) -> Result<Box<dyn Planner>, String>,
+    planner: impl FnOnce(&Config, Place) -> Result<Arc<dyn Planner>, String>,
 ) -> Result<LoadedModel, LoadError> {
     let device = options.device.open()?;
     let config = Config::read(files)?;
@@ -119,11 +120,11 @@ pub(super) fn load_with(
     let planner = planner(&config, place);
     let no_kernels = planner.as_ref().err().map(String::as_str);
     let mut model = Decoder::load(&checkpoint, config, place, options, no_kernels)?;
-    let draft = options.draft_without.as_ref();
-    let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
     if let Ok(planner) = planner {
         model = model.planned_by(planner);
     }
+    let draft = options.draft_without.as_ref();
+    let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
     Ok(LoadedModel {
         draft: draft.map(|(model, skipped)| SelfDraft {
             model: Box::new(model),

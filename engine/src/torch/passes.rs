@@ -23,7 +23,7 @@ use tch::{Kind, TchError, Tensor};
 type Result<T> = std::result::Result<T, TchError>;
 
 /// Plans the passes of a decoder.
-pub(super) trait Planner: Send {
+pub(super) trait Planner: Send + Sync {
     /// Returns the name of what runs the passes, for messages.
     fn name(&self) -> String;
 

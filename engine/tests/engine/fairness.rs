@@ -280,7 +280,10 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
         );
         let request = |owner: usize, prompt: &str, tokens| {
             Request::new(letters(prompt), tokens)
-                .speculation(Speculation::all())
+                .speculation(Speculation {
+                    max_draft: 32,
+                    ..Speculation::all()
+                })
                 .owner(Some(owner.to_string().into()))
         };
         let told: Vec<_> = (0..64)

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 struct Counts {
     drawn: AtomicUsize,
     brought: AtomicUsize,
+    /// Rows whose likeliest tokens were requested.
+    ranked: AtomicUsize,
 }
 
 /// What a device does when it is asked for draws.
@@ -63,6 +65,7 @@ impl Flight for Asked {
     }
 
     fn top(&mut self, rows: &[usize], count: usize) -> Result<Vec<Vec<(u32, f64)>>, EngineError> {
+        self.counts.ranked.fetch_add(rows.len(), Ordering::Relaxed);
         self.landed.top(rows, count)
     }
 
@@ -243,5 +246,26 @@ fn nothing_is_brought_that_nobody_asked_for() {
             ..Speculation::none()
         });
     assert!(listen(&engine, request).wait().failure().is_none());
+    assert_eq!(counts.brought.load(Ordering::Relaxed), 0);
+}
+
+/// Guards against stores that learn the drawn token alone where the device draws: what else was likely is then
+/// forgotten.
+#[test]
+fn stores_learn_what_the_device_found_likely() {
+    let (engine, counts) = engine(Manner::Always, None);
+    let request = |learned| {
+        Request::new(letters("ab"), 12)
+            .sampling(Sampling::seeded(5))
+            .ignore_eos(true)
+            .speculation(Speculation {
+                learned,
+                max_draft: 8,
+                ..Speculation::none()
+            })
+    };
+    assert!(listen(&engine, request(true)).wait().failure().is_none());
+    let ranked = counts.ranked.load(Ordering::Relaxed);
+    assert!(ranked >= 12, "{ranked}");
     assert_eq!(counts.brought.load(Ordering::Relaxed), 0);
 }

@@ -28,6 +28,7 @@ mod launcher;
 mod laws;
 mod layer_skipping;
 mod led_searches;
+mod long_drafts;
 mod lookahead;
 mod lossy;
 #[path = "../../../kernels/tests/kernels/memory.rs"]

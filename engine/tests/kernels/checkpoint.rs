@@ -3,7 +3,7 @@
 
 use crate::memory::{Chance, Memory, narrow};
 use lexiform_engine::torch::load_launched_by;
-use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, WeightFormat, load};
+use lexiform_engine::{Dtype, LoadOptions, LoadedModel, Model, ModelFiles, WeightFormat, load};
 use lexiform_kernels::experts::Mixture;
 use lexiform_kernels::launcher::Launcher;
 use lexiform_kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
@@ -282,6 +282,11 @@ impl Checkpoint {
 
     /// The decoder of these options, and perhaps with passes by a launcher.
     pub(crate) fn load(&self, options: &LoadOptions, launcher: Option<Box<dyn Launcher>>) -> Box<dyn Model> {
+        self.load_all(options, launcher).model
+    }
+
+    /// The same with all that is loaded beside it.
+    pub(crate) fn load_all(&self, options: &LoadOptions, launcher: Option<Box<dyn Launcher>>) -> LoadedModel {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lexiform-random-{}-{number}", std::process::id());
@@ -293,7 +298,7 @@ impl Checkpoint {
             None => load(&files, options),
         };
         std::fs::remove_dir_all(&folder).unwrap();
-        loaded.unwrap().model
+        loaded.unwrap()
     }
 
     fn write(&self, folder: &Path) {

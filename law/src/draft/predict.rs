@@ -47,6 +47,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trigram;
+mod trust;
 
 pub use combined::{Combined, Layer, Union};
 pub use consensus::Consensus;
@@ -58,6 +59,8 @@ pub use recycling::Recycling;
 pub use retrieval::{CorpusError, Retrieval};
 pub use suffixes::Suffixes;
 pub use trigram::Trigram;
+
+use super::Origin;
 
 /// Predicts the next tokens, and learns from those that came.
 pub trait Predictor: Send + Sync {
@@ -73,6 +76,10 @@ pub trait Predictor: Send + Sync {
     /// Learns from consecutive tokens of the model that became no text: guesses of a
     /// [`JacobiWindow`](super::JacobiWindow), and the tokens that it predicted after refused drafts.
     fn learn_phrase(&mut self, _phrase: &[u32]) {}
+
+    /// Learns whether a candidate that was drafted came next. Only a predictor that chooses between others needs
+    /// this.
+    fn judge(&mut self, _origin: Origin, _chance: f32, _is_confirmed: bool) {}
 
     /// Learns from an answer that has ended.
     fn record(&mut self, _answer: &[u32]) {}

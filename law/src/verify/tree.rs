@@ -110,7 +110,10 @@ pub fn down<W, S, Q, E>(
         verified.drawn.push(drawn);
         // A token that the residual rule draws instead of its trials is none of them, so this is right for
         // all rules.
-        let Some((child, _)) = children(draft, at).find(|(_, node)| node.token == token) else {
+        // A draft model may have drawn a token that another drafter had offered: its node is the later one, and
+        // it went on below it.
+        let same = children(draft, at).filter(|(_, node)| node.token == token);
+        let Some((child, _)) = same.last() else {
             break;
         };
         verified.path.push(child);

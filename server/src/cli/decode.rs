@@ -58,7 +58,9 @@ pub fn run(args: &Args) -> Outcome {
         chosen.files = random.map_err(|error| Failure::message(error.to_string()))?;
         chosen.located.name = format!("{shape} with random weights");
         // The draft model of the demo model would guess at random here; a draft model that was named is kept.
-        chosen.draft_files = chosen.draft_files.filter(|_| args.model.draft_model.is_some());
+        chosen.draft_files = chosen
+            .draft_files
+            .filter(|_| args.model.drafts.draft_model.is_some());
     }
     // Before the model, which may take a long time to load.
     let peer = match args.peer {

@@ -2,10 +2,9 @@
 //! after another.
 //!
 //! ```text
-//! DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─►
-//! figures of the arm
-//! an arm: which drafts are made, and by which policy they are fed one arm makes none, and is what others are
-//! compared with
+//! DATA ─► tasks ─► a fresh engine for each arm ─► in turn, each writes some of them ─► figures of the arm
+//! an arm: which drafts are made, and by which policy they are fed; one arm makes none, and is what others
+//! are compared with
 //! ```
 //!
 //! Every request takes the same path as a client's, and has a seed, so that all arms write the same texts; if
@@ -17,14 +16,16 @@ mod regions;
 mod report;
 mod tasks;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome};
 use lexiform_cli::shown::output::{self, Output};
 use lexiform_engine::{Drafting, Event, Request, Sink, Stats};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::cli::model::ModelArgs;
 use crate::grammars::interest::Interest;
@@ -38,8 +39,10 @@ use tasks::Task;
 /// Write tool calls and documents with each kind of draft, and compare
 ///
 /// The data is a file of JSON lines, each with `messages`, `question` (the format of the Berkeley
-/// function-calling leaderboard) or `prompt`, and with `tools`, one of which is called, or a `schema`. An arm
-/// may use for one line what it has learned from earlier ones.
+/// function-calling leaderboard) or `prompt`, with `tools`, one of which is called, or a `schema`, or neither
+/// for any text; a `prediction` is a text that the answer will repeat in parts, and `max_tokens` bounds it. An
+/// arm may use for one line what it has learned from earlier ones. All arms write in turn, each on a model of
+/// its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -88,7 +91,7 @@ impl Args {
 
     fn arms(&self) -> impl Iterator<Item = &'static Arm> {
         let is_named = |arm: &Arm| self.arms.iter().any(|name| name == arm.name);
-        let has_corpus = !self.model.draft_corpus.is_empty();
+        let has_corpus = !self.model.drafts.draft_corpus.is_empty();
         let is_wanted = move |arm: &&Arm| match self.arms.is_empty() {
             true => has_corpus || !arm.needs_corpus(),
             false => is_named(arm),
@@ -104,7 +107,7 @@ impl Args {
 pub fn run(args: &Args) -> Outcome {
     if let Some(arm) = args
         .arms()
-        .find(|arm| arm.needs_corpus() && args.model.draft_corpus.is_empty())
+        .find(|arm| arm.needs_corpus() && args.model.drafts.draft_corpus.is_empty())
     {
         let message = format!(
             "the drafts of --arm {} come from --draft-corpus PATH, which is missing",
@@ -117,9 +120,14 @@ pub fn run(args: &Args) -> Outcome {
         tasks::share_tools(&mut tasks, count);
     }
     let mut report = Report::new(args.answers, args.temperature, args.always, tasks.len());
+    let mut runs = Vec::new();
     for arm in args.arms() {
-        output::err(&format!("{}…\n", arm.name));
-        report.add(arm.name, measured(args, arm, &tasks)?);
+        runs.push(Run::open(args, arm, &tasks)?);
+    }
+    write_in_turn(args, &mut runs)?;
+    for run in runs {
+        run.served.engine().stop();
+        report.add(run.arm.name, run.figures);
     }
     if let Some(file) = &args.page {
         std::fs::write(file, page::html(&report)).map_err(|source| Failure::Write {
@@ -135,32 +143,74 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
-/// Writes all tasks with an arm, on a separate engine.
-fn measured(args: &Args, arm: &Arm, tasks: &[Task]) -> Result<Figures, Failure> {
-    let mut change = |config: &mut lexiform_engine::EngineConfig| {
-        config.draft_stores = arm.stores(config.draft_stores.corpus.take());
-        config.lookahead = arm.lookahead();
-        config.drafting = arm.policy(match args.always {
-            true => Drafting::Always,
-            false => Drafting::Measured,
-        });
-    };
-    let served = arm.model(&args.model).open_with(None, &mut change);
-    let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
-    let requests = tasks.iter().map(|task| request(&served, task, args, arm));
-    let requests = requests.collect::<Result<Vec<_>, _>>()?;
-    let mut figures = Figures::default();
-    for _ in 0..args.rounds.max(1) {
-        figures = Figures::default();
-        let (before, begun) = (served.engine().stats(), Instant::now());
-        for several in requests.chunks(args.answers.max(1)) {
-            write(&served, several, &mut figures)?;
-        }
-        figures.seconds = begun.elapsed().as_secs_f64();
-        figures.count(&before, &served.engine().stats());
+/// An arm with an engine of its own, and what was measured on it.
+struct Run {
+    arm: &'static Arm,
+    served: Arc<ServedModel>,
+    requests: Vec<Request>,
+    figures: Figures,
+}
+
+impl Run {
+    fn open(args: &Args, arm: &'static Arm, tasks: &[Task]) -> Result<Run, Failure> {
+        let mut change = |config: &mut lexiform_engine::EngineConfig| {
+            config.draft_stores = arm.stores(config.draft_stores.corpus.take());
+            config.lookahead = arm.lookahead();
+            config.drafting = arm.policy(match args.always {
+                true => Drafting::Always,
+                false => Drafting::Measured,
+            });
+        };
+        let served = arm.model(&args.model).open_with(None, &mut change);
+        let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
+        let requests = tasks.iter().map(|task| request(&served, task, args, arm));
+        let requests = requests.collect::<Result<Vec<_>, _>>()?;
+        Ok(Run {
+            arm,
+            served,
+            requests,
+            figures: Figures::default(),
+        })
     }
-    served.engine().stop();
-    Ok(figures)
+
+    /// Writes some of the tasks at a time, and adds what that took to the figures.
+    fn write(&mut self, tasks: Range<usize>) -> Result<(), Failure> {
+        let before = self.served.engine().stats();
+        let (begun, worked) = (Instant::now(), processor_time());
+        write(&self.served, &self.requests[tasks], &mut self.figures)?;
+        self.figures.seconds += begun.elapsed().as_secs_f64();
+        self.figures.processor_seconds += (processor_time() - worked).as_secs_f64();
+        self.figures.count(&before, &self.served.engine().stats());
+        Ok(())
+    }
+}
+
+/// Writes all tasks with all arms, in turn: each arm writes some tasks before the next ones are written, so that a
+/// machine whose speed varies is as fast for one arm as for another.
+fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
+    let tasks = runs.first().map_or(0, |run| run.requests.len());
+    let answers = args.answers.max(1);
+    for round in 1..=args.rounds.max(1) {
+        runs.iter_mut().for_each(|run| run.figures = Figures::default());
+        for begin in (0..tasks).step_by(answers) {
+            output::err(&format!("\rround {round}, task {begin} of {tasks} "));
+            // The first to write would always find the caches of the processor as the last one has left them.
+            let first = begin / answers % runs.len();
+            for number in 0..runs.len() {
+                let place = (first + number) % runs.len();
+                let run = &mut runs[place];
+                run.write(begin..tasks.min(begin + answers))?;
+            }
+        }
+    }
+    output::err("\n");
+    Ok(())
+}
+
+/// Returns the time that all threads of the process have worked.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// Returns the request that a client would send.
@@ -216,12 +266,12 @@ fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> R
 }
 
 impl Figures {
-    /// Records what the engine has counted between two points in time.
+    /// Adds what the engine has counted between two points in time.
     fn count(&mut self, before: &Stats, after: &Stats) {
-        self.passes = after.steps - before.steps;
-        self.tokens = after.generated - before.generated;
-        self.drafted = after.drafted - before.drafted;
-        self.accepted = after.accepted - before.accepted;
+        self.passes += after.steps - before.steps;
+        self.tokens += after.generated - before.generated;
+        self.drafted += after.drafted - before.drafted;
+        self.accepted += after.accepted - before.accepted;
         self.store_bytes = after.draft_store_bytes + after.draft_corpus_bytes;
     }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
-    Assistant, Device, DraftStores, Dtype, EngineConfig, Learner, LoadOptions, LoadedModel, Lookahead, Model,
-    ModelFiles, PassReads, SEVERAL_CARDS, WeightFormat, load,
+    Assistant, Device, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles, PassReads,
+    SEVERAL_CARDS, WeightFormat, load,
 };
 use lexiform_law::draft::Retrieval;
 
 use crate::cli::demo;
-use crate::cli::skip::DraftSkip;
+use crate::cli::drafting::DraftArgs;
 use crate::model::corpus;
 use crate::model::served::{self, ServedModel};
 use crate::model::source::{self, Located, Place, Stores, Wanted};
@@ -24,10 +24,6 @@ const BLOCK: usize = 16;
 
 /// The memory for keys and values if nothing else is given or known, in MiB.
 const CACHE_MIB: usize = 512;
-/// The memory for what is learned from the answers of one owner, in MiB.
-const DRAFT_MIB: usize = 8;
-/// The memory for texts to draft from, in MiB.
-const CORPUS_MIB: usize = 256;
 /// The divisor of the free memory that gives the default memory for keys and values.
 const CACHE_PART: usize = 4;
 
@@ -39,35 +35,6 @@ pub struct ModelArgs {
     /// lists the available models. By default the model that `cargo xtask serve` has fetched, or else demo
     #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
-    /// A small model that drafts ahead, named like --model; it never changes the text, only the speed. A
-    /// model with the same tokenizer drafts best
-    #[arg(
-        help_heading = "Drafts",
-        long,
-        env = "LEXIFORM_DRAFT_MODEL",
-        value_name = "MODEL"
-    )]
-    pub draft_model: Option<PathBuf>,
-    /// Let the model draft for itself without some of its layers: these, as 2-4,7, counted from 0, or as
-    /// best:3, the given number that it can best do without. It replaces a draft model
-    #[arg(
-        help_heading = "Drafts",
-        long,
-        env = "LEXIFORM_DRAFT_SKIP",
-        value_name = "LAYERS",
-        conflicts_with = "draft_model"
-    )]
-    pub draft_skip: Option<DraftSkip>,
-    /// Guess tokens ahead in this many columns of each pass, and draft from phrases that the guesses reveal
-    /// (lookahead decoding): for devices on which a pass of a hundred tokens takes as long as one of one
-    /// token
-    #[arg(
-        help_heading = "Drafts",
-        long,
-        env = "LEXIFORM_DRAFT_LOOKAHEAD",
-        value_name = "COLUMNS"
-    )]
-    pub draft_lookahead: Option<usize>,
     /// Where the model runs: cpu, cuda, or cuda:N
     #[arg(help_heading = "Model", long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
@@ -165,36 +132,9 @@ pub struct ModelArgs {
         value_name = "MIB"
     )]
     pub cache_memory: Option<usize>,
-    /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0
-    /// learns nothing
-    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
-    pub draft_memory: usize,
-    /// A folder in which what is learned from the answers of each API key is kept across restarts, the most
-    /// recent answers in a quarter of that memory. It is created if it does not exist
-    #[arg(
-        help_heading = "Drafts",
-        long,
-        env = "LEXIFORM_DRAFT_FOLDER",
-        value_name = "DIR"
-    )]
-    pub draft_folder: Option<PathBuf>,
-    /// Draft the answers for all API keys from those for all others. The time that an answer takes then
-    /// reveals whether another key had a similar one
-    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_SHARE_DRAFTS")]
-    pub share_drafts: bool,
-    /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several
-    /// times. They are read at start, without hidden files in a folder
-    #[arg(
-        help_heading = "Drafts",
-        long,
-        env = "LEXIFORM_DRAFT_CORPUS",
-        value_name = "PATH",
-        value_delimiter = ','
-    )]
-    pub draft_corpus: Vec<PathBuf>,
-    /// Memory for these texts, in MiB; the program does not start if they need more
-    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
-    pub draft_corpus_memory: usize,
+    /// What is drafted, and how
+    #[command(flatten, next_help_heading = "Drafts")]
+    pub drafts: DraftArgs,
 }
 
 impl ModelArgs {
@@ -229,12 +169,12 @@ impl ModelArgs {
             Some(word) => source::locate(word, wanted, &stores)?,
             None => source::usual(wanted, &stores),
         };
-        let draft_files = match (&self.draft_model, &located.place) {
+        let draft_files = match (&self.drafts.draft_model, &located.place) {
             (Some(word), _) => Some(files_at(
                 &source::locate(word, Wanted::ToDraft, &stores)?.place,
                 demo::draft_model,
             )?),
-            (None, Place::BuiltIn) if self.draft_skip.is_none() => demo::draft_model(),
+            (None, Place::BuiltIn) if self.drafts.draft_skip.is_none() => demo::draft_model(),
             (None, _) => None,
         };
         Ok(Chosen {
@@ -256,8 +196,12 @@ impl ModelArgs {
         } = chosen;
         let text = ModelText::read(&files)?;
         // Before the model, which takes longer to load.
-        let corpus = corpus::read(&self.draft_corpus, self.draft_corpus_memory, &text.tokenizer)?;
-        let skip = self.draft_skip.as_ref();
+        let corpus = corpus::read(
+            &self.drafts.draft_corpus,
+            self.drafts.draft_corpus_memory,
+            &text.tokenizer,
+        )?;
+        let skip = self.drafts.draft_skip.as_ref();
         let options = LoadOptions {
             draft_without: skip.map(|skip| skip.layers(&text.tokenizer)),
             ..self.load_options()
@@ -325,27 +269,11 @@ impl ModelArgs {
             max_waiting: self.queue,
             max_step_tokens: self.pass_tokens,
             prompt_piece: self.prompt_piece.unwrap_or(self.pass_tokens),
-            draft_stores: DraftStores {
-                bytes: self.draft_memory.saturating_mul(1 << 20),
-                shared: self.share_drafts,
-                folder: self.draft_folder.clone(),
-                learners: self.learners(),
-                ..DraftStores::default()
-            },
-            lookahead: self.draft_lookahead.map(|columns| Lookahead {
-                columns,
-                ..Lookahead::default()
-            }),
+            drafting: self.drafts.draft_policy.into(),
+            draft_stores: self.drafts.stores(),
+            lookahead: self.drafts.lookahead(),
             ..EngineConfig::default()
         }
-    }
-
-    /// Returns the learners to draft from. Phrases are guesses at text that has not been written yet, so all
-    /// other learners come first.
-    fn learners(&self) -> Vec<Learner> {
-        let mut learners = DraftStores::default().learners;
-        learners.extend(self.draft_lookahead.map(|_| Learner::Phrases));
-        learners
     }
 
     /// Returns the memory for keys and values, in MiB.
@@ -461,19 +389,6 @@ mod tests {
         assert_eq!(
             sizes(&["--pass-tokens", "2048", "--prompt-piece", "128"]),
             (2048, 128)
-        );
-    }
-
-    #[test]
-    fn guesses_come_after_what_was_learned() {
-        let default = config(&[]);
-        assert_eq!(default.lookahead, None);
-        let guessing = config(&["--draft-lookahead", "7"]);
-        assert_eq!(guessing.lookahead.map(|window| window.columns), Some(7));
-        let (last, others) = guessing.draft_stores.learners.split_last().expect("learners");
-        assert_eq!(
-            (*last, others),
-            (Learner::Phrases, &default.draft_stores.learners[..])
         );
     }
 

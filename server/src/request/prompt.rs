@@ -368,15 +368,15 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
 /// depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
     let is_resampled = matches!(generation.task, wire::Task::Draw(Law::Smc { .. }));
-    if !generation.draft || is_resampled && generation.seed.is_some() {
+    if generation.draft.is_off() || is_resampled && generation.seed.is_some() {
         return Speculation::none();
     }
     Speculation {
-        verification: match generation.seed {
-            None if !generation.batch_invariant => Verification::Residual,
+        verification: match (generation.seed, generation.draft.rule) {
+            (None, rule) if !generation.batch_invariant => rule.unwrap_or(Verification::Residual),
             _ => Verification::DrawOnce,
         },
-        ..Speculation::all()
+        ..generation.draft.allowed
     }
 }
 

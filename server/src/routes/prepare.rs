@@ -248,7 +248,11 @@ fn conversation(
         interest,
     )?;
     let details = request.token_details;
-    if let Some(prediction) = request.prediction.as_ref().filter(|_| generation.draft) {
+    if let Some(prediction) = request
+        .prediction
+        .as_ref()
+        .filter(|_| generation.draft.allowed.lookup)
+    {
         let mut tokens = PromptTokenizer::of_prediction(served, interest);
         tokens.text(prediction, TextKind::Exact)?;
         let tokens = tokens.tokens();
@@ -348,7 +352,7 @@ pub fn rewrite(
         ..Language::default()
     };
     let compiled = prompt::compiled(served, &bare, interest)?.ok_or_else(ApiError::internal)?;
-    if generation.draft {
+    if generation.draft.allowed.lookup {
         let likely = rewriting::likely(served, &compiled.grammar, (&asked.text, &asked.costs), interest)?;
         for request in &mut samples.requests {
             request.prompt.reference.clone_from(&likely);

@@ -1,5 +1,6 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
+mod drafts;
 mod filters;
 mod lossy;
 mod schemas;
@@ -15,6 +16,7 @@ use super::constraint::monitors::Monitor;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
+pub use drafts::Drafts;
 pub use filters::Filters;
 pub use task::Task;
 
@@ -153,9 +155,9 @@ pub struct Generation {
     pub logprobs_mode: LogprobsMode,
     /// The policy for describing the constraint to the model.
     pub schema_in_prompt: SchemaInPrompt,
-    /// `true` if tokens may be drafted. Drafts never change the law of the answer, nor the text of a seed,
-    /// unless they are [lossy](Law::Lossy).
-    pub draft: bool,
+    /// The drafts that are allowed. They never change the law of the answer, nor the text of a seed, unless they
+    /// are [lossy](Law::Lossy).
+    pub draft: Drafts,
     /// `true` if the same seed must give the same text whatever else is computed. If that cannot be promised,
     /// the request is refused.
     pub batch_invariant: bool,
@@ -248,7 +250,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
-        draft: fields.boolean("draft", problems).unwrap_or(true),
+        draft: Drafts::read(fields, problems),
         batch_invariant: fields.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(fields, problems),
         priority: values::priority(fields, problems),
@@ -275,7 +277,7 @@ fn features(generation: &Generation) -> Vec<Feature> {
         (generation.filters.mirostat.is_some(), Feature::Mirostat),
         (generation.on_budget != OnBudget::Complete, Feature::Cut),
         (generation.weights, Feature::Weights),
-        (!generation.draft, Feature::Undrafted),
+        (generation.draft.is_off(), Feature::Undrafted),
     ];
     let there = features.into_iter().filter(|(is_there, _)| *is_there);
     there.map(|(_, feature)| feature).collect()
@@ -283,6 +285,8 @@ fn features(generation: &Generation) -> Vec<Feature> {
 
 /// Reports the settings that cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
+    let free = (generation.seed.is_some(), generation.batch_invariant);
+    generation.draft.contradictions(free, problems);
     let (method, name) = generation.task.method();
     for conflict in conflicts(method, &name, &features(generation)) {
         problems.invalid(conflict.field, conflict.reason);
@@ -376,7 +380,7 @@ impl Generation {
             on_budget: OnBudget::Complete,
             logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,
-            draft: true,
+            draft: Drafts::default(),
             batch_invariant: false,
             timeout: None,
             priority: 0,

@@ -16,7 +16,7 @@
 use crate::config::EngineConfig;
 use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, PIECE};
 use crate::engine::draft_model::reader::{Passage, Reader};
-use crate::engine::draft_model::tokens::TokenDrafter;
+use crate::engine::draft_model::tokens::{TokenDrafter, drafted};
 use crate::engine::draft_model::translation::{CONTEXT_TOKENS, Joined, Translated, Translation};
 use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
@@ -171,7 +171,7 @@ impl OtherTokens {
         let wanted = wanted
             .checked_sub(sequence.draft.drafts.len())
             .filter(|&wanted| wanted > 0)?;
-        let behind: Vec<u32> = sequence.draft.drafts.iter().map(|draft| draft.token).collect();
+        let behind = drafted(sequence, sequence.draft.tip);
         let translated = self.texts.entry(sequence.id.number).or_default();
         let unchanged = sequence.draft.unchanged.min(translated.read());
         let length = sequence.text.tokens.len() + behind.len();
@@ -183,9 +183,9 @@ impl OtherTokens {
         self.translation.follow(translated, text, unchanged);
         let is_whole = translated.read() == length && self.reader.reaches(translated.tokens.len());
         sequence.draft.unchanged = sequence.text.tokens.len();
-        let state = match sequence.draft.drafts.last() {
+        let state = match sequence.draft.tip {
             None => sequence.grammar.state,
-            Some(last) => last.state,
+            Some(tip) => sequence.draft.drafts[tip].state,
         };
         let at = match (&sequence.request.constraints.grammar, state) {
             (Some(grammar), Some(state)) => Some((grammar.clone(), state)),
@@ -221,9 +221,10 @@ impl OtherTokens {
             let recent = recent(sequence);
             let mut tokens = self.translation.drafted(&recent, &writing.bytes, writing.is_open);
             tokens.truncate(writing.wanted);
+            let tip = sequence.draft.tip;
             let work = move || {
                 let first = outlook.drafts.len();
-                outlook.extend_along(tokens.into_iter().map(drafted), &vocabulary)?;
+                outlook.extend_along(tip, tokens.into_iter().map(of_model), &vocabulary)?;
                 Ok(outlook.drafts.split_off(first))
             };
             (sequence.request.limits.owner.clone(), work)
@@ -242,15 +243,15 @@ impl OtherTokens {
     }
 }
 
-/// Returns the last tokens of a sequence and its drafts.
+/// Returns the last tokens of a sequence and of its drafts up to the tip.
 fn recent(sequence: &Sequence) -> Vec<u32> {
     let tokens = &sequence.text.tokens[sequence.text.tokens.len().saturating_sub(CONTEXT_TOKENS)..];
-    let drafts = sequence.draft.drafts.iter().map(|draft| draft.token);
+    let drafts = drafted(sequence, sequence.draft.tip);
     tokens.iter().copied().chain(drafts).collect()
 }
 
 /// Returns a draft whose position is not known yet.
-fn drafted(token: u32) -> Draft {
+fn of_model(token: u32) -> Draft {
     Draft {
         parent: None,
         token,

@@ -102,7 +102,7 @@ impl TokenDrafter {
         self.columns.left_out(width)
     }
 
-    /// Extends the drafts of these sequences, each of which is a chain, by one position per pass. A sequence
+    /// Extends the drafts of these sequences after the [tip](DraftState::tip) of each, by one position per pass. A sequence
     /// whose mask does not arrive within the grace period drafts no further. Returns the number of passes
     /// that this took.
     pub(super) fn propose(
@@ -115,7 +115,7 @@ impl TokenDrafter {
         let mut rounds = 0;
         let mut first = Vec::new();
         for (index, sequence) in sequences.iter_mut().enumerate() {
-            let below = sequence.draft.drafts.len().checked_sub(1);
+            let below = sequence.draft.tip;
             if may_go_on(sequence, below) && model.prepare(sequence, below) {
                 first.push(Drawn {
                     index,

@@ -23,7 +23,7 @@ use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
 use crate::sampling::crew;
 use crate::sampling::inquiry::Inquiry;
-use crate::sampling::observed::Turn;
+use crate::sampling::observed::{self, LIKELIEST, Likely, Turn};
 use crate::sampling::write::{Writer, Written};
 use crate::sampling::{Columns, Found, can_stay};
 use crate::scheduler::pass::Work;
@@ -49,6 +49,8 @@ struct Task<'a> {
     drafted: Vec<Vec<u32>>,
     /// The token that the device drew for each row that has one, if it drew them all.
     drawn: Option<Vec<Option<Drawn>>>,
+    /// The likeliest tokens of its first rows, if the device drew and they are learned.
+    likely: Vec<Likely>,
 }
 
 /// Sequences that are drawn for one after the other, each with its rows.
@@ -66,12 +68,17 @@ impl Core {
         flight: &mut dyn Flight,
     ) -> Result<Vec<Option<Written>>, EngineError> {
         let mut tasks = tasks(&mut self.scheduler.running, &pass.works);
+        let rows = pass.works.iter().map(|work| work.rows).sum();
+        let turn = Turn::new(self.stats.steps, rows);
         let mut device = Device {
             model: &mut *self.model,
             blocks: &mut self.blocks,
             ahead: &mut self.ahead,
         };
         device.draw(pass, flight, &mut tasks)?;
+        if !device.is_ahead() {
+            find_likely(flight, &mut tasks, turn);
+        }
         let works = &pass.works;
         let undrawn = tasks.iter().filter(|task| task.drawn.is_none());
         let wanted: Vec<usize> = undrawn.flat_map(|task| task.rows.clone()).collect();
@@ -90,14 +97,19 @@ impl Core {
             tasks = rejoined(&mut self.scheduler.running, aside);
         }
         let threads = crew::threads(self.config.draw_threads, logits.numbers());
-        let rows = works.iter().map(|work| work.rows).sum();
         let writer = Writer {
             vocabulary: &self.vocabulary,
-            turn: Turn::new(self.stats.steps, rows),
+            turn,
         };
         let bundles = crew::each(bundles(tasks, &logits, &self.columns), threads, |bundle| {
             let write = |(task, rows): (Task<'_>, Vec<Row<'_>>)| {
-                let found = task.drawn.as_deref().map_or(Found::Rows(&rows), Found::Drawn);
+                let found = match &task.drawn {
+                    None => Found::Rows(&rows),
+                    Some(drawn) => Found::Drawn {
+                        drawn,
+                        likely: &task.likely,
+                    },
+                };
                 let written = writer.write_on(task.sequence, found, task.masks.as_deref());
                 (task.number, written)
             };
@@ -133,6 +145,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             masks,
             drafted: Vec::new(),
             drawn: None,
+            likely: Vec::new(),
         });
     }
     tasks
@@ -146,6 +159,11 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
+    /// Returns `true` if the next pass has begun: results that were not requested would wait for its end.
+    fn is_ahead(&self) -> bool {
+        self.ahead.is_some()
+    }
+
     /// Draws from a pass, as far as its flight does that, and begins the next one if the host need not see
     /// the draws before that. The pass is then over.
     fn draw(
@@ -244,6 +262,30 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     Ok(())
 }
 
+/// Requests the likeliest tokens of the rows that stores learn from, of the sequences that the device drew for. A
+/// row that is no distribution teaches nothing; a device that has failed fails the next request, too.
+fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
+    let wanted = |task: &Task<'_>| match task.drawn {
+        Some(_) => task.rows.start..task.rows.start + observed::wanted(task.sequence, turn),
+        None => 0..0,
+    };
+    let rows: Vec<usize> = tasks.iter().flat_map(wanted).collect();
+    let found = match rows.is_empty() {
+        true => Ok(Vec::new()),
+        false => flight.top(&rows, LIKELIEST),
+    };
+    let mut found = found.unwrap_or_default().into_iter();
+    for task in tasks.iter_mut() {
+        let likely = found.by_ref().take(wanted(&task).len());
+        let chances = |row: Vec<(u32, f64)>| {
+            row.into_iter()
+                .map(|(token, log)| (token, log.exp() as f32))
+                .collect()
+        };
+        task.likely = likely.map(chances).collect();
+    }
+}
+
 /// A task without its sequence, while that is elsewhere.
 struct Aside {
     number: usize,
@@ -252,6 +294,7 @@ struct Aside {
     rows: Range<usize>,
     masks: Option<Vec<Bounds>>,
     drawn: Option<Vec<Option<Drawn>>>,
+    likely: Vec<Likely>,
 }
 
 /// Starts inquiries of the monitors of the sequences that wait for them.
@@ -278,6 +321,7 @@ fn ask_monitors(
             rows: task.rows,
             masks: task.masks,
             drawn: task.drawn,
+            likely: task.likely,
         }
     };
     tasks.into_iter().map(set_aside).collect()
@@ -295,6 +339,7 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
             masks: aside.masks,
             drafted: Vec::new(),
             drawn: aside.drawn,
+            likely: aside.likely,
         })
     };
     aside.into_iter().filter_map(join).collect()

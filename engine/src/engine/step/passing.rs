@@ -8,7 +8,7 @@ use crate::model::Feed;
 use crate::model::flight::{Flight, Landed};
 use crate::scheduler::pass::Work;
 use crate::sequence::{Phase, Sequence};
-use crate::speculation::draft::{is_chain, parents};
+use crate::speculation::draft::parents;
 use crate::speculation::policy::Worked;
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl Core {
             let draws = sequence.phase == Phase::Drawing && sequence.unfed() == 1 && sequence.is_ready();
             // A draft model reads a single text.
             let drafts = sequence.request.speculation.model && !sequence.is_asked();
-            drafts && draws && is_quick && is_chain(&sequence.draft.drafts)
+            drafts && draws && is_quick
         };
         self.scheduler.plan_model(decodes);
         let running = self.scheduler.running.iter_mut();

@@ -1,9 +1,10 @@
 //! Counts of confirmed drafts, by their source.
 
 use crate::speculation::class::Standing;
-use crate::speculation::draft::{Confidence, Draft, Source, path};
+use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::speculation::policy::bandit::{Arm, Play};
-use lexiform_law::draft::Origin;
+use lexiform_law::draft::{NodeId, Origin};
+use std::collections::HashMap;
 
 /// The weight that the earlier drafts of a sequence keep after one more of the kind.
 const KEPT_SHARE: f64 = 0.95;
@@ -12,12 +13,40 @@ const KEPT_OF_ALL: f64 = 0.999;
 /// The number of drafts of a sequence that weigh as much as those of all others together.
 const PRIOR: f64 = 4.0;
 
+/// The weight that the earlier drafts of a sequence in [long runs](Stage::Runs) keep after one more. A passage that
+/// is copied word for word breaks off once in some hundred tokens.
+const KEPT_IN_RUNS: f64 = 0.99;
+/// The number of tokens after which a run is long.
+const LONG_RUN: usize = 16;
+
 /// The stage of a draft, which begins or continues a run of its source: a copy whose last token was confirmed
-/// is likelier to be right than a new one.
+/// is likelier to be right than a new one, and one that was right for a whole line is nearly certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begins,
     GoesOn,
+    Runs,
+}
+
+impl Stage {
+    const COUNT: usize = 3;
+
+    /// Returns the stage of a draft after a run of this many tokens of its source.
+    fn after(run: usize) -> Self {
+        match run {
+            0 => Stage::Begins,
+            1..LONG_RUN => Stage::GoesOn,
+            _ => Stage::Runs,
+        }
+    }
+
+    /// Returns the weight that the earlier drafts of a sequence keep.
+    fn kept(self) -> f64 {
+        match self {
+            Stage::Begins | Stage::GoesOn => KEPT_SHARE,
+            Stage::Runs => KEPT_IN_RUNS,
+        }
+    }
 }
 
 /// The numbers of verified and of confirmed drafts, with older ones counting less.
@@ -41,12 +70,12 @@ impl Count {
 }
 
 /// The sources that do not report a confidence, and the prior for each stage before any draft was verified.
-const PLAIN_RECORD: [(Source, [f64; 2]); 5] = [
-    (Source::Forced, [0.9, 0.95]),
-    (Source::Copied, [0.5, 0.8]),
-    (Source::Predicted, [0.7, 0.9]),
-    (Source::Model, [0.7, 0.7]),
-    (Source::Guessed, [0.1, 0.1]),
+const PLAIN_RECORD: [(Source, [f64; Stage::COUNT]); 5] = [
+    (Source::Forced, [0.9, 0.95, 0.98]),
+    (Source::Copied, [0.5, 0.8, 0.95]),
+    (Source::Predicted, [0.7, 0.9, 0.98]),
+    (Source::Model, [0.7, 0.7, 0.7]),
+    (Source::Guessed, [0.1, 0.1, 0.1]),
 ];
 
 /// The stores, whose drafts are counted by their confidence.
@@ -67,11 +96,11 @@ const KINDS: usize = PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT;
 /// Counts by kind and stage. They are in one allocation for all drafts of a sequence, most of which are of
 /// few kinds.
 #[derive(Clone, Debug)]
-struct KindCounts(Vec<[Count; 2]>);
+struct KindCounts(Vec<[Count; Stage::COUNT]>);
 
 impl Default for KindCounts {
     fn default() -> Self {
-        KindCounts(vec![[Count::default(); 2]; KINDS])
+        KindCounts(vec![[Count::default(); Stage::COUNT]; KINDS])
     }
 }
 
@@ -112,6 +141,8 @@ pub(crate) struct Record {
     counts: KindCounts,
     /// The source of the last tokens, if they were as drafted.
     running: Option<Source>,
+    /// The number of the last tokens that came from that source one after another.
+    run: usize,
     /// The results that are not yet added to those of all sequences.
     news: Vec<(usize, Stage, bool)>,
     /// The choice of a bandit for the next pass.
@@ -126,7 +157,7 @@ impl Record {
     /// Counts a draft that was confirmed, or replaced by another token.
     pub(crate) fn note(&mut self, source: Source, stage: Stage, is_confirmed: bool) {
         if let Some(kind) = kind(source) {
-            self.counts.0[kind][stage as usize].add(is_confirmed, KEPT_SHARE);
+            self.counts.0[kind][stage as usize].add(is_confirmed, stage.kept());
             self.news.push((kind, stage, is_confirmed));
         }
     }
@@ -134,9 +165,10 @@ impl Record {
     /// Counts drafts that were verified, of which the path `accepted` was accepted. The drafts below a
     /// rejected one are not counted.
     pub(crate) fn verified(&mut self, drafts: &[Draft], accepted: &[usize]) {
+        let runs = self.runs(drafts);
         for (node, draft) in drafts.iter().enumerate() {
             if draft.parent.is_none_or(|parent| accepted.contains(&parent)) {
-                self.note(draft.source, self.stage(drafts, node), accepted.contains(&node));
+                self.note(draft.source, Stage::after(runs[node]), accepted.contains(&node));
             }
         }
         if drafts.iter().all(Draft::is_guess) {
@@ -147,7 +179,17 @@ impl Record {
             let mut drafts = drafts.iter().filter(|draft| !draft.is_guess());
             drafts.all(|draft| draft.parent != Some(node))
         };
-        self.running = accepted.last().filter(is_last).map(|&node| drafts[node].source);
+        let last = accepted.last().filter(is_last);
+        self.running = last.map(|&node| drafts[node].source);
+        self.run = last.map_or(0, |&node| runs[node] + 1);
+    }
+
+    /// Returns the number of the last tokens that were copied, one after another as drafted.
+    pub(crate) fn copied(&self) -> usize {
+        match self.running {
+            Some(Source::Copied | Source::Predicted) => self.run,
+            _ => 0,
+        }
     }
 
     /// Records that a pass gave `tokens` tokens.
@@ -164,25 +206,30 @@ impl Record {
 
     /// Counts a token that was looked up and not fed; `is_right` if it was drawn.
     pub(crate) fn guessed(&mut self, is_right: bool) {
-        self.note(Source::Copied, self.first(Source::Copied), is_right);
+        let run = self.run_of(Source::Copied);
+        self.note(Source::Copied, Stage::after(run), is_right);
         self.running = is_right.then_some(Source::Copied);
+        self.run = if is_right { run + 1 } else { 0 };
     }
 
-    /// Returns whether a draft begins a run of its source or continues one.
-    fn stage(&self, drafts: &[Draft], node: usize) -> Stage {
-        let draft = &drafts[node];
-        match draft.parent {
-            Some(parent) if is_like(drafts[parent].source, draft.source) => Stage::GoesOn,
-            Some(_) => Stage::Begins,
-            None => self.first(draft.source),
+    /// Returns the length of the run that each draft continues, and 0 for one that begins a run.
+    fn runs(&self, drafts: &[Draft]) -> Vec<usize> {
+        let mut runs: Vec<usize> = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            runs.push(match draft.parent {
+                Some(parent) if is_like(drafts[parent].source, draft.source) => runs[parent] + 1,
+                Some(_) => 0,
+                None => self.run_of(draft.source),
+            });
         }
+        runs
     }
 
-    /// Returns the stage of the first draft after the text.
-    fn first(&self, source: Source) -> Stage {
-        match self.running.is_some_and(|running| is_like(running, source)) {
-            true => Stage::GoesOn,
-            false => Stage::Begins,
+    /// Returns the length of the run that a draft of a source continues after the text.
+    fn run_of(&self, source: Source) -> usize {
+        match self.running {
+            Some(running) if is_like(running, source) => self.run,
+            _ => 0,
         }
     }
 }
@@ -210,44 +257,67 @@ impl Records {
     /// too, and at most one of several siblings is.
     pub(crate) fn chances(&self, record: &Record, drafts: &[Draft]) -> Vec<f64> {
         let mut chances: Vec<f64> = Vec::with_capacity(drafts.len());
+        let runs = record.runs(drafts);
+        let mut beside: HashMap<Option<NodeId>, i32> = HashMap::default();
         for (node, draft) in drafts.iter().enumerate() {
             let before = draft.parent.map_or(1.0, |parent| chances[parent]);
-            let chance = self.chance(record, draft.source, record.stage(drafts, node));
-            let beside = drafts[..node]
-                .iter()
-                .filter(|other| other.parent == draft.parent)
-                .count();
+            let chance = self.chance(record, draft.source, Stage::after(runs[node]));
+            let siblings = beside.entry(draft.parent).or_default();
             // The confidence that a store gives to a token already accounts for its siblings.
-            let beside = match draft.source {
+            let counted = match draft.source {
                 Source::Learned(..) => 0,
-                _ => beside,
+                _ => *siblings,
             };
-            chances.push(before * chance * (1.0 - chance).powi(beside as i32));
+            *siblings += 1;
+            chances.push(before * chance * (1.0 - chance).powi(counted));
         }
         chances
     }
 
-    /// Returns the probability that each of `most` tokens of the draft model is confirmed after these drafts,
-    /// if the draft model continues after the first of `beside` tokens at each place.
+    /// Returns the draft after which the draft model continues: down the likeliest path, as far as each token is
+    /// likelier than one of the draft model in its place. `None` for the text itself.
+    pub(crate) fn tip(&self, record: &Record, drafts: &[Draft]) -> Option<NodeId> {
+        let (chances, runs) = (self.chances(record, drafts), record.runs(drafts));
+        let likeliest = |below: Option<NodeId>| {
+            let nodes = (0..drafts.len()).filter(|&node| drafts[node].parent == below);
+            nodes.max_by(|&one, &other| chances[one].total_cmp(&chances[other]).then(other.cmp(&one)))
+        };
+        let mut tip = None;
+        while let Some(next) = likeliest(tip) {
+            let run = if tip.is_none() {
+                record.run_of(Source::Model)
+            } else {
+                0
+            };
+            let own = self.chance(record, Source::Model, Stage::after(run));
+            if self.chance(record, drafts[next].source, Stage::after(runs[next])) < own {
+                break;
+            }
+            tip = Some(next);
+        }
+        tip
+    }
+
+    /// Returns the probability that each of `most` tokens of the draft model is confirmed after a draft, if the
+    /// draft model continues after the first of `beside` tokens at each place.
     pub(crate) fn chances_behind(
         &self,
         record: &Record,
-        drafts: &[Draft],
+        (drafts, tip): (&[Draft], Option<NodeId>),
         (most, beside): (usize, usize),
     ) -> Vec<f64> {
-        let tip = drafts.len().checked_sub(1);
         let chances = self.chances(record, drafts);
-        let mut before = path(drafts, tip).last().map_or(1.0, |&node| chances[node]);
-        let mut stage = match tip.map(|tip| drafts[tip].source) {
-            None => record.first(Source::Model),
-            Some(_) => Stage::Begins,
+        let mut before = tip.map_or(1.0, |tip| chances[tip]);
+        let mut run = match tip {
+            None => record.run_of(Source::Model),
+            Some(_) => 0,
         };
         let mut chances = Vec::with_capacity(most);
         while chances.len() < most {
-            let chance = self.chance(record, Source::Model, stage);
+            let chance = self.chance(record, Source::Model, Stage::after(run));
             let here = (0..beside.max(1)).map(|others| before * chance * (1.0 - chance).powi(others as i32));
             chances.extend(here.take(most - chances.len()));
-            (before, stage) = (before * chance, Stage::GoesOn);
+            (before, run) = (before * chance, run + 1);
         }
         chances
     }

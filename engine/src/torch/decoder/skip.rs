@@ -55,8 +55,13 @@ impl Decoder {
         self.check_skipped(skipped.len(), skipped.last().copied())?;
         let kept = self.layers.iter().enumerate();
         let kept = kept.filter(|(number, _)| !skipped.contains(number));
+        let mut config = self.config.clone();
+        let mut numbers = 0..config.layers.len();
+        config
+            .layers
+            .retain(|_| numbers.next().is_none_or(|number| !skipped.contains(&number)));
         let decoder = Decoder {
-            config: self.config.clone(),
+            config,
             place: self.place,
             threads: self.threads,
             crew: self.crew.clone(),
@@ -71,7 +76,7 @@ impl Decoder {
             left_out: None,
             draws: self.draws,
             batch_invariant: self.batch_invariant,
-            planner: None,
+            planner: self.planner.clone(),
             planned: None,
             tell: self.tell,
         };

@@ -1,6 +1,8 @@
 //! Several predictors combined into one.
 
+use super::trust::Trust;
 use super::{Candidate, Context, Observation, Predictor};
+use crate::draft::Origin;
 
 /// A predictor with the depths of a draft at which it predicts.
 pub struct Layer {
@@ -27,8 +29,12 @@ impl Layer {
 pub enum Union {
     /// Takes the candidates of the first predictor that has any: hierarchy drafting ([Cho et al.
     /// 2025](https://arxiv.org/abs/2502.05609)), where the most recent store comes first.
-    #[default]
     First,
+    /// Takes the candidates of the predictor whose best candidate is the likeliest, by its chance and by how often
+    /// candidates of its predictor with such chances came; of equally sure predictors, the first. A predictor that always has some candidates, such as one that knows the state of
+    /// a constraint alone, does not keep others from being asked.
+    #[default]
+    Surest,
     /// Takes the candidates of all, each with its largest chance: the fused trees of RASD ([Quan et al.
     /// 2025](https://arxiv.org/abs/2503.03434)).
     All,
@@ -36,37 +42,61 @@ pub enum Union {
 
 /// A sequence of predictors. All of them learn.
 pub struct Combined {
-    /// The predictors in order.
-    pub layers: Vec<Layer>,
-    /// The rule that combines their candidates.
-    pub union: Union,
+    layers: Vec<Layer>,
+    union: Union,
+    trust: Trust,
+}
+
+impl Combined {
+    /// Combines predictors, which are in this order, by a rule.
+    pub fn new(layers: Vec<Layer>, union: Union) -> Combined {
+        Combined {
+            layers,
+            union,
+            trust: Trust::default(),
+        }
+    }
+
+    /// Returns how likely the best of some candidates is to be drawn, as far as candidates like it were; 0 for
+    /// none.
+    fn surety(&self, candidates: &[Candidate]) -> f32 {
+        let best = candidates
+            .iter()
+            .max_by(|one, other| one.chance.total_cmp(&other.chance));
+        best.map_or(0.0, |best| self.trust.of(best.origin, best.chance))
+    }
+}
+
+/// Adds candidates to others; of those with the same token, the likelier one stays.
+fn merge(taken: &mut Vec<Candidate>, more: Vec<Candidate>) {
+    for candidate in more {
+        match taken.iter_mut().find(|known| known.token == candidate.token) {
+            Some(known) if known.chance < candidate.chance => *known = candidate,
+            Some(_) => {}
+            None => taken.push(candidate),
+        }
+    }
 }
 
 impl Predictor for Combined {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let begin = found.len();
-        for layer in self
-            .layers
-            .iter()
-            .filter(|layer| layer.depths.contains(&at.path.len()))
-        {
-            if self.union == Union::First && found.len() > begin {
-                return;
-            }
+        let depth = at.path.len();
+        let mut taken: Vec<Candidate> = Vec::new();
+        for layer in self.layers.iter().filter(|layer| layer.depths.contains(&depth)) {
             let mut more = Vec::new();
             layer.predictor.predict(at, &mut more);
-            for candidate in more {
-                match found[begin..]
-                    .iter_mut()
-                    .find(|known| known.token == candidate.token)
-                {
-                    Some(known) if known.chance < candidate.chance => *known = candidate,
-                    Some(_) => {}
-                    None => found.push(candidate),
-                }
+            match self.union {
+                Union::First => taken = more,
+                Union::Surest if self.surety(&more) > self.surety(&taken) => taken = more,
+                Union::Surest => {}
+                Union::All => merge(&mut taken, more),
+            }
+            if self.union == Union::First && !taken.is_empty() {
+                break;
             }
         }
-        found[begin..].sort_by(|one, other| other.chance.total_cmp(&one.chance));
+        taken.sort_by(|one, other| other.chance.total_cmp(&one.chance));
+        found.append(&mut taken);
     }
 
     fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
@@ -79,6 +109,10 @@ impl Predictor for Combined {
         for layer in &mut self.layers {
             layer.predictor.learn_phrase(phrase);
         }
+    }
+
+    fn judge(&mut self, origin: Origin, chance: f32, is_confirmed: bool) {
+        self.trust.judge(origin, chance, is_confirmed);
     }
 
     fn record(&mut self, answer: &[u32]) {

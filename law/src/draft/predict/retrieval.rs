@@ -22,7 +22,9 @@ const END: u32 = u32::MAX;
 ///
 /// The operator provides the corpus: answers of an earlier day, code, documents. It is read once, and clones
 /// share it. The longest suffix of at most 16 tokens that occurs in it is found by binary search; each token
-/// that followed it is a candidate, with the share of the places at which it did.
+/// that followed it is a candidate, with the share of the places at which it did. As for
+/// [`Suffixes`](super::Suffixes), the longer the match, the surer it is that one of them comes: a passage that
+/// occurs once is drafted to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retrieval(Arc<Corpus>);
 
@@ -151,9 +153,10 @@ impl Predictor for Retrieval {
             if places.is_empty() {
                 continue;
             }
+            let known = wanted.len() as f32 / (wanted.len() as f32 + 1.0);
             let candidate = |(token, count): (u32, usize)| Candidate {
                 token,
-                chance: count as f32 / (places.len() as f32 + 1.0),
+                chance: known * count as f32 / places.len() as f32,
                 origin: Origin::Retrieved,
             };
             found.extend(self.0.following(places, wanted.len()).into_iter().map(candidate));

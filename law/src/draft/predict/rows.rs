@@ -82,6 +82,12 @@ impl<R: RowRule> Predictor for Rows<R> {
                 continue;
             };
             match R::lesson(seen) {
+                // Without the row, only the drawn token is known: one token in a row of several.
+                Lesson::Average([]) | Lesson::Replace([]) => {
+                    seen.drawn
+                        .into_iter()
+                        .for_each(|token| self.rows.learn(key).count(token));
+                }
                 Lesson::Average(tokens) => self.rows.learn(key).average(tokens),
                 Lesson::Replace(tokens) => self.rows.learn(key).replace(tokens),
                 Lesson::Count(Some(token)) => self.rows.learn(key).count(token),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::draft::Text;
+use crate::draft::{Origin, Text};
 
 /// Returns the candidates after a text.
 fn after(predictor: &dyn Predictor, text: &[u32], path: &[u32], state: Option<u64>) -> Vec<(u32, f32)> {
@@ -166,14 +166,14 @@ fn a_table_says_who_is_asked_at_which_depth() {
         phrases.add(&[1, token, token]);
         phrases
     };
-    let first = Layer {
-        depths: 0..1,
-        ..Layer::new(store(2))
+    let layers = || {
+        let first = Layer {
+            depths: 0..1,
+            ..Layer::new(store(2))
+        };
+        vec![first, Layer::new(store(3))]
     };
-    let mut combined = Combined {
-        layers: vec![first, Layer::new(store(3))],
-        union: Union::First,
-    };
+    let combined = Combined::new(layers(), Union::First);
     assert_eq!(after(&combined, &[1], &[], None), [(2, 0.5)]);
     assert_eq!(after(&combined, &[1], &[3], None), [(3, 0.75)]);
     assert_eq!(
@@ -181,8 +181,80 @@ fn a_table_says_who_is_asked_at_which_depth() {
         [],
         "the first is not asked there"
     );
-    combined.union = Union::All;
+    let combined = Combined::new(layers(), Union::All);
     assert_eq!(after(&combined, &[1], &[], None), [(2, 0.5), (3, 0.5)]);
+}
+
+/// A device that draws by itself does not always say what else was likely; guards against rows that shrink to
+/// their last successor.
+#[test]
+fn a_drawn_token_alone_does_not_replace_a_row() {
+    let mut recycling = Recycling::new(BYTES);
+    learn(&mut recycling, &[1, 2], None, &[(7, 0.5), (8, 0.25)], 7);
+    learn(&mut recycling, &[1, 2], None, &[], 9);
+    let tokens: Vec<u32> = after(&recycling, &[2], &[], None)
+        .into_iter()
+        .map(|(token, _)| token)
+        .collect();
+    assert_eq!(tokens, [9, 7, 8]);
+}
+
+/// Guards against a predictor that always knows something unlikely and starves those after it.
+#[test]
+fn the_surest_predictor_is_asked_wherever_it_stands() {
+    let (mut by_state, mut recycled) = (StateKeyed::new(BYTES), Recycling::new(BYTES));
+    // In a string the state is always the same, and any word may come.
+    for word in 10..20 {
+        learn(&mut by_state, &[1], Some(7), &[(word, 1.0)], word);
+    }
+    learn(&mut recycled, &[5], None, &[(6, 0.9)], 6);
+    let layers = || vec![Layer::new(by_state.clone()), Layer::new(recycled.clone())];
+    let combined = Combined::new(layers(), Union::Surest);
+    assert_eq!(after(&combined, &[5], &[], Some(7)), [(6, 0.9)]);
+    let unknown = after(&combined, &[9], &[], Some(7));
+    assert!(unknown.iter().all(|(token, _)| (10..20).contains(token)) && !unknown.is_empty());
+    let combined = Combined::new(layers(), Union::First);
+    assert_eq!(
+        after(&combined, &[5], &[], Some(7)),
+        unknown,
+        "the first in order has some"
+    );
+}
+
+/// Guards against a predictor that is sure and wrong: after one token, the last row was that of another text.
+#[test]
+fn a_predictor_that_is_often_wrong_is_asked_less() {
+    let (mut suffixes, mut recycled) = (Suffixes::new(BYTES), Recycling::new(BYTES));
+    suffixes.record(&[1, 2, 3, 4]);
+    learn(&mut recycled, &[3], None, &[(9, 0.99)], 9);
+    let layers = vec![Layer::new(suffixes), Layer::new(recycled)];
+    let mut combined = Combined::new(layers, Union::Surest);
+    let first = |combined: &Combined| after(combined, &[1, 2, 3], &[], None)[0].0;
+    assert_eq!(
+        first(&combined),
+        4,
+        "a match of three tokens is surer than a row after one"
+    );
+    (0..40).for_each(|_| combined.judge(Origin::Suffix, 0.75, false));
+    assert_eq!(first(&combined), 9);
+    (0..40).for_each(|_| combined.judge(Origin::Recycled, 0.99, false));
+    (0..40).for_each(|_| combined.judge(Origin::Suffix, 0.75, true));
+    assert_eq!(first(&combined), 4);
+}
+
+/// Guards against drafts that end soon after a passage was recognised: REST copies long passages.
+#[test]
+fn a_passage_that_occurs_once_is_drafted_to_its_end() {
+    let passage: Vec<u32> = (100..140).collect();
+    let retrieval = Retrieval::of_texts([passage.clone()]).expect("it is short");
+    let mut chance = 1.0;
+    for known in 4..27 {
+        let found = after(&retrieval, &passage[..4], &passage[4..known], None);
+        assert_eq!(found.first().map(|found| found.0), Some(passage[known]));
+        chance *= found[0].1;
+    }
+    // Stores draft paths that are at least this likely.
+    assert!(chance > 0.1, "{chance}");
 }
 
 /// Returns the tokens that followed the longest suffix of at least two tokens in some text, with their
@@ -357,10 +429,7 @@ fn a_combination_restores_what_its_layers_saved() {
             "keyed" => Layer::new(StateKeyed::new(BYTES)),
             _ => Layer::new(Recycling::new(BYTES)),
         });
-        Combined {
-            layers: layers.into(),
-            union: Union::First,
-        }
+        Combined::new(layers.into(), Union::First)
     };
     let mut taught = layers(["keyed", "recycling"]);
     learn(&mut taught, &[1, 2], Some(7), &[(3, 0.5)], 3);

@@ -1,6 +1,6 @@
 //! The arms: the kinds of drafts.
 
-use lexiform_engine::{DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
+use lexiform_engine::{DraftShape, DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
 use lexiform_law::draft::Retrieval as Corpus;
 
 use crate::cli::model::ModelArgs;
@@ -15,6 +15,8 @@ pub(super) struct Arm {
     model: bool,
     /// The learners that draft from earlier answers; `None` for none.
     learners: Option<(&'static [Learner], Union)>,
+    /// The tree that they draft.
+    shape: DraftShape,
     /// The policy that chooses the drafts to feed; `None` for the policy given on the command line.
     policy: Option<Drafting>,
     /// `true` if passes guess ahead.
@@ -40,6 +42,7 @@ const NONE: Arm = Arm {
     lookup: false,
     model: false,
     learners: None,
+    shape: DraftShape::BestFirst,
     policy: None,
     guesses: false,
     model_of: ModelOf::Told,
@@ -50,7 +53,7 @@ const ALL: Arm = Arm {
     forced: true,
     lookup: true,
     model: true,
-    learners: Some((&[Suffixes, Retrieval, StateKeyed, Recycling], Union::First)),
+    learners: Some((&[Suffixes, Retrieval, StateKeyed, Recycling], Union::Surest)),
     ..NONE
 };
 
@@ -58,7 +61,7 @@ const fn learning(name: &'static str, learners: &'static [Learner]) -> Arm {
     Arm {
         name,
         forced: true,
-        learners: Some((learners, Union::First)),
+        learners: Some((learners, Union::Surest)),
         ..NONE
     }
 }
@@ -70,7 +73,7 @@ const LEARNED: &[Learner] = &[Suffixes, StateKeyed, Recycling];
 
 /// All arms. The arms with a store also draft forced tokens, as the arm `forced` does by itself. The last
 /// ones are the default with another policy.
-pub(super) const ARMS: [Arm; 19] = [
+pub(super) const ARMS: [Arm; 24] = [
     NONE,
     Arm {
         name: "forced",
@@ -96,10 +99,28 @@ pub(super) const ARMS: [Arm; 19] = [
     learning("state-keyed", &[StateKeyed]),
     learning("learned", LEARNED),
     Arm {
-        name: "learned-union",
-        forced: true,
         learners: Some((LEARNED, Union::All)),
-        ..NONE
+        ..learning("learned-union", LEARNED)
+    },
+    Arm {
+        learners: Some((LEARNED, Union::First)),
+        ..learning("learned-first", LEARNED)
+    },
+    Arm {
+        shape: DraftShape::Chain,
+        ..learning("chain", LEARNED)
+    },
+    Arm {
+        shape: DraftShape::OptTree,
+        ..learning("opt-tree", LEARNED)
+    },
+    Arm {
+        shape: DraftShape::Recycling,
+        ..learning("recycling-tree", LEARNED)
+    },
+    Arm {
+        shape: DraftShape::Sequoia,
+        ..learning("sequoia", LEARNED)
     },
     Arm {
         name: "draft-model",
@@ -148,6 +169,7 @@ impl Arm {
             Some((learners, union)) => DraftStores {
                 learners: learners.to_vec(),
                 union,
+                shape: self.shape,
                 corpus: corpus.filter(|_| learners.contains(&Retrieval)),
                 ..default
             },
@@ -165,10 +187,10 @@ impl Arm {
         let mut model = told.clone();
         match self.model_of {
             ModelOf::Told => {}
-            ModelOf::Other => model.draft_skip = None,
+            ModelOf::Other => model.drafts.draft_skip = None,
             ModelOf::Itself => {
-                model.draft_model = None;
-                model.draft_skip.get_or_insert(DraftSkip::Best(1));
+                model.drafts.draft_model = None;
+                model.drafts.draft_skip.get_or_insert(DraftSkip::Best(1));
             }
         }
         model

@@ -11,6 +11,8 @@ use super::regions::RegionCounts;
 #[derive(Default)]
 pub(super) struct Figures {
     pub(super) seconds: f64,
+    /// The time that all threads of the process worked.
+    pub(super) processor_seconds: f64,
     pub(super) passes: u64,
     pub(super) tokens: u64,
     pub(super) drafted: u64,
@@ -31,6 +33,11 @@ fn ratio(one: f64, other: f64) -> f64 {
 impl Figures {
     pub(super) fn tokens_a_second(&self) -> f64 {
         ratio(self.tokens as f64, self.seconds)
+    }
+
+    /// Returns the tokens per second of processor time.
+    fn tokens_a_processor_second(&self) -> f64 {
+        ratio(self.tokens as f64, self.processor_seconds)
     }
 
     pub(super) fn tokens_a_pass(&self) -> f64 {
@@ -103,11 +110,10 @@ impl Report {
         )
     }
 
-    /// Returns the tokens per second of an arm relative to the arm without drafts; `None` if that arm was not
-    /// measured.
-    pub(super) fn speedup(&self, figures: &Figures) -> Option<f64> {
+    /// Returns a figure of an arm relative to the arm without drafts; `None` if that arm was not measured.
+    fn beside_none(&self, figures: &Figures, of: fn(&Figures) -> f64) -> Option<f64> {
         let (_, none) = self.arms.iter().find(|(name, _)| *name == "none")?;
-        Some(ratio(figures.tokens_a_second(), none.tokens_a_second()))
+        Some(ratio(of(figures), of(none)))
     }
 
     pub(super) fn json(&self) -> Value {
@@ -125,7 +131,9 @@ impl Report {
                 "passes": figures.passes,
                 "tokens_a_pass": figures.tokens_a_pass(),
                 "tokens_a_second": figures.tokens_a_second(),
-                "speedup": self.speedup(figures),
+                "speedup": self.beside_none(figures, Figures::tokens_a_second),
+                "processor_seconds": figures.processor_seconds,
+                "processor_speedup": self.beside_none(figures, Figures::tokens_a_processor_second),
                 "drafted": figures.drafted,
                 "accepted": figures.accepted,
                 "regions": regions,
@@ -146,20 +154,23 @@ impl Report {
         let mut table = format!("{}\n\n", self.subject());
         let _ = write!(
             table,
-            "{:<16} {:>9} {:>8} {:>8} {:>8}",
-            "arm", "tokens/s", "", "a pass", "kept"
+            "{:<16} {:>9} {:>8} {:>8} {:>8} {:>8}",
+            "arm", "tokens/s", "", "work", "a pass", "kept"
         );
         for (_, label) in StateClass::ALL {
             let _ = write!(table, " {label:>9}");
         }
         table.push('\n');
         for (name, figures) in &self.arms {
-            let speedup = self
-                .speedup(figures)
-                .map_or(String::new(), |speedup| format!("{speedup:.2}x"));
+            let times = |of| {
+                let ratio = self.beside_none(figures, of);
+                ratio.map_or(String::new(), |ratio| format!("{ratio:.2}x"))
+            };
+            let speedup = times(Figures::tokens_a_second);
+            let work = times(Figures::tokens_a_processor_second);
             let _ = write!(
                 table,
-                "{name:<16} {:>9.0} {speedup:>8} {:>8.2} {:>7.0}%",
+                "{name:<16} {:>9.0} {speedup:>8} {work:>8} {:>8.2} {:>7.0}%",
                 figures.tokens_a_second(),
                 figures.tokens_a_pass(),
                 100.0 * figures.acceptance(),
@@ -170,7 +181,7 @@ impl Report {
             table.push('\n');
         }
         table.push_str(
-            "\nkept: of the drafted tokens. structure to text: tokens of the answer that were drafted.\n",
+            "\nwork: tokens for each second of processor time, beside none. kept: of the drafted tokens. structure to text: tokens of the answer that were drafted.\n",
         );
         if !self.is_same_text() {
             let _ = writeln!(

@@ -12,12 +12,18 @@ pub(super) struct Task {
     pub(super) place: String,
     messages: Value,
     wanted: Wanted,
+    /// The text that the answer is expected to repeat; `Null` for none.
+    prediction: Value,
+    /// The maximum number of tokens of the answer; `None` for that of the command line.
+    max_tokens: Option<u64>,
 }
 
 #[derive(Debug)]
 enum Wanted {
     Tools(Value),
     Schema(Value),
+    /// Any text.
+    Text,
 }
 
 impl Task {
@@ -27,9 +33,12 @@ impl Task {
             "model": model,
             "messages": self.messages,
             "temperature": temperature,
-            "max_completion_tokens": max_tokens,
+            "max_completion_tokens": self.max_tokens.unwrap_or(max_tokens as u64),
             "seed": 1,
         });
+        if let Value::String(text) = &self.prediction {
+            body["prediction"] = json!({"type": "content", "content": text});
+        }
         match &self.wanted {
             Wanted::Tools(tools) => {
                 body["tools"] = tools.clone();
@@ -40,6 +49,7 @@ impl Task {
                 let format = json!({"name": "answer", "schema": schema});
                 body["response_format"] = json!({"type": "json_schema", "json_schema": format});
             }
+            Wanted::Text => {}
         }
         body
     }
@@ -98,13 +108,15 @@ fn task(value: &Value, place: &str) -> Result<Task, &'static str> {
     };
     let wanted = match (&value["tools"], &value["schema"]) {
         (Value::Array(tools), _) => Wanted::Tools(tools.iter().map(tool).collect()),
-        (_, Value::Null) => return Err("expected tools or schema"),
+        (_, Value::Null) => Wanted::Text,
         (_, schema) => Wanted::Schema(schema.clone()),
     };
     Ok(Task {
         place: place.to_owned(),
         messages,
         wanted,
+        prediction: value["prediction"].clone(),
+        max_tokens: value["max_tokens"].as_u64(),
     })
 }
 
@@ -136,10 +148,10 @@ mod tests {
             body["response_format"]["json_schema"]["schema"]["type"],
             "integer"
         );
-        assert_eq!(
-            task(&json!({"prompt": "p"}), "f:3").unwrap_err(),
-            "expected tools or schema"
-        );
+        let line = json!({"prompt": "p", "prediction": "a text", "max_tokens": 7});
+        let body = task(&line, "f:3").unwrap().body("m", 0.0, 9);
+        assert_eq!(body["prediction"]["content"], "a text");
+        assert_eq!(body["max_completion_tokens"], 7);
         assert_eq!(
             task(&json!({"tools": []}), "f:4").unwrap_err(),
             "expected messages, question or prompt"

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Named, Names};
 use crate::wire::error::ApiError;
 use crate::wire::fields::{Fields, Ignored, Problems, type_name};
-use crate::wire::generation::{self, Generation, Task, values};
+use crate::wire::generation::{self, Drafts, Generation, Task, values};
 use crate::wire::law::LawFields;
 use crate::wire::response::{Extension, Told, Usage, response_extension};
 
@@ -141,7 +141,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         seed: values::seed(&mut inner, problems),
         weights: inner.boolean("weights", problems).unwrap_or(false),
         schema_in_prompt: generation::schema_in_prompt(&mut inner, problems),
-        draft: inner.boolean("draft", problems).unwrap_or(true),
+        draft: Drafts::read(&mut inner, problems),
         batch_invariant: inner.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(&mut inner, problems),
         priority: values::priority(&mut inner, problems),
