@@ -39,6 +39,6 @@ pub use predict::{
     Candidate, Combined, Consensus, Context, CorpusError, Layer, NGrams, Observation, Phrases, Predictor,
     Recycling, Retrieval, StateKeyed, Suffixes, Trigram, Union,
 };
-pub use shape::{BestFirst, Chain, OptTree, Predicted, Sequoia, Shape, Stop, Template};
+pub use shape::{BestFirst, Chain, OptTree, Predicted, Sampled, Sequoia, Shape, Stop, Template};
 pub use tree::{Draft, Node, NodeId, Origin, Proposal};
 pub use turns::InTurn;

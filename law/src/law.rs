@@ -136,7 +136,7 @@ pub use global::{
     Aprad, Asked, Attempt, Chain, Cuts, LogWeight, Masked, Particles, Propose, Resampling, Trie, Twisted,
 };
 pub use lossy::TypicalAcceptance;
-pub use row::{Allowed, Part, Row, Table, TablePart};
+pub use row::{Allowed, Part, Row, Sparse, SparsePart, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{LawError, LawTag};
 pub use walk::Walk;
