@@ -223,6 +223,14 @@ def test_so_are_they_with_every_scheme_and_with_filters(filtered, resampling):
     assert unbiased(filtered, law, resampling=resampling, ess_threshold=1.0, max_tokens=LONGEST, min_p=0.4)
 
 
+@pytest.mark.parametrize("proposal", ["masked", "awrs"])
+def test_every_particle_is_whole_within_the_bound_of_an_answer(proposal):
+    grammar = tiny.compiler().regex("[abc]*c")
+    for seed in range(50):
+        particles = population(grammar, seed=seed, count=4, proposal=proposal, ess_threshold=0.0, max_tokens=LONGEST)
+        assert len(particles.texts) == 4
+
+
 def test_a_tilt_along_the_text_changes_the_law_by_its_product(grammar):
     # Every b makes a text three times as good, a c as the second token worthless.
     def metric(tokens):
