@@ -114,6 +114,43 @@ def test_penalties_biases_and_temperature_change_the_model(grammar):
     assert all(1 not in text for text in never)
 
 
+# The other model of contrastive decoding: it likes "a" and "c" whatever came before.
+AMATEUR = np.array([0.1, 0.4, 0.2, 0.3])
+
+
+def contrasted(shares, alpha=0.15, beta=0.7):
+    """The law of the plausible tokens by what the model finds likelier than the amateur does."""
+    kept = shares >= alpha * shares.max()
+    return normed(np.where(kept, shares ** (1 + beta) / AMATEUR**beta, 0.0))
+
+
+def test_contrastive_rows_are_made_of_two(filtered):
+    amateur = np.log(AMATEUR).astype(np.float32)
+    arguments = {"contrast_alpha": 0.15, "contrast_beta": 0.7, "max_tokens": LONGEST}
+    laws = {
+        "local": language(filtered, lambda tokens: contrasted(normed(plain(tokens) * tiny.masked(filtered, tokens)))),
+        "global": conditioned(language(filtered, lambda tokens: contrasted(plain(tokens)))),
+    }
+    for law, expected in laws.items():
+        counts = Counter()
+        for sample in range(SAMPLES):
+            sampler = lexiform.Sampler(filtered, law=law, sample=sample, **arguments)
+            while sampler.next(row_after(sampler.tokens), amateur=amateur).kind != "end":
+                pass
+            counts[tuple(sampler.tokens)] += 1
+        assert surprise(counts, expected) < 4 and distance(expected, local(filtered)) > 0.05
+    particles = lexiform.Particles(filtered, 2, **arguments)
+    particles.next(np.stack([row_after([])] * 2), amateur=np.stack([amateur] * 2))
+    assert math.exp(sum(particles.log_weights)) == pytest.approx(contrasted(plain([]))[tiny.masked(filtered, [])].sum() ** 2)
+    chain = lexiform.Chain(filtered, **arguments)
+    chain.propose()
+    assert chain.next(row_after([]), amateur=amateur).kind in ("token", "end")
+    with pytest.raises(ValueError, match="amateur: contrast_beta needs its row too"):
+        lexiform.Sampler(filtered, contrast_beta=0.5).next(row_after([]))
+    with pytest.raises(ValueError, match="amateur has no effect without contrast_beta"):
+        lexiform.Sampler(filtered).next(row_after([]), amateur=amateur)
+
+
 def test_mirostat_bounds_the_surprise(grammar):
     # The bound of the first token is 2τ = 1 bit: of a and of b or c, which have 4/7, 2/7 and 1/7 there, only a is kept.
     first = Counter(text[0] for text in sampled(300, grammar, mirostat_mode=2, mirostat_tau=0.5).elements())
@@ -388,6 +425,10 @@ WRONG = [
     (lexiform.Sampler, {"epsilon_cutoff": 2}, ValueError, "epsilon_cutoff is 2"),
     (lexiform.Sampler, {"eta_cutoff": -1}, ValueError, "eta_cutoff is -1"),
     (lexiform.Sampler, {"bregman_lambda": math.inf}, ValueError, "bregman_lambda is inf"),
+    (lexiform.Sampler, {"contrast_alpha": 0.1}, ValueError, "contrast_alpha has no effect without contrast_beta"),
+    (lexiform.Sampler, {"contrast_alpha": 0, "contrast_beta": 1}, ValueError, "contrast_alpha: it must be above 0"),
+    (lexiform.Sampler, {"contrast_beta": -0.5}, ValueError, "contrast_beta: it must be a number of at least 0"),
+    (lexiform.Sampler, {"contrast_beta": -2}, ValueError, "contrast_beta: it must be a number of at least 0"),
     (lexiform.Sampler, {"repetition_penalty": 0}, ValueError, "repetition_penalty is 0"),
     (lexiform.Sampler, {"logit_bias": {9: 1.0}}, ValueError, "logit_bias: token 9 is outside"),
     (lexiform.Sampler, {"logit_bias": {1: math.nan}}, ValueError, "logit_bias: "),
@@ -409,6 +450,16 @@ WRONG = [
 def test_arguments_that_cannot_be_are_refused_by_name(grammar, what, arguments, error, said):
     with pytest.raises(error, match=said):
         what(grammar, **arguments)
+
+
+def test_no_step_follows_the_end_of_a_text(grammar):
+    for law in ("local", "global", "asap", "aprad"):
+        sampler = lexiform.Sampler(grammar, law=law, max_tokens=LONGEST)
+        assert tiny.drawn(sampler).kind == "end"
+        written = sampler.tokens
+        with pytest.raises(ValueError, match="the text has ended"):
+            sampler.next(row_after(written))
+        assert sampler.tokens == written
 
 
 def test_tries_that_belong_elsewhere_are_refused(grammar):

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lexiform_law as law;
-use lexiform_law::{Allowed, Cuts, Law, LogWeight, Seeded, Walk};
+use lexiform_law::{Allowed, Cuts, Law, LogWeight, Seeded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arguments;
-use super::setting::{Common, Setting, row_of};
+use super::setting::{Common, Logits, Setting, row_of};
 use super::text::{Step, Text};
 use crate::fork;
 use crate::grammar::Grammar;
@@ -74,11 +74,24 @@ impl Chain {
 
     /// Draws the next token of the proposed text, given the model's row after the tokens so far: float32, one
     /// for each token of the vocabulary. After "end" the text is whole, and `accepted` tells whether it is
-    /// the present one now. After "stuck" it cannot become whole, and is not accepted.
-    fn next(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> PyResult<Step> {
-        let logits = row_of(logits)?;
+    /// the present one now. After "stuck" it cannot become whole, and is not accepted. `amateur` is the row
+    /// of the other model, with `contrast_beta`.
+    #[pyo3(signature = (logits, *, amateur = None))]
+    fn next(
+        &self,
+        py: Python<'_>,
+        logits: &Bound<'_, PyAny>,
+        amateur: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Step> {
+        let (model, amateur) = (row_of(logits)?, amateur.map(row_of).transpose()?);
         let _inside = fork::enter(py);
-        py.detach(|| self.lock().next(&self.setting, &logits))
+        py.detach(|| {
+            let logits = Logits {
+                model: &model,
+                amateur: amateur.as_deref(),
+            };
+            self.lock().next(&self.setting, logits)
+        })
     }
 
     /// The tokens of the present text, which is empty before the first was accepted.
@@ -145,7 +158,8 @@ impl Link {
     }
 
     fn propose(&mut self, setting: &Setting) -> PyResult<usize> {
-        if self.drawing.is_some() {
+        // One whose last step failed is over; it was never accepted.
+        if self.drawing.as_ref().is_some_and(|text| !text.is_over()) {
             let message = "the text that is proposed is not whole: pass its rows to next until its end";
             return Err(PyValueError::new_err(message));
         }
@@ -157,16 +171,13 @@ impl Link {
                 text.rewind(kept);
                 text
             }
-            None => {
-                let walk = Walk::local(&setting.warper, true, &setting.end_tokens());
-                Text::new(setting, walk, self.seed, self.proposals)
-            }
+            None => Text::new(setting, setting.local_walk(), self.seed, self.proposals),
         });
         self.accepted = None;
         Ok(kept)
     }
 
-    fn next(&mut self, setting: &Setting, logits: &[f32]) -> PyResult<Step> {
+    fn next(&mut self, setting: &Setting, logits: Logits<'_>) -> PyResult<Step> {
         let Some(text) = &mut self.drawing else {
             return Err(PyValueError::new_err("no text is proposed: call propose"));
         };

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arguments;
-use super::setting::{Common, Setting, rows_of};
+use super::setting::{Common, Logits, Setting, rows_of};
 use super::text::Text;
 use super::trie::{Trie, trie_of};
 use crate::fork;
@@ -134,15 +134,27 @@ impl Particles {
 
     /// Draws a token for each active particle, given the model's rows after their texts: float32, one row
     /// for each of `active`, in that order. Returns the tokens; `None` stands for a particle that was given
-    /// up, because no token with probability may come.
-    fn next(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
+    /// up, because no token with probability may come. `amateur` has the rows of the other model, with
+    /// `contrast_beta`.
+    #[pyo3(signature = (logits, *, amateur = None))]
+    fn next(
+        &self,
+        py: Python<'_>,
+        logits: &Bound<'_, PyAny>,
+        amateur: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Option<u32>>> {
         let active = self.lock().active();
-        let (numbers, width) = rows_of(logits, active.len())?;
+        let model = rows_of(logits, active.len())?;
+        let amateur = amateur.map(|rows| rows_of(rows, active.len())).transpose()?;
         let _inside = fork::enter(py);
         py.detach(|| {
             let mut population = self.lock();
-            let rows = numbers.chunks(width.max(1));
-            population.next(&self.setting, &active, rows)
+            let logits = |row: usize| Logits {
+                model: row_at(&model, row),
+                amateur: amateur.as_ref().map(|rows| row_at(rows, row)),
+            };
+            let rows: Vec<Logits<'_>> = (0..active.len()).map(logits).collect();
+            population.next(&self.setting, &active, &rows)
         })
     }
 
@@ -262,12 +274,12 @@ impl Population {
     /// Draws a token for each of these particles. All rows and masks are checked before the first draw.
     fn next<'a>(
         &mut self,
-        setting: &Setting,
+        setting: &'a Setting,
         active: &[usize],
-        rows: impl Iterator<Item = &'a [f32]>,
+        rows: &[Logits<'a>],
     ) -> PyResult<Vec<Option<u32>>> {
         let row =
-            |(&number, logits): (&usize, &'a [f32])| -> PyResult<(Distribution<'_>, Option<Arc<Mask>>)> {
+            |(&number, &logits): (&usize, &Logits<'a>)| -> PyResult<(Distribution<'a>, Option<Arc<Mask>>)> {
                 let text = &self.particles[number].text;
                 let mask = match self.proposal {
                     TokenProposal::Asked => None,
@@ -276,7 +288,7 @@ impl Population {
                 Ok((setting.row(logits, text.tokens())?, mask))
             };
         let rows: Vec<_> = active.iter().zip(rows).map(row).collect::<PyResult<_>>()?;
-        let draw = |(&number, (row, mask)): (&usize, (Distribution<'_>, Option<Arc<Mask>>))| {
+        let draw = |(&number, (row, mask)): (&usize, (Distribution<'a>, Option<Arc<Mask>>))| {
             let text = &mut self.particles[number].text;
             let step = match mask {
                 Some(mask) => text.next(setting, &row, Allowed::Words(mask.words()))?,
@@ -355,6 +367,11 @@ fn in_place(ancestors: &[usize], count: usize) -> Vec<usize> {
     (0..count).map(place).collect()
 }
 
+/// Returns one of several rows that follow each other.
+fn row_at((numbers, width): &(Vec<f32>, usize), row: usize) -> &[f32] {
+    &numbers[row * width..(row + 1) * width]
+}
+
 /// Returns the law of a population.
 fn law(count: usize, threshold: f64, resampling: Resampling, proposal: TokenProposal) -> PyResult<Law> {
     if count == 0 || u32::try_from(count).is_err() {
@@ -394,8 +411,5 @@ fn walks(
         let message = "trie has no effect without proposal=\"twisted\"";
         return Err(PyValueError::new_err(message));
     }
-    let ends = setting.end_tokens();
-    Ok((0..count)
-        .map(|_| Walk::local(&setting.warper, true, &ends))
-        .collect())
+    Ok((0..count).map(|_| setting.local_walk()).collect())
 }

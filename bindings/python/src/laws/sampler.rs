@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arguments::LawArguments;
-use super::setting::{Common, Setting, row_of};
+use super::setting::{Common, Logits, Setting, row_of};
 use super::text::{Step, Text};
 use super::trie::{CAPACITY, Trie, trie_of};
 use crate::fork;
@@ -44,7 +44,9 @@ impl Sampler {
     /// The other keywords change the rows before they are drawn from: `temperature`, `top_k`, `top_p`,
     /// `min_p`, `typical_p`, `top_n_sigma`, `epsilon_cutoff`, `eta_cutoff`, `bregman_lambda`,
     /// `mirostat_mode`, `mirostat_tau`, `mirostat_eta`, `repetition_penalty`, `frequency_penalty`,
-    /// `presence_penalty` and `logit_bias`. The tokens of `prompt` count for the repetition penalty.
+    /// `presence_penalty` and `logit_bias`. The tokens of `prompt` count for the repetition penalty. With
+    /// `contrast_beta`, a row is that of the model plus so many times its excess over that of an amateur,
+    /// for tokens at least `contrast_alpha` times as likely as the most likely one.
     #[new]
     #[pyo3(signature = (grammar, *, law = "local", seed = 0, sample = 0, trie = None, attempts = None, fallback = None,
         mcmc_steps = None, aprad_exponent = None, prompt = None, max_tokens = None, ends = None, **warping))]
@@ -89,13 +91,23 @@ impl Sampler {
     }
 
     /// Takes the step after the tokens so far, given the model's row of logits there: float32, one for each
-    /// token of the vocabulary.
-    fn next(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> PyResult<Step> {
-        let logits = row_of(logits)?;
+    /// token of the vocabulary. `amateur` is the row of the other model, with `contrast_beta`.
+    #[pyo3(signature = (logits, *, amateur = None))]
+    fn next(
+        &self,
+        py: Python<'_>,
+        logits: &Bound<'_, PyAny>,
+        amateur: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Step> {
+        let (model, amateur) = (row_of(logits)?, amateur.map(row_of).transpose()?);
         let _inside = fork::enter(py);
         py.detach(|| {
             let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-            let row = self.setting.row(&logits, text.tokens())?;
+            let logits = Logits {
+                model: &model,
+                amateur: amateur.as_deref(),
+            };
+            let row = self.setting.row(logits, text.tokens())?;
             let mask = self
                 .setting
                 .mask(text.state(), self.setting.budget(text.tokens()))?;
@@ -155,6 +167,6 @@ fn walk(law: Law, trie: Option<&Bound<'_, Trie>>, setting: &mut Setting) -> PyRe
         Law::Aprad { exponent, max_errors } => {
             Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &setting.end_tokens())
         }
-        _ => Walk::local(&setting.warper, true, &setting.end_tokens()),
+        _ => setting.local_walk(),
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::{Ends, Mask, MaskRequest};
-use lexiform_law::{Distribution, History, Law, Warper};
+use lexiform_law::{Contrastive, Distribution, History, Law, Walk, Warper};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,12 +14,28 @@ use crate::error::limit_error;
 use crate::grammar::Grammar;
 use crate::state::{Shared, State};
 
+/// How the rows of a law are made.
+enum Rows {
+    /// From the rows of a model.
+    OfOne(Warper),
+    /// From the rows of a model, the expert, and of another one.
+    OfTwo(Contrastive),
+}
+
+/// The logits after a text.
+#[derive(Clone, Copy)]
+pub(super) struct Logits<'a> {
+    pub(super) model: &'a [f32],
+    /// Those of the amateur, of which contrastive decoding needs a row too.
+    pub(super) amateur: Option<&'a [f32]>,
+}
+
 /// The grammar, the changes to the model's rows, and the bounds of an answer.
 pub(super) struct Setting {
     /// Keeps alive the grammar that replaces an outgrown one.
     _shared: Arc<Shared>,
     start: State,
-    pub(super) warper: Warper,
+    rows: Rows,
     ends: Option<Ends>,
     pub(super) max_tokens: Option<u32>,
     prompt: Vec<u32>,
@@ -40,7 +56,11 @@ impl Setting {
         let grammar = common.grammar.get();
         let start = grammar.at_start();
         let tokens = start.grammar().vocabulary().len();
-        let warping = warping::read(common.warping, tokens)?;
+        let (warping, contrast) = warping::read(common.warping, tokens)?;
+        let rows = match contrast {
+            None => Warper::new(warping, law).map(Rows::OfOne),
+            Some(contrast) => Contrastive::new(contrast, warping, law).map(Rows::OfTwo),
+        };
         if common.max_tokens == Some(0) {
             return Err(PyValueError::new_err("max_tokens is 0; it must be at least 1"));
         }
@@ -48,7 +68,7 @@ impl Setting {
             _shared: grammar.shared.clone(),
             ends: start.ends(common.ends)?,
             start,
-            warper: Warper::new(warping, law).map_err(|error| warping::refused(&error, law))?,
+            rows: rows.map_err(|error| warping::refused(&error, law))?,
             max_tokens: common.max_tokens,
             prompt: common.prompt.unwrap_or_default(),
         })
@@ -69,11 +89,20 @@ impl Setting {
         ends_of(&self.start, self.ends())
     }
 
+    /// Returns the walk of a text under the local law.
+    pub(super) fn local_walk(&self) -> Walk {
+        let ends = self.end_tokens();
+        match &self.rows {
+            Rows::OfOne(warper) => Walk::local(warper, true, &ends),
+            Rows::OfTwo(contrastive) => contrastive.walk(true, &ends),
+        }
+    }
+
     /// Returns the law of the token after the tokens of an answer, before the mask.
-    pub(super) fn row<'a>(&'a self, logits: &'a [f32], answer: &[u32]) -> PyResult<Distribution<'a>> {
+    pub(super) fn row<'a>(&'a self, logits: Logits<'a>, answer: &[u32]) -> PyResult<Distribution<'a>> {
         let tokens = self.start.grammar().vocabulary().len();
-        if logits.len() != tokens {
-            let given = logits.len();
+        if logits.model.len() != tokens {
+            let given = logits.model.len();
             let message = format!("the row has {given} logits; the vocabulary has {tokens} tokens");
             return Err(PyValueError::new_err(message));
         }
@@ -82,7 +111,18 @@ impl Setting {
             answer,
             ..History::default()
         };
-        let row = self.warper.row(logits, history);
+        let row = match (&self.rows, logits.amateur) {
+            (Rows::OfOne(warper), None) => warper.row(logits.model, history),
+            (Rows::OfTwo(contrastive), Some(amateur)) => contrastive.row(logits.model, amateur, history),
+            (Rows::OfOne(_), Some(_)) => {
+                return Err(PyValueError::new_err(
+                    "amateur has no effect without contrast_beta",
+                ));
+            }
+            (Rows::OfTwo(_), None) => {
+                return Err(PyValueError::new_err("amateur: contrast_beta needs its row too"));
+            }
+        };
         row.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

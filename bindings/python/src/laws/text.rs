@@ -2,6 +2,7 @@
 
 use lexiform_law as law;
 use lexiform_law::{Allowed, Ask, Row, Sampler as _, Seeded, Walk};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::setting::Setting;
@@ -75,6 +76,8 @@ pub(super) struct Text {
     tokens: Vec<u32>,
     /// The state after each number of tokens, from none on.
     states: Vec<State>,
+    /// `true` if no step follows: the text is whole, or there will be none.
+    is_over: bool,
 }
 
 impl Text {
@@ -86,6 +89,7 @@ impl Text {
             chooser: Seeded::new(seed, sequence),
             tokens: Vec::new(),
             states: vec![setting.start()],
+            is_over: false,
         }
     }
 
@@ -96,6 +100,7 @@ impl Text {
             chooser: Seeded::new(self.chooser.seed(), sequence),
             tokens: self.tokens.clone(),
             states: self.states.iter().map(|state| state.at(state.state)).collect(),
+            is_over: self.is_over,
         }
     }
 
@@ -103,6 +108,12 @@ impl Text {
     pub(super) fn rewind(&mut self, kept: usize) {
         self.walk.rewind(u32::try_from(kept).unwrap_or(u32::MAX));
         self.keep(kept);
+        self.is_over = false;
+    }
+
+    /// Returns `true` if no step follows.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     pub(super) fn tokens(&self) -> &[u32] {
@@ -121,12 +132,14 @@ impl Text {
         row: &impl Row<f64>,
         allowed: Allowed<'_>,
     ) -> PyResult<law::Step> {
+        self.check()?;
         let step = self.walk.next(row, allowed, &mut self.chooser);
         self.follow(setting, step)
     }
 
     /// Takes a step without a mask, by trying one token after the other.
     pub(super) fn next_asked(&mut self, setting: &Setting, row: &impl Row<f64>) -> PyResult<law::Step> {
+        self.check()?;
         let budget = setting.budget(&self.tokens);
         let mut asking = Asking {
             setting,
@@ -145,8 +158,16 @@ impl Text {
         self.follow(setting, step)
     }
 
-    /// Goes where the walk went.
+    fn check(&self) -> PyResult<()> {
+        match self.is_over {
+            true => Err(PyValueError::new_err("the text has ended; no step follows")),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes where the walk went. If that fails, the text has ended.
     fn follow(&mut self, setting: &Setting, step: law::Step) -> PyResult<law::Step> {
+        self.is_over = true;
         match &step {
             law::Step::Token(drawn) | law::Step::End(drawn) => {
                 let (state, ends) = (self.state(), setting.ends());
@@ -160,6 +181,7 @@ impl Text {
             law::Step::Restart => self.keep(self.walk.position() as usize),
             law::Step::Stuck(_) => {}
         }
+        self.is_over = matches!(step, law::Step::End(_) | law::Step::Stuck(_));
         Ok(step)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lexiform_law::{Law, LawError, Mirostat, MirostatVersion, Warping};
+use lexiform_law::{Contrast, Law, LawError, Mirostat, MirostatVersion, Warping};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,11 +11,17 @@ use pyo3::types::PyDict;
 /// The target surprise of Mirostat in bits and its rate, where they are not given.
 const TAU: f32 = 5.0;
 const ETA: f32 = 0.1;
+/// The plausibility that contrastive decoding demands, where it is not given.
+const ALPHA: f32 = 0.1;
 
 /// Reads the keywords, for a vocabulary of `tokens` tokens. A keyword that is `None` is as one that is not
-/// given.
-pub(super) fn read(keywords: Option<&Bound<'_, PyDict>>, tokens: usize) -> PyResult<Warping> {
+/// given. The contrast is that to another model, if there is one.
+pub(super) fn read(
+    keywords: Option<&Bound<'_, PyDict>>,
+    tokens: usize,
+) -> PyResult<(Warping, Option<Contrast>)> {
     let mut warping = Warping::default();
+    let (mut alpha, mut beta) = (None, None);
     let (mut mode, mut tau, mut eta) = (None, None, None);
     for (name, value) in keywords.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -33,6 +39,8 @@ pub(super) fn read(keywords: Option<&Bound<'_, PyDict>>, tokens: usize) -> PyRes
             "mirostat_mode" => mode = value.read::<u32>()?,
             "mirostat_tau" => tau = value.read::<f32>()?,
             "mirostat_eta" => eta = value.read::<f32>()?,
+            "contrast_alpha" => alpha = value.read::<f32>()?,
+            "contrast_beta" => beta = value.read::<f32>()?,
             "repetition_penalty" => value.number(&mut warping.repetition_penalty)?,
             "frequency_penalty" => value.number(&mut warping.frequency_penalty)?,
             "presence_penalty" => value.number(&mut warping.presence_penalty)?,
@@ -45,7 +53,12 @@ pub(super) fn read(keywords: Option<&Bound<'_, PyDict>>, tokens: usize) -> PyRes
         }
     }
     warping.mirostat = mirostat(mode, tau, eta)?;
-    Ok(warping)
+    if alpha.is_some() && beta.is_none() {
+        let message = "contrast_alpha has no effect without contrast_beta";
+        return Err(PyValueError::new_err(message));
+    }
+    let contrast = beta.map(|beta| Contrast::beyond(alpha.unwrap_or(ALPHA), beta));
+    Ok((warping, contrast))
 }
 
 /// A keyword and its value.
@@ -120,6 +133,13 @@ fn mirostat(mode: Option<u32>, tau: Option<f32>, eta: Option<f32>) -> PyResult<O
 pub(super) fn refused(error: &LawError, law: Law) -> PyErr {
     let law = law.name();
     PyValueError::new_err(match error {
+        LawError::OutOfRange { name: "alpha", .. } => {
+            "contrast_alpha: it must be above 0 and at most 1".to_owned()
+        }
+        LawError::OutOfRange {
+            name: "expert" | "amateur",
+            ..
+        } => "contrast_beta: it must be a number of at least 0".to_owned(),
         LawError::OutOfRange { name: "bias", .. } => {
             "logit_bias: a bias must be a number or minus infinity".to_owned()
         }
