@@ -28,7 +28,6 @@ mod lookup;
 mod predict;
 mod shape;
 mod tree;
-mod turns;
 
 pub use constraint::Constraint;
 pub use drafter::{Drafter, Text};
@@ -39,6 +38,5 @@ pub use predict::{
     Candidate, Combined, Consensus, Context, CorpusError, Layer, NGrams, Observation, Phrases, Predictor,
     Recycling, Retrieval, StateKeyed, Suffixes, Trigram, Union,
 };
-pub use shape::{BestFirst, Chain, OptTree, Predicted, Sequoia, Shape, Stop, Template};
+pub use shape::{BestFirst, Chain, OptTree, Sampled, Sequoia, Shape, Stop, Template};
 pub use tree::{Draft, Node, NodeId, Origin, Proposal};
-pub use turns::InTurn;

@@ -132,11 +132,9 @@ pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
 pub use exact::{Every, law_of};
-pub use global::{
-    Aprad, Asked, Attempt, Chain, Cuts, LogWeight, Masked, Particles, Propose, Resampling, Trie, Twisted,
-};
+pub use global::{Aprad, Attempt, Chain, Cuts, LogWeight, Particles, Resampling, Trie};
 pub use lossy::TypicalAcceptance;
-pub use row::{Allowed, Part, Row, Table, TablePart};
+pub use row::{Allowed, Part, Row, Sparse, SparsePart, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{LawError, LawTag};
 pub use walk::Walk;

@@ -22,9 +22,9 @@ pub mod verify;
 pub mod monitor;
 
 pub use law::{
-    Allowed, Aprad, Ask, Asked, Attempt, ByRank, Ceiling, Chain, Chooser, Contrast, Contrastive, Cuts,
-    Distribution, Drawn, Every, Fallback, History, Law, LawError, LawTag, LogWeight, Masked, Measured,
-    Mirostat, MirostatVersion, Part, Particles, Place, Portion, Propose, Purpose, Resampling, Row, RowError,
-    Rule, Sampler, Seeded, Step, Table, TablePart, TokenProposal, Trie, Twisted, TypicalAcceptance, Walk,
-    Warper, Warping, Weight, Weighted, adaptive, asked, law_of, recursive,
+    Allowed, Aprad, Ask, Attempt, ByRank, Ceiling, Chain, Chooser, Contrast, Contrastive, Cuts, Distribution,
+    Drawn, Every, Fallback, History, Law, LawError, LawTag, LogWeight, Measured, Mirostat, MirostatVersion,
+    Part, Particles, Place, Portion, Purpose, Resampling, Row, RowError, Rule, Sampler, Seeded, Sparse,
+    SparsePart, Step, Table, TablePart, TokenProposal, Trie, TypicalAcceptance, Walk, Warper, Warping,
+    Weight, Weighted, adaptive, asked, law_of, recursive,
 };

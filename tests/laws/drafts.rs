@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft::{
-    Constraint, Draft, Drafter, Forced, InTurn, LongestMatch, Lookup, Origin, PromptLookup, Text, Tokenise,
+    Constraint, Draft, Drafter, Forced, LongestMatch, Lookup, Origin, PromptLookup, Text, Tokenise,
 };
 
 /// A finite language over the tokens of a vocabulary; a state is a prefix of one of its words.
@@ -194,11 +194,8 @@ fn a_draft_refuses_what_the_constraint_forbids() {
         prompt: &[10, 11, 11, 10],
         answer: &[],
     };
-    let mut drafters: InTurn<Words, _> = InTurn(vec![
-        Box::new(Forced::new(LongestMatch(vocabulary.clone()), vocabulary.clone())),
-        Box::new(lookup(&[10, 11, 11, 10])),
-    ]);
-    drafters.propose(text, &mut draft);
+    Forced::new(LongestMatch(vocabulary.clone()), vocabulary.clone()).propose(text, &mut draft);
+    lookup(&[10, 11, 11, 10]).propose(text, &mut draft);
     assert_eq!(written(&vocabulary, &draft), ["A", "d"]);
     let states: Vec<bool> = draft.states().map(|state| state.is_some()).collect();
     assert_eq!(states, [true; 3]);

@@ -29,4 +29,5 @@ mod predictors;
 mod propose;
 mod siblings;
 mod speculation;
+mod stand;
 mod trees;

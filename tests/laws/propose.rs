@@ -1,8 +1,8 @@
 //! Proposals of particles: the estimate of `Z` is unbiased with every one of them.
 
 use lexiform_law::{
-    Allowed, Asked, Attempt, Chooser, Masked, Particles, Place, Propose, Resampling, Trie, Twisted, Weight,
-    Weighted, law_of,
+    Allowed, Attempt, Chooser, Part, Particles, Place, Resampling, Row, Step, Table, Trie, Weight, Weighted,
+    law_of, recursive,
 };
 
 use crate::adaptive;
@@ -29,6 +29,17 @@ struct Particle {
     attempt: Attempt<Exact>,
 }
 
+fn masked<C: Chooser<Exact>>(
+    row: &Table<Exact>,
+    allowed: Allowed<'_>,
+    place: Place,
+    chooser: &mut C,
+) -> Option<Weighted<Exact>> {
+    let part = row.part(allowed);
+    let (token, weight) = (part.draw(place, chooser)?, part.mass());
+    Some(Weighted { token, weight })
+}
+
 fn extend<C: Chooser<Exact>>(
     task: &Task,
     (number, particle): (usize, &mut Particle),
@@ -40,14 +51,15 @@ fn extend<C: Chooser<Exact>>(
     let allowed = Allowed::Words(&mask);
     let place = Place::new(number as u32, particle.text.len() as u32);
     let proposed = match particle.how {
-        How::Masked => Masked(allowed).propose(&row, place, chooser),
-        How::Asked => Asked(|token| allowed.contains(token)).propose(&row, place, chooser),
-        _ => Twisted {
-            trie,
-            attempt: &mut particle.attempt,
-            allowed,
-        }
-        .propose(&row, place, chooser),
+        How::Masked => masked(&row, allowed, place, chooser),
+        How::Asked => recursive(&row, |token| allowed.contains(token), place, chooser),
+        _ => match particle.attempt.next(trie, &row, allowed, chooser) {
+            Step::Token(drawn) | Step::End(drawn) => Some(Weighted {
+                token: drawn.token,
+                weight: particle.attempt.factor().clone(),
+            }),
+            Step::Restart | Step::Stuck(_) => None,
+        },
     };
     let Some(Weighted { token, weight }) = proposed else {
         return Exact::zero();
@@ -186,7 +198,7 @@ fn a_metric_tilts_the_law() {
             while text.last() != Some(&END) {
                 let mask = task.mask(text);
                 let place = Place::new(number as u32, text.len() as u32);
-                let proposed = Masked(Allowed::Words(&mask)).propose(&task.row(text), place, chooser);
+                let proposed = masked(&task.row(text), Allowed::Words(&mask), place, chooser);
                 let Weighted { token, weight } = proposed.expect("every prefix can be completed");
                 weights.weigh(number, weight);
                 text.push(token);

@@ -22,7 +22,7 @@ pub(crate) struct Words<'t>(pub(crate) &'t Task);
 impl Words<'_> {
     pub(crate) const START: u32 = 1;
 
-    fn prefix(state: u32) -> Word {
+    pub(crate) fn prefix(state: u32) -> Word {
         let length = (31 - state.leading_zeros()) / 2;
         (0..length).rev().map(|at| state >> (2 * at) & 3).collect()
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Vocabulary ─► Compiler ─► Grammar ─► State, a value          fill, fill_batch, fill_tree ─► int32 buffers of Python
-//!                    │           └─────► Session, for engines
+//!                    │           ├─────► Session, for engines
+//!                    │           ├─────► Sampler, Particles, Chain: laws over rows of logits
 //!                    │           └─────► Repair, the nearest valid text
 //!                    └ watch: deadlines, KeyboardInterrupt
 //! ```
@@ -27,9 +28,9 @@ mod error;
 mod explain;
 mod fork;
 mod grammar;
+mod laws;
 mod pool;
 mod repair;
-mod sampler;
 mod session;
 mod state;
 mod vocabulary;
@@ -54,10 +55,12 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<explain::Way>()?;
     module.add_class::<explain::Assertion>()?;
     module.add_function(wrap_pyfunction!(batch::fill_batch, module)?)?;
-    module.add_class::<sampler::Sampler>()?;
-    module.add_class::<sampler::Step>()?;
-    module.add_class::<sampler::Trie>()?;
-    module.add_function(wrap_pyfunction!(sampler::weighted_token, module)?)?;
+    module.add_class::<laws::Sampler>()?;
+    module.add_class::<laws::Step>()?;
+    module.add_class::<laws::Trie>()?;
+    module.add_class::<laws::Particles>()?;
+    module.add_class::<laws::Chain>()?;
+    module.add_function(wrap_pyfunction!(laws::weighted_token::weighted_token, module)?)?;
     module.add_function(wrap_pyfunction!(pool::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(compiler::model_tags::model_tag, module)?)?;
     module.add_function(wrap_pyfunction!(compiler::model_tags::model_formats, module)?)?;

@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)) | [`Recycling`] | [`Template`](super::Template) |
 //! | adaptive drafts, ADED ([Liu et al. 2024](https://arxiv.org/abs/2407.12021)) | [`Trigram`] | [`BestFirst`](super::BestFirst) |
-//! | STAND ([Song et al. 2025](https://arxiv.org/abs/2506.04708)) | [`NGrams`] | [`Template`](super::Template) |
+//! | STAND ([Song et al. 2025](https://arxiv.org/abs/2506.04708)) | [`NGrams`] | [`Sampled`](super::Sampled) |
 //! | SAM-Decoding ([Hu et al. 2024](https://arxiv.org/abs/2411.10666)) | [`Suffixes`] | [`Chain`](super::Chain) |
 //! | REST ([He et al. 2023](https://arxiv.org/abs/2311.08252)) | [`Retrieval`] | [`BestFirst`](super::BestFirst) |
 //! | multi-sample consensus ([Li et al. 2025](https://arxiv.org/abs/2503.05330)) | [`Consensus`] | [`BestFirst`](super::BestFirst) |
@@ -24,7 +24,8 @@
 //!
 //! **Exact.** Candidates are offered without chance ([`Proposal::Point`](super::Proposal)), so they are
 //! verified by drawing once: whatever a predictor predicts, and wherever it learned it, the text is the same
-//! as without drafts.
+//! as without drafts. Candidates that are drawn ([`Sampled`](super::Sampled)) are verified by the residual
+//! rule: the text has the same law.
 //!
 //! **Saved.** What predictors have learned from rows can be saved and restored ([`Predictor::save`]):
 //! contexts are tokens and states of constraints, which mean the same in every process

@@ -8,17 +8,19 @@
 //! |---|---|
 //! | [`Chain`] | the likeliest child of each, until the predictor is unsure (SVIP) or the path is unlikely |
 //! | [`Template`] | a fixed tree of ranks: Token Recycling's, or Sequoia's from measured acceptance |
-//! | [`OptTree`] | layer by layer, the nodes whose paths are the likeliest |
+//! | [`Sampled`] | such a tree, of tokens that are drawn: STAND's |
+//! | [`OptTree`] | the likeliest paths among the likeliest nodes of each layer |
 //! | [`BestFirst`] | the likeliest paths of the whole tree: SpecExec, and DySpec for candidates without chance |
 //!
-//! All of them read the chances of candidates and never what is drawn, and offer tokens without chance
-//! ([`Proposal::Point`](super::Proposal)), so none of them can change a law.
+//! All of them read the chances of candidates and never what the target draws. All but [`Sampled`] offer
+//! tokens without chance ([`Proposal::Point`](super::Proposal)), so none of these can change a law; `Sampled`
+//! keeps the conditions of [`verify`](crate::verify) for tokens that were drawn.
 
 mod best_first;
 mod chain;
 mod frontier;
 mod opt_tree;
-mod predicted;
+mod sampled;
 mod sequoia;
 mod template;
 #[cfg(test)]
@@ -27,7 +29,7 @@ mod tests;
 pub use best_first::BestFirst;
 pub use chain::{Chain, Stop};
 pub use opt_tree::OptTree;
-pub use predicted::Predicted;
+pub use sampled::Sampled;
 pub use sequoia::Sequoia;
 pub use template::Template;
 

@@ -137,9 +137,14 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
     pub fn room_below(&self, node: Option<NodeId>) -> usize {
         match node.map(|node| self.nodes.get(node)) {
             Some(None) => 0,
-            Some(Some(node)) if self.ends.contains(&node.token) => 0,
+            Some(Some(node)) if self.is_end(node.token) => 0,
             _ => self.budget.saturating_sub(self.nodes.len()),
         }
+    }
+
+    /// Returns `true` if a token ends the text.
+    pub fn is_end(&self, token: u32) -> bool {
+        self.ends.contains(&token)
     }
 
     /// Returns the constraint and its state after the last token; `None` without a constraint.

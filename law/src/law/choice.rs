@@ -128,7 +128,7 @@ impl Law {
 }
 
 /// How weighted texts are extended by a token. All proposals are properly weighted: the estimate of `Z` is
-/// unbiased with each.
+/// unbiased with each, and with different ones for different particles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenProposal {
     /// From the masked row; the weight takes the mass of the mask as a factor.
@@ -136,10 +136,13 @@ pub enum TokenProposal {
     Masked,
     /// By asking the constraint about one token after the other ([`asked`](super::asked)), so that no mask is
     /// computed unless many tokens in a row are refused; the factor is an estimate of the mass of the mask.
+    /// For constraints whose cost for each token is high, such as a compiler or a database (Lipkin et al.
+    /// 2025, arXiv 2504.05410).
     Asked,
-    /// In proportion to what the texts of this request have found out about how probable a valid end is
-    /// ([`Twisted`](super::Twisted)). Weights vary less than with masks where the texts have prefixes in
-    /// common.
+    /// In proportion to `p·θ`, what the texts over a trie have found out about how probable a valid end is
+    /// ([`Walk::twisted`](super::Walk::twisted)); the factor is `θ_now(u) / θ_held(u)`. Weights vary less
+    /// than with masks where the texts have prefixes in common. Such a twist is proper for any positive `θ`
+    /// (Whiteley and Lee 2014, arXiv 1204.0247, on twisted particle filters).
     Twisted,
 }
 

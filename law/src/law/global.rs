@@ -8,9 +8,9 @@
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
-//! `control` is rejection control of attempts, between weights and failures; `propose` holds the proposals of
-//! particles. `trie` stores what attempts learn, and `harvest` adds the rows of drafts to it; `logs` is the
-//! number type of weights that are products of many factors.
+//! `control` is rejection control of attempts, between weights and failures. `trie` stores what attempts
+//! learn, and `harvest` adds the rows of drafts to it; `logs` is the number type of weights that are products
+//! of many factors.
 
 mod aprad;
 mod cars;
@@ -20,7 +20,6 @@ mod harvest;
 mod independence;
 mod logs;
 mod particles;
-mod propose;
 mod trie;
 
 pub(super) use aprad::Aligned;
@@ -30,5 +29,4 @@ pub use chain::{Chain, Cuts};
 pub(super) use independence::Independence;
 pub use logs::LogWeight;
 pub use particles::{Particles, Resampling};
-pub use propose::{Asked, Masked, Propose, Twisted};
 pub use trie::Trie;

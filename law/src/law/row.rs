@@ -1,10 +1,14 @@
 //! Rows of next-token probabilities, and the part of one that a mask leaves.
 
+mod sparse;
+
 use std::borrow::Cow;
 
 use super::cut::{self, Candidates, Scale};
 use super::weight::sum;
 use super::{Ceiling, Chooser, Place, Weight};
+
+pub use sparse::{Sparse, SparsePart};
 
 /// The tokens that may come next.
 #[derive(Clone, Copy, Debug)]
@@ -175,20 +179,9 @@ impl<W: Weight> Row<W> for Table<W> {
 }
 
 impl<W: Weight> TablePart<W> {
-    /// Returns the part restricted to the tokens below a ceiling. They are found in floating point; their
-    /// weights do not change.
+    /// Returns the part restricted to the tokens below a ceiling.
     fn under(mut self, ceiling: Ceiling) -> Self {
-        let listed: Vec<(f32, u32)> = (0..)
-            .zip(&self.weights)
-            .filter(|(_, weight)| weight.is_positive())
-            .map(|(token, weight)| (weight.ln() as f32, token))
-            .collect();
-        let peak = listed
-            .iter()
-            .fold(f32::NEG_INFINITY, |peak, &(logit, _)| peak.max(logit));
-        let scale = Scale { factor: 1.0, peak };
-        let total = (self.mass.ln() - f64::from(peak)).exp();
-        let kept = cut::keep(&[ceiling.cut()], Candidates::new(listed, scale, total));
+        let kept = under(ceiling, (0..).zip(&self.weights), &self.mass);
         for (token, weight) in (0..).zip(&mut self.weights) {
             if kept.binary_search(&token).is_err() {
                 *weight = W::zero();
@@ -199,6 +192,25 @@ impl<W: Weight> TablePart<W> {
             ..self
         }
     }
+}
+
+/// Returns the tokens below a ceiling, in ascending order. They are found in floating point; their weights do
+/// not change.
+fn under<'a, W: Weight + 'a>(
+    ceiling: Ceiling,
+    weights: impl Iterator<Item = (u32, &'a W)>,
+    mass: &W,
+) -> Vec<u32> {
+    let listed: Vec<(f32, u32)> = weights
+        .filter(|(_, weight)| weight.is_positive())
+        .map(|(token, weight)| (weight.ln() as f32, token))
+        .collect();
+    let peak = listed
+        .iter()
+        .fold(f32::NEG_INFINITY, |peak, &(logit, _)| peak.max(logit));
+    let scale = Scale { factor: 1.0, peak };
+    let total = (mass.ln() - f64::from(peak)).exp();
+    cut::keep(&[ceiling.cut()], Candidates::new(listed, scale, total))
 }
 
 impl<W: Weight> Part<W> for TablePart<W> {

@@ -141,9 +141,9 @@ impl<W: Weight> Walk<W> {
         Self::drawn_by(trie, Lost::Redrawn, LawTag::Asap)
     }
 
-    /// Creates the walk of a particle whose tokens are drawn in proportion to `p·θ`, as
-    /// [`Twisted`](super::Twisted) does. It is like [`adaptive`](Self::adaptive), but a text that has lost
-    /// all probability is not begun again, because its weight is zero.
+    /// Creates the walk of a particle whose tokens are drawn in proportion to `p·θ`
+    /// ([`TokenProposal::Twisted`](super::TokenProposal)). It is like [`adaptive`](Self::adaptive), but a
+    /// text that has lost all probability is not begun again, because its weight is zero.
     pub fn twisted(trie: SharedTrie<W>) -> Self {
         Self::drawn_by(trie, Lost::GivenUp, LawTag::Smc)
     }

@@ -2,8 +2,8 @@
 
 A :class:`Compiler` makes a :class:`Grammar` for the tokens of a :class:`Vocabulary`. A :class:`State` says where one
 sequence stands; states are values, so that a copy is a fork and an older one is a rollback. Engines that would rather
-accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
-the library. :meth:`Grammar.repair` makes a valid text of one that is not.
+accept and roll back tokens use a :class:`Session`. A :class:`Sampler`, a population of :class:`Particles` and a :class:`Chain` draw
+tokens from rows of logits under the laws of the library. :meth:`Grammar.repair` makes a valid text of one that is not.
 
 The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats of models. The submodules
 :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
@@ -12,12 +12,14 @@ The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats
 
 from lexiform._lexiform import (
     Assertion,
+    Chain,
     Change,
     Compiler,
     Edit,
     Explanation,
     Grammar,
     Masks,
+    Particles,
     Problem,
     Repair,
     Sampler,
@@ -36,6 +38,7 @@ from lexiform.errors import CompileError, LimitError, RepairError, StateError
 
 __all__ = [
     "Assertion",
+    "Chain",
     "CompileError",
     "Change",
     "Compiler",
@@ -44,6 +47,7 @@ __all__ = [
     "Grammar",
     "LimitError",
     "Masks",
+    "Particles",
     "Problem",
     "Repair",
     "RepairError",

@@ -1,16 +1,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Unpack
 
 __all__ = [
     "Assertion",
+    "Chain",
     "Change",
     "Compiler",
     "Edit",
     "Explanation",
     "Grammar",
     "Masks",
+    "Particles",
     "Problem",
     "Repair",
     "Sampler",
@@ -53,6 +55,27 @@ _Row: TypeAlias = (
     | tuple[Session, int]
     | tuple[Session, int, int | None]
 )
+
+# The keywords that change the model's rows before they are drawn from.
+class _Warping(TypedDict, total=False):
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    typical_p: float | None
+    top_n_sigma: float | None
+    epsilon_cutoff: float | None
+    eta_cutoff: float | None
+    bregman_lambda: float | None
+    mirostat_mode: Literal[0, 1, 2] | None
+    mirostat_tau: float | None
+    mirostat_eta: float | None
+    contrast_alpha: float | None
+    contrast_beta: float | None
+    repetition_penalty: float | None
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    logit_bias: Mapping[int, float] | None
 
 __version__: str
 
@@ -277,29 +300,96 @@ class Sampler:
         cls,
         grammar: Grammar,
         *,
+        law: Literal["local", "global", "asap", "aprad"] = "local",
         seed: int = 0,
         sample: int = 0,
         trie: Trie | None = None,
-        attempts: int = 1000,
-        fallback: Literal["fail", "weighted"] = "fail",
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
+        attempts: int | None = None,
+        fallback: Literal["fail", "weighted", "mcmc"] | None = None,
+        mcmc_steps: int | None = None,
+        aprad_exponent: int | None = None,
+        prompt: Sequence[int] | None = None,
         max_tokens: int | None = None,
         ends: Iterable[int] | None = None,
+        **warping: Unpack[_Warping],
     ) -> Sampler: ...
-    def next(self, logits: Any) -> Step: ...
+    def next(self, logits: Any, *, amateur: Any = None) -> Step: ...
     @property
     def tokens(self) -> list[int]: ...
     @property
-    def law(self) -> Literal["local", "greedy", "local-filtered", "global-exact", "global-weighted"]: ...
+    def law(
+        self,
+    ) -> Literal["local", "greedy", "local-filtered", "global-exact", "global-weighted", "asap", "aprad", "mcmc"]: ...
     @property
     def log_probability(self) -> float: ...
     @property
-    def log_weight(self) -> float: ...
+    def log_weight(self) -> float | None: ...
     @property
     def failed_attempts(self) -> int: ...
+
+@final
+class Particles:
+    def __new__(
+        cls,
+        grammar: Grammar,
+        count: int,
+        *,
+        proposal: Literal["masked", "awrs", "twisted"] = "masked",
+        resampling: Literal["systematic", "stratified", "residual", "multinomial"] = "systematic",
+        ess_threshold: float = 0.5,
+        seed: int = 0,
+        trie: Trie | None = None,
+        prompt: Sequence[int] | None = None,
+        max_tokens: int | None = None,
+        ends: Iterable[int] | None = None,
+        **warping: Unpack[_Warping],
+    ) -> Particles: ...
+    def __len__(self) -> int: ...
+    def next(self, logits: Any, *, amateur: Any = None) -> list[int | None]: ...
+    def tilt(self, log_weights: Sequence[float]) -> None: ...
+    def resample(self) -> list[int] | None: ...
+    def pick(self, number: int = 0) -> int | None: ...
+    def tokens(self, particle: int) -> list[int]: ...
+    @property
+    def active(self) -> list[int]: ...
+    @property
+    def texts(self) -> list[tuple[list[int], float]]: ...
+    @property
+    def log_weights(self) -> list[float]: ...
+    @property
+    def log_z(self) -> float: ...
+    @property
+    def effective_size(self) -> float: ...
+    @property
+    def law(self) -> Literal["smc", "sir"]: ...
+
+@final
+class Chain:
+    def __new__(
+        cls,
+        grammar: Grammar,
+        *,
+        cuts: Literal["restart", "uniform", "priority"] = "restart",
+        seed: int = 0,
+        prompt: Sequence[int] | None = None,
+        max_tokens: int | None = None,
+        ends: Iterable[int] | None = None,
+        **warping: Unpack[_Warping],
+    ) -> Chain: ...
+    def propose(self) -> int: ...
+    def next(self, logits: Any, *, amateur: Any = None) -> Step: ...
+    @property
+    def text(self) -> list[int]: ...
+    @property
+    def accepted(self) -> bool | None: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def moves(self) -> int: ...
+    @property
+    def log_probability(self) -> float | None: ...
+    @property
+    def law(self) -> Literal["mcmc"]: ...
 
 @final
 class Step:
@@ -307,6 +397,8 @@ class Step:
     def kind(self) -> Literal["token", "end", "restart", "stuck"]: ...
     @property
     def token(self) -> int | None: ...
+    @property
+    def kept(self) -> int | None: ...
     @property
     def log_mass(self) -> float | None: ...
     @property

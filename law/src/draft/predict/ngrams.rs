@@ -9,9 +9,12 @@ use std::ops::RangeInclusive;
 /// 2025](https://arxiv.org/abs/2506.04708), STAND).
 ///
 /// Most n-gram drafters count tokens; this one stores probabilities, so that its chances show how sure the
-/// model was. Contexts of 3, 2 and 1 tokens are looked up, the longest known one first. The paper draws its
-/// drafts by Gumbel-top-k; here they are the likeliest tokens, which drawing once accepts with the same
-/// probability as long as the store is accurate.
+/// model was. Contexts of 3, 2 and 1 tokens are looked up, the longest known one first.
+///
+/// The paper draws its drafts without replacement, by Gumbel-top-k; [`Sampled`](crate::draft::Sampled) does
+/// so. If the store is accurate, the first token drawn is always accepted, while the `k` likeliest tokens,
+/// verified by drawing once, are accepted with the sum of their probabilities. At temperature 0 both are the
+/// same.
 pub type NGrams = Rows<NGramRows>;
 
 /// The rule of [`NGrams`].

@@ -159,6 +159,74 @@ fn opt_tree_of_one_layer_is_the_layer_and_wider_ones_gain() {
     }
 }
 
+/// A predictor that is nearly sure of token 0, and offers another beside it.
+struct Sure;
+
+impl Predictor for Sure {
+    fn predict(&self, _at: &Context<'_>, found: &mut Vec<Candidate>) {
+        found.extend([(0, 0.99), (1, 0.01)].map(|(token, chance)| Candidate {
+            token,
+            chance,
+            origin: Origin::NGram,
+        }));
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn an_opt_tree_is_as_deep_as_the_chances_are_good() {
+    let shape = OptTree {
+        width: 8,
+        least_gain: 0.0,
+    };
+    let nodes = grown(&shape, &Sure, 8);
+    let chain: Vec<_> = (0..8_usize).map(|at| (at.checked_sub(1), 0)).collect();
+    assert_eq!(nodes, chain);
+}
+
+#[test]
+fn an_opt_tree_whose_layers_are_not_cut_is_as_good_as_the_best_tree() {
+    let mut deeper = 0;
+    for seed in 1..40 {
+        let predictor = Random(seed);
+        for room in [1, 3, 6, 12] {
+            let shape = OptTree {
+                width: room,
+                least_gain: 0.0,
+            };
+            let nodes = grown(&shape, &predictor, room);
+            let best = grown(&BestFirst { least: 0.0 }, &predictor, room);
+            assert_eq!(nodes.len(), best.len());
+            let (gained, most) = (expected(&predictor, &nodes), expected(&predictor, &best));
+            assert!((gained - most).abs() < 1e-5, "{gained} of {most}");
+            deeper +=
+                usize::from(room > 3 && nodes.iter().filter(|(parent, _)| parent.is_none()).count() < 3);
+        }
+    }
+    assert!(deeper > 0, "some tree leaves a token of the first layer out");
+}
+
+#[test]
+fn an_opt_tree_extends_what_is_there_and_ends_with_the_text() {
+    let mut draft: Draft<'_, Digits, ()> = Draft::new(Some((&Digits, 0)), &[0], 5);
+    let below = draft.offer_likely(None, 1, Origin::NGram, 0.5);
+    let shape = OptTree {
+        width: 5,
+        least_gain: 0.0,
+    };
+    shape.grow(&Sure, Text::default(), below, &mut draft);
+    let nodes = draft.nodes().iter().map(|node| (node.parent, node.token));
+    let nodes: Vec<_> = nodes.collect();
+    assert_eq!(nodes[..3], [(None, 1), (Some(0), 0), (Some(0), 1)]);
+    assert!(
+        nodes[3..].iter().all(|(parent, _)| *parent != Some(1)),
+        "after 0 the text has ended"
+    );
+}
+
 #[test]
 fn a_chain_follows_the_likeliest_and_ends_where_it_is_unsure() {
     let predictor = Random(5);

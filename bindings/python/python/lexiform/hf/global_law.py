@@ -14,8 +14,8 @@ from lexiform.hf.passes import Passes
 class GlobalLaw:
     """Draws answers from the model under the condition that they belong to a grammar: ``generate(custom_generate=…)``.
 
-    Attempts that fail teach those that follow, so that most answers take few. After ``attempts`` of them there is an error
-    or, with ``fallback="weighted"``, an answer of the local law. The law is that of the model after the processors of
+    Attempts that fail teach those that follow, so that most answers take few. After ``attempts`` of them there is an error,
+    an answer of the local law (``fallback="weighted"``), or one of a Markov chain of ``mcmc_steps`` steps (``"mcmc"``). The law is that of the model after the processors of
     ``generate``, such as the temperature and top-k, on answers of at most ``max_new_tokens`` tokens. Each call goes on with
     the random numbers of the seed where the call before it stopped.
     """
@@ -25,12 +25,14 @@ class GlobalLaw:
         grammar: Grammar,
         *,
         attempts: int = 1000,
-        fallback: Literal["fail", "weighted"] = "fail",
+        fallback: Literal["fail", "weighted", "mcmc"] = "fail",
+        mcmc_steps: int | None = None,
         seed: int = 0,
     ) -> None:
         self._grammar = grammar
         self._attempts = attempts
-        self._fallback: Literal["fail", "weighted"] = fallback
+        self._fallback: Literal["fail", "weighted", "mcmc"] = fallback
+        self._mcmc_steps = mcmc_steps
         self._seed = seed
         self._samples = 0
 
@@ -59,11 +61,13 @@ class GlobalLaw:
                 tries[key] = Trie(self._grammar, max_tokens=longest, ends=ends)
             sampler = Sampler(
                 self._grammar,
+                law="global",
                 seed=self._seed,
                 sample=self._samples,
                 trie=tries[key],
                 attempts=self._attempts,
                 fallback=self._fallback,
+                mcmc_steps=self._mcmc_steps,
                 ends=ends,
             )
             self._samples += 1
