@@ -108,8 +108,8 @@ const GROUPS: [TopicGroup; 4] = [
             topic(
                 "bench",
                 "benchmarks of the library, and beside others",
-                "bench [ARGS] | bench peers [ARGS] | bench llama --model FILE [ARGS]\n\nThe library alone, beside llguidance, or the \
-                 service beside llama.cpp's.",
+                "bench [ARGS] | bench peers [ARGS] | bench llama --model FILE [ARGS] | bench drafts [ARGS]\n\nThe \
+                 library alone, beside llguidance, or the service beside llama.cpp's, or with each kind of drafts.",
             ),
             topic(
                 "load",

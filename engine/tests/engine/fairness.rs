@@ -287,7 +287,7 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
                 .owner(Some(owner.to_string().into()))
         };
         let told: Vec<_> = (0..64)
-            .map(|number| counted.submit(request(number % owners, &"abc ".repeat(3), 600)))
+            .map(|number| counted.submit(request(number % owners, &"abc ".repeat(3), 6000)))
             .collect();
         let all = || -> Vec<u64> { told.iter().map(|told| told.load(Ordering::Acquire)).collect() };
         while all().contains(&0) {
