@@ -185,7 +185,7 @@ impl Sampler {
                 return Err(PyValueError::new_err(message));
             }
             Some(trie) => (
-                Walk::global(trie.inner.clone(), attempts, fallback),
+                Walk::global(trie.inner.clone(), attempts, fallback).filtered(&warper),
                 Some(trie.max_tokens),
             ),
         };
@@ -224,7 +224,8 @@ impl Sampler {
         self.read(|drawing| drawing.answer.clone())
     }
 
-    /// The law of the sample: "local", "greedy", "local-filtered", "global-exact" or "global-weighted".
+    /// The law of the sample: "local", "greedy", "global-exact" or "global-weighted"; all but "greedy" also with
+    /// "-filtered".
     #[getter]
     fn law(&self) -> &'static str {
         self.read(|drawing| drawing.walk.tag().as_str())

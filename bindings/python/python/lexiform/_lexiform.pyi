@@ -293,7 +293,17 @@ class Sampler:
     @property
     def tokens(self) -> list[int]: ...
     @property
-    def law(self) -> Literal["local", "greedy", "local-filtered", "global-exact", "global-weighted"]: ...
+    def law(
+        self,
+    ) -> Literal[
+        "local",
+        "greedy",
+        "local-filtered",
+        "global-exact",
+        "global-exact-filtered",
+        "global-weighted",
+        "global-weighted-filtered",
+    ]: ...
     @property
     def log_probability(self) -> float: ...
     @property
