@@ -1,5 +1,6 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
+mod effects;
 mod filters;
 mod lossy;
 mod schemas;
@@ -211,6 +212,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     }
     let constraint = constraint::fields::read(fields, problems);
     let (task, return_particles) = task::read(fields, problems);
+    let draft = fields.boolean("draft", problems);
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: values::max_tokens(fields, problems),
@@ -248,7 +250,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
-        draft: fields.boolean("draft", problems).unwrap_or(true),
+        draft: draft.unwrap_or(true),
         batch_invariant: fields.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(fields, problems),
         priority: values::priority(fields, problems),
@@ -264,6 +266,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
     contradictions(&generation, problems);
+    generation.note_ineffective(draft, fields, problems);
     generation
 }
 

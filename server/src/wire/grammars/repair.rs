@@ -130,6 +130,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         // The other laws need probabilities, and none are left at temperature 0.
         _ => 1.0,
     };
+    let draft = inner.boolean("draft", problems);
     let generation = Generation {
         temperature: Some(temperature.unwrap_or(unsaid)),
         task: Task::Draw(law),
@@ -141,12 +142,13 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         seed: values::seed(&mut inner, problems),
         weights: inner.boolean("weights", problems).unwrap_or(false),
         schema_in_prompt: generation::schema_in_prompt(&mut inner, problems),
-        draft: inner.boolean("draft", problems).unwrap_or(true),
+        draft: draft.unwrap_or(true),
         batch_invariant: inner.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(&mut inner, problems),
         priority: values::priority(&mut inner, problems),
         ..Generation::plain("")
     };
+    generation.note_ineffective(draft, &inner, problems);
     inner.finish_strict(problems);
     Some(Rewrite {
         instruction,
