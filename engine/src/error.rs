@@ -29,8 +29,8 @@ pub enum EngineError {
         /// The number of tokens generated before the dead end.
         generated: usize,
     },
-    /// Filters that cut before the mask left none of the allowed tokens, in any text that could have become an
-    /// answer. Laws about the model, and searches, read it as the filters leave it.
+    /// Filters that cut before the mask left none of the allowed tokens, in any text that could have become
+    /// an answer. Laws about the model, and searches, read it as the filters leave it.
     #[error("{} left no token that the constraint allows, in any text that was tried", filters.join(" and "))]
     FilteredOut {
         /// The filters that were set, by the names of their parameters.
@@ -55,8 +55,8 @@ pub enum EngineError {
         /// The number of texts found by then. They are the likeliest ones, and were sent as answers.
         found: usize,
     },
-    /// A search found fewer texts than answers were requested: within its bounds there are no more, or no more
-    /// that differ in what they write.
+    /// A search found fewer texts than answers were requested: within its bounds there are no more, or no
+    /// more that differ in what they write.
     #[error("the search found {found} different texts, and no more")]
     FewTexts {
         /// The number of texts found. They were sent as answers.

@@ -477,14 +477,20 @@ fn dead_end(sequence: &Sequence) -> EngineError {
     }
 }
 
+/// Returns `true` if the text is given up, and another one begun, where filters that cut before the mask leave
+/// nothing to draw: the request has a way out of attempts that fail. Until the text is whole, none of it may
+/// be reported.
+pub(crate) fn may_begin_anew(sequence: &Sequence) -> bool {
+    sequence.draw.warper.cuts_before_mask() && law::has_fallback(&sequence.request)
+}
+
 /// Draws locally, with filters that cut after the mask, in place of a law whose filters have left nothing to
 /// draw, if the request has a way out of attempts that fail. Returns `false` if it has none.
 pub(crate) fn filter_locally(sequence: &mut Sequence) -> bool {
-    let draw = &mut sequence.draw;
-    let is_filtered = draw.warper.cuts_before_mask();
-    if !is_filtered || !law::has_fallback(&sequence.request) {
+    if !may_begin_anew(sequence) {
         return false;
     }
+    let draw = &mut sequence.draw;
     draw.warper = draw.warper.clone().after_mask();
     draw.walk.filter_locally();
     true

@@ -224,8 +224,8 @@ impl Sampler {
         self.read(|drawing| drawing.answer.clone())
     }
 
-    /// The law of the sample: "local", "greedy", "global-exact" or "global-weighted"; all but "greedy" also with
-    /// "-filtered".
+    /// The law of the sample: "local", "greedy", "global-exact" or "global-weighted"; all but "greedy" also
+    /// with "-filtered".
     #[getter]
     fn law(&self) -> &'static str {
         self.read(|drawing| drawing.walk.tag().as_str())

@@ -4,8 +4,8 @@
 /// likely, the constraint only cuts, and the result is deterministic.
 ///
 /// In all formulas `P(w)` is the probability of a text under the warped model, before the mask, and `t` the
-/// number of its tokens, the end token included. Texts are compared by what they write: of the token sequences
-/// that write a text, the best one found counts, so answers differ, and may be fewer than requested
+/// number of its tokens, the end token included. Texts are compared by what they write: of the token
+/// sequences that write a text, the best one found counts, so answers differ, and may be fewer than requested
 /// ([`EngineError::FewTexts`](crate::EngineError::FewTexts)). A text has the score `ln P(w) /
 /// t^length_penalty` (Wu et al. 2016, arXiv 1609.08144).
 #[derive(Clone, Debug, PartialEq)]

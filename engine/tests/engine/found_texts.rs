@@ -42,7 +42,8 @@ fn text_of(tokens: &[u32]) -> String {
     tokens.iter().map(|&token| SPELLED[token as usize]).collect()
 }
 
-/// All token sequences of at most `max_tokens` tokens with their end, and `ln P` of each, the likeliest first.
+/// All token sequences of at most `max_tokens` tokens with their end, and `ln P` of each, the likeliest
+/// first.
 fn sequences(pattern: &str, max_tokens: usize, salt: u64) -> Vec<(Vec<u32>, f64)> {
     let grammar = grammar_over(&spelled(), pattern);
     let mut sequences = Vec::new();

@@ -1,5 +1,5 @@
-//! Filters under laws about the model and searches: what the request asks for is a part of the model, what the
-//! model recommends is not, and an answer says which it was.
+//! Filters under laws about the model and searches: what the request asks for is a part of the model, what
+//! the model recommends is not, and an answer says which it was.
 
 use lexiform_server::model::text::Defaults;
 use serde_json::{Value, json};

@@ -216,8 +216,8 @@ impl Service {
     }
 }
 
-/// The model that follows the script, with a chat template and more tokens. It is greedy unless a request says
-/// otherwise.
+/// The model that follows the script, with a chat template and more tokens. It is greedy unless a request
+/// says otherwise.
 fn served(config: EngineConfig, model: (&str, &[&str])) -> ServedModel {
     let defaults = Defaults {
         temperature: 0.0,

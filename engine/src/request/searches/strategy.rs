@@ -70,7 +70,8 @@ pub(crate) struct FinishedText {
     pub(crate) written: WrittenText,
 }
 
-/// The best of the texts that have ended. Each is kept once, in the best of the token sequences that write it.
+/// The best of the texts that have ended. Each is kept once, in the best of the token sequences that write
+/// it.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// The texts, the best first.

@@ -7,9 +7,10 @@ use super::{Generation, Task};
 use crate::wire::fields::{Fields, Problems};
 
 impl Generation {
-    /// Returns `true` if tokens are drafted for this request. A search ranks or compares what it computes, and
-    /// drafts nothing. Particles are resampled at the positions that all of them have reached in a pass, which
-    /// with drafts depends on what was fed, and a request with a seed must get the same text with or without.
+    /// Returns `true` if tokens are drafted for this request. A search ranks or compares what it computes,
+    /// and drafts nothing. Particles are resampled at the positions that all of them have reached in a pass,
+    /// which with drafts depends on what was fed, and a request with a seed must get the same text with or
+    /// without.
     pub fn drafts(&self) -> bool {
         let is_drawn = match &self.task {
             Task::Search(_) => false,
