@@ -477,9 +477,9 @@ fn dead_end(sequence: &Sequence) -> EngineError {
     }
 }
 
-/// Returns `true` if the text is given up, and another one begun, where filters that cut before the mask leave
-/// nothing to draw: the request has a way out of attempts that fail. Until the text is whole, none of it may
-/// be reported.
+/// Returns `true` if the text is given up, and another one begun, where filters that cut before the mask
+/// leave nothing to draw: the request has a way out of attempts that fail. Until the text is whole, none of
+/// it may be reported.
 pub(crate) fn may_begin_anew(sequence: &Sequence) -> bool {
     sequence.draw.warper.cuts_before_mask() && law::has_fallback(&sequence.request)
 }
