@@ -29,15 +29,20 @@ pub enum EngineError {
         /// The number of tokens generated before the dead end.
         generated: usize,
     },
+    /// Filters that cut before the mask left none of the allowed tokens, in any text that could have become
+    /// an answer. Laws about the model, and searches, read it as the filters leave it.
+    #[error("{} left no token that the constraint allows, in any text that was tried", filters.join(" and "))]
+    FilteredOut {
+        /// The filters that were set, by the names of their parameters.
+        filters: Vec<&'static str>,
+    },
     /// The global law, which rejects samples and tries again, reached its bound on tries.
-    #[error(
-        "no sample was accepted in {attempts} attempts; at most {bound:.3e} of the model's mass satisfies the grammar"
-    )]
+    #[error("no sample was accepted in {attempts} attempts{}", known(*bound))]
     AttemptsExhausted {
         /// The number of attempts made.
         attempts: usize,
         /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the
-        /// limits.
+        /// limits; 1 if nothing is known.
         bound: f64,
     },
     /// An exact search met a bound before it had found all requested texts.
@@ -48,6 +53,13 @@ pub enum EngineError {
         /// Its value.
         allowed: usize,
         /// The number of texts found by then. They are the likeliest ones, and were sent as answers.
+        found: usize,
+    },
+    /// A search found fewer texts than answers were requested: within its bounds there are no more, or no
+    /// more that differ in what they write.
+    #[error("the search found {found} different texts, and no more")]
+    FewTexts {
+        /// The number of texts found. They were sent as answers.
         found: usize,
     },
     /// No text that a search found contains all requested phrases.
@@ -139,6 +151,17 @@ pub enum EngineError {
     /// The engine was stopped, or died of repeated panics.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+impl EngineError {
+    /// Returns `true` if an answer of a search failed only because there are fewer texts than answers: the
+    /// others are texts.
+    pub fn found_others(&self) -> bool {
+        match *self {
+            EngineError::FewTexts { found } | EngineError::SearchExhausted { found, .. } => found > 0,
+            _ => false,
+        }
+    }
 }
 
 /// The problem with a monitor.
@@ -330,6 +353,13 @@ impl Refusal {
             Refusal::DependsOnOthers { .. } => Some("batch_invariant"),
             Refusal::Busy { .. } | Refusal::Stopped => None,
         }
+    }
+}
+
+fn known(bound: f64) -> String {
+    match bound < 1.0 {
+        true => format!("; at most {bound:.3e} of the model's mass satisfies the grammar"),
+        false => String::new(),
     }
 }
 

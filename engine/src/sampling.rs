@@ -366,9 +366,7 @@ pub(crate) fn rank(
     });
     let ranked: Vec<Ranked> = ranked.collect();
     match ranked.is_empty() {
-        true => Err(EngineError::DeadEnd {
-            generated: answer.len(),
-        }),
+        true => Err(dead_end(sequence)),
         false => Ok(ranked),
     }
 }
@@ -473,18 +471,45 @@ fn not_a_law(error: RowError) -> EngineError {
     EngineError::Model(error.to_string())
 }
 
-/// Returns the error for a sequence that will produce no sample. A weighted answer in place of a global one
-/// may meet a row whose filters left nothing that is allowed: then its weight would be 0, and the attempts
-/// were in vain.
+/// Returns the error for a text after which no allowed token has any probability.
+fn dead_end(sequence: &Sequence) -> EngineError {
+    match sequence.draw.warper.cuts_before_mask() {
+        true => EngineError::FilteredOut {
+            filters: sequence.draw.warper.filters(),
+        },
+        false => EngineError::DeadEnd {
+            generated: sequence.generated().len(),
+        },
+    }
+}
+
+/// Returns `true` if the text is given up, and another one begun, where filters that cut before the mask
+/// leave nothing to draw: the request has a way out of attempts that fail. Until the text is whole, none of
+/// it may be reported.
+pub(crate) fn may_begin_anew(sequence: &Sequence) -> bool {
+    sequence.draw.warper.cuts_before_mask() && law::has_fallback(&sequence.request)
+}
+
+/// Draws locally, with filters that cut after the mask, in place of a law whose filters have left nothing to
+/// draw, if the request has a way out of attempts that fail. Returns `false` if it has none.
+pub(crate) fn filter_locally(sequence: &mut Sequence) -> bool {
+    if !may_begin_anew(sequence) {
+        return false;
+    }
+    let draw = &mut sequence.draw;
+    draw.warper = draw.warper.clone().after_mask();
+    draw.walk.filter_locally();
+    true
+}
+
+/// Returns the error for a sequence that will produce no sample.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
+    let is_filtered = sequence.draw.warper.cuts_before_mask();
     let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {
+        _ if is_filtered && sequence.draw.walk.is_hopeless() => return dead_end(sequence),
         LawError::Exhausted { attempts } => *attempts,
-        _ if sequence.draw.trie.is_none() || is_particle => {
-            return EngineError::DeadEnd {
-                generated: sequence.generated().len(),
-            };
-        }
+        _ if sequence.draw.trie.is_none() || is_particle => return dead_end(sequence),
         _ => sequence.draw.walk.failed_attempts(),
     };
     let bound = sequence.draw.trie.as_ref().and_then(|trie| {

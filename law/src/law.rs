@@ -31,6 +31,7 @@
 //! | `aprad` | near `global-exact`, within a factor of about 2 for each time that the sampler of [`Aprad`] went back |
 //! | `lossy` | drafts accepted by [`TypicalAcceptance`], and `local` draws between them; its law has no closed form |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
+//! | `global-exact-filtered`, `global-weighted-filtered`, `smc-filtered`, `sir-filtered`, `mcmc-filtered`, `aprad-filtered`, `asap-filtered` | the same where filters cut `p` before the mask: `P` and `Z` are those of the model as they leave it |
 //!
 //! The mask may be the mask of a grammar *within a budget*
 //! ([`MaskRequest::within`](lexiform_automata::matcher::MaskRequest::within)). The budget is then part of the
@@ -92,7 +93,8 @@
 //!
 //! Cutting *before* the mask can leave no allowed token at all. For the global law this is harmless and the
 //! only reading that makes sense: the cut row is the model, a prefix without allowed mass has no valid
-//! completion, and the attempt fails like any other. A local sampler cannot go back, and falling back to an
+//! completion, and the attempt fails like any other; if there is no valid text at all, there is no law, and
+//! [`Walk::is_hopeless`] says so once it is known. A local sampler cannot go back, and falling back to an
 //! uncut row would change the law at some positions and not at others. So under `local` the filters cut the
 //! *masked* row, which is never empty, and the tag is `local-filtered`; `k(u)`, the mass under `p` of the
 //! tokens kept, replaces `m(u)` in the weight. Greedy decoding is the special case of one token kept.

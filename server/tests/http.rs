@@ -27,6 +27,8 @@ mod errors;
 mod fairness;
 #[path = "http/fields.rs"]
 mod fields;
+#[path = "http/filters.rs"]
+mod filters;
 #[path = "http/grammars.rs"]
 mod grammars;
 #[path = "http/growing.rs"]

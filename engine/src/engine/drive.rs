@@ -12,6 +12,7 @@ use crate::request::driver::{
     BestOf, Branch, BranchEvent, Chains, Driver, Order, Orders, Plan, Population, Ranking, Report, Samples,
 };
 use crate::request::{Event, Finish, Outcome, Request, Task, law, searches};
+use crate::sampling;
 use crate::sampling::asking::monitor_error;
 use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
@@ -96,7 +97,7 @@ impl Core {
                 tokens: sequence.generated().len(),
                 log_probability: sequence.draw.walk.log_probability(),
                 log_weight: sequence.draw.walk.log_weight(),
-                is_certain: sequence.draw.walk.is_certain(),
+                is_certain: sequence.draw.walk.is_certain() && !sampling::may_begin_anew(sequence),
                 text: if is_over {
                     Arc::new(sequence.generated().to_vec())
                 } else {

@@ -179,7 +179,7 @@ impl Core {
                 Taught::Requests => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 Taught::Own => tries::new(&sequence.request, &self.vocabulary),
             };
-            sequence.draw.walk = learning_walk(&sequence.request, trie.clone());
+            sequence.draw.walk = learning_walk(&sequence.request, &sequence.draw.warper, trie.clone());
             sequence.draw.trie = Some(trie);
         }
         sequence.draft.store = self.stores.of(&sequence.request.limits.owner);

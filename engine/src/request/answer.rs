@@ -205,6 +205,10 @@ pub enum Diagnostics {
         score: f64,
         /// The number of prefixes whose next tokens the model computed, for all answers together.
         rows: usize,
+        /// The number of answers for which a text was found; the others failed. `None` if texts are drawn.
+        found: Option<usize>,
+        /// The bound of the search that ended it before it had found all answers, if one did.
+        met: Option<&'static str>,
     },
 }
 

@@ -160,6 +160,7 @@ impl Report {
         match &self.event {
             BranchEvent::Failed(
                 EngineError::DeadEnd { .. }
+                | EngineError::FilteredOut { .. }
                 | EngineError::Monitor {
                     problem: MonitorProblem::Refused { .. },
                     ..

@@ -3,7 +3,7 @@
 use crate::error::Refusal;
 use crate::request::{Request, Sampling, Search, Speculation, Task, Verification};
 use lexiform::vocab::Vocabulary;
-use lexiform_law::{Aprad, Law, LawError, TokenProposal, Trie, Walk, Warper, Warping};
+use lexiform_law::{Aprad, Fallback, Law, LawError, TokenProposal, Trie, Walk, Warper, Warping};
 use std::sync::{Arc, Mutex};
 
 /// The number of prefixes and edges of one trie: about 10 MB.
@@ -161,9 +161,17 @@ pub(crate) enum Taught {
     Requests,
 }
 
-/// Returns the walk of each branch of a request whose texts are recorded in a trie.
-pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
+/// Returns `true` if a request has a way out where no attempt at its law succeeds.
+pub(crate) fn has_fallback(request: &Request) -> bool {
     match drawn(request) {
+        Some(Law::Global { fallback, .. }) => fallback != Fallback::Fail,
+        _ => false,
+    }
+}
+
+/// Returns the walk of each branch of a request whose texts are recorded in a trie.
+pub(crate) fn learning_walk(request: &Request, warper: &Warper, trie: Arc<Mutex<Trie>>) -> Walk {
+    let walk = match drawn(request) {
         Some(Law::Global {
             max_attempts,
             fallback,
@@ -171,7 +179,8 @@ pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
         }) => Walk::global(trie, max_attempts, fallback),
         Some(Law::Asap { .. }) => Walk::adaptive(trie),
         _ => Walk::twisted(trie),
-    }
+    };
+    walk.filtered(warper)
 }
 
 /// Returns `true` if the driver of a request inspects the entropy of its rows.
@@ -184,7 +193,8 @@ pub(crate) fn wants_entropy(request: &Request) -> bool {
 pub(crate) fn ends_unasked(request: &Request) -> bool {
     let is_drawn_by_token = match &request.task {
         Task::Draw(_) => drawn(request).is_some_and(Law::is_local),
-        Task::Search { search, .. } => search.draws(),
+        // The score of a search is that of the text with its end.
+        Task::Search { .. } => false,
         Task::Weigh(_) => true,
     };
     is_drawn_by_token && !request.reporting.weigh_end && request.constraints.monitors.is_empty()
@@ -194,7 +204,7 @@ pub(crate) fn ends_unasked(request: &Request) -> bool {
 pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
     let mut ends = vocabulary.eos().to_vec();
     if let Some(Law::Aprad { exponent, max_errors }) = drawn(request) {
-        return Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &ends);
+        return Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &ends).filtered(warper);
     }
     let constraints = &request.constraints;
     match &constraints.grammar {

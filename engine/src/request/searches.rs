@@ -59,11 +59,11 @@ fn driver_within(
 ) -> Box<dyn Driver> {
     fn boxed(
         strategy: impl Strategy + 'static,
-        (answers, longest, most): (usize, usize, usize),
+        (sizes, vocabulary): ((usize, usize, usize), &Arc<Vocabulary>),
     ) -> Box<dyn Driver> {
-        Box::new(Searcher::new(strategy, answers, longest, most))
+        Box::new(Searcher::new(strategy, sizes, vocabulary.clone()))
     }
-    let sizes = (answers, longest, most);
+    let sizes = ((answers, longest, most), vocabulary);
     match *search {
         Search::Beam {
             width,

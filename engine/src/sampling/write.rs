@@ -319,6 +319,9 @@ impl Writer<'_> {
                 self.keep(sequence, &verified.drawn, own);
                 return written(Some(sequence.text.tokens.clone()));
             }
+            Next::Stuck(_) if sampling::filter_locally(sequence) => {
+                return written(Some(sequence.text.tokens.clone()));
+            }
             Next::Stuck(error) => {
                 let error = sampling::stuck(error, sequence);
                 sequence.fail(error);

@@ -118,7 +118,11 @@ impl Job {
     pub(crate) fn close(&mut self, answer: usize, sequence: &Sequence, orders: &mut Orders) {
         let mut outcome = sequence.outcome(sequence.report.finished());
         if let Some(verdict) = self.driver.verdict(answer) {
-            (outcome.law, outcome.log_weight) = (verdict.law, verdict.log_weight);
+            outcome.law = match sequence.draw.warper.cuts_before_mask() {
+                true => verdict.law.filtered(),
+                false => verdict.law,
+            };
+            outcome.log_weight = verdict.log_weight;
             (outcome.diagnostics, outcome.particles) = (verdict.diagnostics, verdict.particles);
         }
         if let Some((weighed, tokens)) = self.driver.weighed() {

@@ -2,7 +2,7 @@
 //! tried.
 
 use crate::rig::{Heard, wait_until};
-use crate::searches::{END, EXACT, answers, engine, found, request, vocabulary};
+use crate::searches::{CASES, END, EXACT, answers, engine, found, request, texts, vocabulary};
 use lexiform_engine::{
     Diagnostics, Engine, EngineConfig, LawTag, Reporting, Sampling, ScriptedModel, Search, Task,
 };
@@ -96,6 +96,32 @@ fn the_likeliest_of_two_trials_is_kept() {
         assert!((found - expected).abs() < 0.03, "{pattern}: {found}");
         wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
     }
+}
+
+/// The score and `ln P` are of the text with its end, as those of other searches, whether trials were made or
+/// not, and without asking for the weight of the end.
+#[test]
+fn the_end_is_part_of_the_score() {
+    let engine = engine(3, EngineConfig::default());
+    for (pattern, max_tokens) in CASES {
+        let texts = texts(pattern, max_tokens, 3);
+        for (low, high) in [(0.0, 0.0), (0.3, 1.0), (100.0, 100.0)] {
+            for seed in 0..10 {
+                let request = request(cautious(3, low, high), pattern, max_tokens, 1);
+                let heard = answers(&engine, request.sampling(Sampling::seeded(seed))).remove(0);
+                let (text, score, _) = found(&heard, LawTag::Cntp);
+                let (_, total) = texts.iter().find(|other| other.0 == text).expect("a text");
+                let own = heard.outcome().log_probability;
+                assert!((own - total).abs() < 1e-4, "{pattern} {text:?}: {own} {total}");
+                let tokens = (text.len() + 1) as f64;
+                assert!(
+                    (score - total / tokens).abs() < 1e-4,
+                    "{pattern} {text:?}: {score}"
+                );
+            }
+        }
+    }
+    wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
 }
 
 /// What was kept is told as it is kept, and several answers are independent of each other.

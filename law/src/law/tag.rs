@@ -18,8 +18,12 @@ pub enum LawTag {
     LocalFiltered,
     /// The model conditioned on the constraint.
     GlobalExact,
+    /// The model as its filters leave it, conditioned on the constraint.
+    GlobalExactFiltered,
     /// A local sample that replaces a global one, with its weight.
     GlobalWeighted,
+    /// The same for the model as its filters leave it.
+    GlobalWeightedFiltered,
     /// Drafts that were likely enough, whatever their probability, and draws between them
     /// ([`TypicalAcceptance`](super::TypicalAcceptance)).
     Lossy,
@@ -27,15 +31,25 @@ pub enum LawTag {
     BestOf,
     /// Drawn by weight from particles that were resampled on the way: the global law in the limit of many.
     Smc,
+    /// The same for the model as its filters leave it.
+    SmcFiltered,
     /// Drawn by weight from several local samples: the global law in the limit of many.
     Sir,
+    /// The same for the model as its filters leave it.
+    SirFiltered,
     /// A text of a Markov chain: the global law in the limit of many steps.
     Mcmc,
+    /// The same for the model as its filters leave it.
+    McmcFiltered,
     /// Drawn with the trie that earlier texts have filled: the global law in the limit of many texts.
     Asap,
+    /// The same for the model as its filters leave it.
+    AsapFiltered,
     /// Drawn without known errors, going back where a new one was met ([`Aprad`](crate::law::Aprad)):
     /// approximate.
     Aprad,
+    /// The same for the model as its filters leave it.
+    ApradFiltered,
     /// The likeliest texts that a beam search found.
     Beam,
     /// The likeliest texts that a best-first beam search found.
@@ -62,14 +76,21 @@ impl LawTag {
             LawTag::Local => "local",
             LawTag::LocalFiltered => "local-filtered",
             LawTag::GlobalExact => "global-exact",
+            LawTag::GlobalExactFiltered => "global-exact-filtered",
             LawTag::GlobalWeighted => "global-weighted",
+            LawTag::GlobalWeightedFiltered => "global-weighted-filtered",
             LawTag::Lossy => "lossy",
             LawTag::BestOf => "best-of",
             LawTag::Smc => "smc",
+            LawTag::SmcFiltered => "smc-filtered",
             LawTag::Sir => "sir",
+            LawTag::SirFiltered => "sir-filtered",
             LawTag::Mcmc => "mcmc",
+            LawTag::McmcFiltered => "mcmc-filtered",
             LawTag::Asap => "asap",
+            LawTag::AsapFiltered => "asap-filtered",
             LawTag::Aprad => "aprad",
+            LawTag::ApradFiltered => "aprad-filtered",
             LawTag::Beam => "beam",
             LawTag::BestFirstBeam => "best-first-beam",
             LawTag::DiverseBeam => "diverse-beam",
@@ -82,6 +103,25 @@ impl LawTag {
 }
 
 impl LawTag {
+    /// Returns the tag of this law where filters cut its rows. A law that the filters are a part of, or that
+    /// cannot be written down anyway, keeps its tag; and so does a search, which ranks texts by what the
+    /// filters leave.
+    #[must_use]
+    pub fn filtered(self) -> Self {
+        match self {
+            LawTag::Raw => LawTag::RawFiltered,
+            LawTag::Local => LawTag::LocalFiltered,
+            LawTag::GlobalExact => LawTag::GlobalExactFiltered,
+            LawTag::GlobalWeighted => LawTag::GlobalWeightedFiltered,
+            LawTag::Smc => LawTag::SmcFiltered,
+            LawTag::Sir => LawTag::SirFiltered,
+            LawTag::Mcmc => LawTag::McmcFiltered,
+            LawTag::Asap => LawTag::AsapFiltered,
+            LawTag::Aprad => LawTag::ApradFiltered,
+            other => other,
+        }
+    }
+
     /// Returns `true` if a sample of this law has an importance weight. It has none if its law has no closed
     /// form, or if nothing was left to chance.
     pub fn has_weight(self) -> bool {
@@ -91,15 +131,22 @@ impl LawTag {
             | LawTag::Local
             | LawTag::LocalFiltered
             | LawTag::GlobalExact
+            | LawTag::GlobalExactFiltered
             | LawTag::GlobalWeighted
+            | LawTag::GlobalWeightedFiltered
             | LawTag::Asap
+            | LawTag::AsapFiltered
             | LawTag::Smc
-            | LawTag::Sir => true,
+            | LawTag::SmcFiltered
+            | LawTag::Sir
+            | LawTag::SirFiltered => true,
             LawTag::Greedy
             | LawTag::Lossy
             | LawTag::BestOf
             | LawTag::Mcmc
+            | LawTag::McmcFiltered
             | LawTag::Aprad
+            | LawTag::ApradFiltered
             | LawTag::Beam
             | LawTag::BestFirstBeam
             | LawTag::DiverseBeam

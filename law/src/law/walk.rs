@@ -14,6 +14,8 @@
 //! says. All draws are at the place (attempt, position), so a walk that is fed the same rows takes the same
 //! steps. Attempts are counted by the trie: see [`Walk::place`].
 
+mod filters;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cut::Logs;
@@ -94,6 +96,8 @@ pub struct Walk<W = f64> {
     mirostat: Option<(Mirostat, Ceiling)>,
     /// The rule by which drafts are accepted without the exact law.
     lossy: Option<TypicalAcceptance>,
+    /// `true` if filters cut its rows before the mask.
+    is_filtered: bool,
 }
 
 impl<W: Weight> Walk<W> {
@@ -251,6 +255,7 @@ impl<W: Weight> Walk<W> {
             log_weight: 0.0,
             mirostat: None,
             lossy: None,
+            is_filtered: false,
         }
     }
 
@@ -268,11 +273,15 @@ impl<W: Weight> Walk<W> {
 
     /// Returns the law of the sample if it is accepted at the present stage.
     pub fn tag(&self) -> LawTag {
-        match self.stage {
+        let tag = match self.stage {
             WalkStage::Attempt { .. } => LawTag::GlobalExact,
             WalkStage::Chain { .. } => LawTag::Mcmc,
             _ if self.lossy.is_some() => LawTag::Lossy,
             _ => self.local,
+        };
+        match self.is_filtered {
+            true => tag.filtered(),
+            false => tag,
         }
     }
 
@@ -382,7 +391,7 @@ impl<W: Weight> Walk<W> {
     /// Returns the log importance weight of the tokens of this attempt, from the tag's law to the global law.
     pub fn log_weight(&self) -> f64 {
         match self.tag() {
-            LawTag::Raw | LawTag::GlobalExact => 0.0,
+            LawTag::Raw | LawTag::GlobalExact | LawTag::GlobalExactFiltered => 0.0,
             _ => self.log_weight,
         }
     }

@@ -182,6 +182,26 @@ impl Warper {
         !self.cuts.is_empty() || self.is_contrast || self.mirostat().is_some()
     }
 
+    /// Returns the names of the filters, in their order. A greedy law has none.
+    pub fn filters(&self) -> Vec<&'static str> {
+        let named = named_cuts(&self.warping).into_iter().map(|(name, _)| name);
+        named.filter(|_| !self.is_greedy()).collect()
+    }
+
+    /// Returns `true` if the filters cut before the mask, so that they may leave no allowed token.
+    pub fn cuts_before_mask(&self) -> bool {
+        self.before_mask && !self.cuts.is_empty()
+    }
+
+    /// Returns this warper with filters that cut after the mask, as under the local law.
+    #[must_use]
+    pub fn after_mask(self) -> Self {
+        Warper {
+            before_mask: false,
+            ..self
+        }
+    }
+
     /// Returns the parameters of Mirostat. A greedy text cannot be steered.
     pub fn mirostat(&self) -> Option<Mirostat> {
         self.warping.mirostat.filter(|_| !self.is_greedy())
@@ -341,13 +361,22 @@ impl Warper {
     }
 }
 
-/// Returns the filters of a warping, in their order.
+/// Returns the filters of a warping, in their order. A greedy law is one that keeps one token.
 fn cuts(warping: &Warping) -> Vec<Arc<dyn Cut>> {
-    fn some<C: Cut + 'static>(is_some: bool, cut: C) -> Option<Arc<dyn Cut>> {
-        is_some.then(|| Arc::new(cut) as Arc<dyn Cut>)
+    match warping.temperature == 0.0 {
+        true => vec![Arc::new(TopK(1))],
+        false => named_cuts(warping).into_iter().map(|(_, cut)| cut).collect(),
     }
-    if warping.temperature == 0.0 {
-        return vec![Arc::new(TopK(1))];
+}
+
+/// Returns the filters that a warping sets, in their order, each with the name of its parameter.
+fn named_cuts(warping: &Warping) -> Vec<(&'static str, Arc<dyn Cut>)> {
+    fn some<C: Cut + 'static>(
+        name: &'static str,
+        is_some: bool,
+        cut: C,
+    ) -> Option<(&'static str, Arc<dyn Cut>)> {
+        is_some.then(|| (name, Arc::new(cut) as Arc<dyn Cut>))
     }
     let sigmas = f64::from(warping.top_n_sigma.unwrap_or_default());
     let (typical, nucleus) = (f64::from(warping.typical_p), f64::from(warping.top_p));
@@ -355,14 +384,14 @@ fn cuts(warping: &Warping) -> Vec<Arc<dyn Cut>> {
     let (eta, lambda) = (f64::from(warping.eta_cutoff), f64::from(warping.bregman_lambda));
     let top_k = warping.top_k.map_or(usize::MAX, |k| k as usize);
     let cuts = [
-        some(warping.top_n_sigma.is_some(), TopNSigma(sigmas)),
-        some(warping.top_k.is_some(), TopK(top_k)),
-        some(typical < 1.0, Typical(typical)),
-        some(nucleus < 1.0, TopP(nucleus)),
-        some(min_p > 0.0, MinP(min_p)),
-        some(epsilon > 0.0, Epsilon(epsilon)),
-        some(eta > 0.0, Eta(eta)),
-        some(lambda > 0.0, Bregman(lambda)),
+        some("top_n_sigma", warping.top_n_sigma.is_some(), TopNSigma(sigmas)),
+        some("top_k", warping.top_k.is_some(), TopK(top_k)),
+        some("typical_p", typical < 1.0, Typical(typical)),
+        some("top_p", nucleus < 1.0, TopP(nucleus)),
+        some("min_p", min_p > 0.0, MinP(min_p)),
+        some("epsilon_cutoff", epsilon > 0.0, Epsilon(epsilon)),
+        some("eta_cutoff", eta > 0.0, Eta(eta)),
+        some("bregman_lambda", lambda > 0.0, Bregman(lambda)),
     ];
     cuts.into_iter().flatten().collect()
 }

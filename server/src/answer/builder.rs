@@ -31,6 +31,10 @@ use crate::wire::generation::Generation;
 use crate::wire::response::Usage;
 
 struct Growing {
+    /// `true` if its first frames are written.
+    begun: bool,
+    /// `true` if the search of the request found no text for it, and found others.
+    absent: bool,
     sample: SampleState,
     reader: PartReader,
     since: PendingTokens,
@@ -48,6 +52,8 @@ pub struct AnswerBuilder {
     samples: Vec<Growing>,
     /// The number of samples for each prompt, which are adjacent; each prompt is counted once.
     per_prompt: usize,
+    /// `true` if a search ranks texts, and may find fewer than there are samples.
+    ranks: bool,
     account: Option<Account>,
     certifier: Option<Certifier>,
     confidence: bool,
@@ -83,6 +89,8 @@ impl AnswerBuilder {
             ..extras
         };
         let growing = |index| Growing {
+            begun: false,
+            absent: false,
             sample: SampleState::new(&generation.stop, generation.include_stop, extras_of(index)),
             reader: PartReader::new(reading.clone()),
             since: PendingTokens::default(),
@@ -96,6 +104,7 @@ impl AnswerBuilder {
             samples: (0..count).map(growing).collect(),
             reading,
             per_prompt,
+            ranks: generation.task.ranks(),
             account: None,
             certifier: None,
             confidence: extras.confidence,
@@ -289,9 +298,11 @@ impl AnswerBuilder {
         found.collect()
     }
 
-    /// Returns `true` if every sample has ended.
+    /// Returns `true` if every sample has ended, or is known to be absent.
     pub fn complete(&self) -> bool {
-        self.samples.iter().all(|growing| growing.ended.is_some())
+        self.samples
+            .iter()
+            .all(|growing| growing.ended.is_some() || growing.absent)
     }
 
     /// Passes an event to its sample, cancels a sample that reached its stop string, and reads the text.
@@ -303,6 +314,12 @@ impl AnswerBuilder {
         if let Event::Token { origin, .. } = &event {
             self.served.metrics().token(*origin);
             growing.thought_tokens += usize::from(growing.reader.thinks());
+        }
+        if let Event::Failed(error) = &event
+            && error.found_others()
+        {
+            growing.absent = true;
+            return Ok(Vec::new());
         }
         let news = growing.sample.on(event, self.served.vocabulary())?;
         if growing.sample.wants_no_more() {
@@ -341,7 +358,20 @@ impl AnswerBuilder {
     pub fn opening(&mut self, out: &mut String) {
         let begun = Instant::now();
         self.writer.opening(self.samples.len(), out);
+        if !self.ranks {
+            (0..self.samples.len()).for_each(|index| self.begin(index, out));
+        }
         self.spent += begun.elapsed();
+    }
+
+    /// Writes the first frames of a sample, unless they are written. Those of a search that ranks are written
+    /// with its texts: before, nobody knows how many there are.
+    fn begin(&mut self, index: usize, out: &mut String) {
+        if let Some(growing) = self.samples.get_mut(index)
+            && !std::mem::replace(&mut growing.begun, true)
+        {
+            self.writer.begin(index, out);
+        }
     }
 
     /// Writes the frames of an event.
@@ -375,6 +405,10 @@ impl AnswerBuilder {
         out: &mut String,
     ) -> Result<(), ApiError> {
         let parts = self.take(index, event, running)?;
+        if self.samples.get(index).is_some_and(|growing| growing.absent) {
+            return Ok(());
+        }
+        self.begin(index, out);
         let usage = self.usage();
         let keeps_parts = self.certifier.is_some() || self.confidence;
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;

@@ -121,25 +121,26 @@ impl ChatWriter {
 }
 
 impl Writer for ChatWriter {
-    fn opening(&mut self, samples: usize, out: &mut String) {
+    fn opening(&mut self, samples: usize, _: &mut String) {
         self.calls = vec![(0, false); samples];
         if self.options.json_patch {
             self.progress.resize_with(samples, JsonProgress::default);
         }
+    }
+
+    fn begin(&mut self, index: usize, out: &mut String) {
         let only_calls = self
             .reading
             .calls
             .as_ref()
             .is_some_and(|calls| calls.mode != Mode::Auto);
-        for index in 0..samples {
-            let delta = Delta {
-                role: Some("assistant"),
-                content: (!only_calls).then(String::new),
-                refusal: Some(()),
-                ..Delta::default()
-            };
-            self.send(Stage::Beginning, chat_delta(index, delta), Usage::default(), out);
-        }
+        let delta = Delta {
+            role: Some("assistant"),
+            content: (!only_calls).then(String::new),
+            refusal: Some(()),
+            ..Delta::default()
+        };
+        self.send(Stage::Beginning, chat_delta(index, delta), Usage::default(), out);
     }
 
     fn piece(&mut self, piece: Piece, out: &mut String) {

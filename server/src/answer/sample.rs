@@ -326,10 +326,18 @@ fn diagnostics(of: Diagnostics) -> response::Diagnostics {
             effective_size: finite(effective_size),
             resampled,
         },
-        Diagnostics::Search { width, score, rows } => response::Diagnostics::Search {
+        Diagnostics::Search {
+            width,
+            score,
+            rows,
+            found,
+            met,
+        } => response::Diagnostics::Search {
             beam_width: width,
             score: finite(score),
             rows,
+            found,
+            met,
         },
         Diagnostics::Chain { steps, moves } => response::Diagnostics::Chain { steps, moves },
     }

@@ -182,8 +182,10 @@ pub struct Piece {
 
 /// A writer of the shapes of a route.
 pub trait Writer: Send {
-    /// Writes the first frames of a stream of this many samples.
+    /// Writes the first frames of a stream of at most this many samples.
     fn opening(&mut self, samples: usize, out: &mut String);
+    /// Writes the first frames of a sample, before its other frames.
+    fn begin(&mut self, _index: usize, _out: &mut String) {}
     /// Writes one more part.
     fn piece(&mut self, piece: Piece, out: &mut String);
     /// Writes the end of a sample.

@@ -94,6 +94,21 @@ impl Default for Defaults {
 }
 
 impl Defaults {
+    /// Returns the settings for a law about the model: without filters, which would be a part of the model
+    /// that nobody asked for, and with a temperature above 0, without which there is no law.
+    #[must_use]
+    pub fn of_model(self) -> Self {
+        let usual = Self::default();
+        Self {
+            temperature: match self.temperature > 0.0 {
+                true => self.temperature,
+                false => usual.temperature,
+            },
+            repetition_penalty: self.repetition_penalty,
+            ..usual
+        }
+    }
+
     /// Reads the recommendations of `generation_config.json`.
     fn read(config: &Value) -> Self {
         let number = |name: &str| {

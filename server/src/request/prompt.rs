@@ -8,7 +8,7 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Constraints, Draw, Grammar, Law, LogprobsOf, OnBudget, Reporting, Request, Sampling, Search, Speculation,
+    Constraints, Draw, Grammar, LogprobsOf, OnBudget, Reporting, Request, Sampling, Search, Speculation,
     Task, Verification,
 };
 
@@ -26,6 +26,7 @@ use crate::wire::chat::ChatRequest;
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::Constraint;
 use crate::wire::error::ApiError;
+use crate::wire::fields::Ignored;
 use crate::wire::generation::{self as wire, Generation, LogprobsMode};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
@@ -363,12 +364,19 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
     Ok(tokens)
 }
 
-/// Returns the drafting settings. A request with a seed must get the same text with or without drafts, but
-/// particles are resampled at the positions that all of them have reached in a pass, which with drafts
-/// depends on what was fed.
+/// Records the fields that have no effect with the model that is served: a model that is greedy unless a
+/// request says otherwise has no weights.
+pub fn note_ineffective(served: &ServedModel, generation: &Generation, ignored: &mut Ignored) {
+    let temperature = recommended(served, generation).temperature;
+    let is_own = generation.temperature.is_none() && generation.weights;
+    if is_own && generation.has_weights_at(1.0) && !generation.has_weights_at(temperature) {
+        ignored.add("weights");
+    }
+}
+
+/// Returns the drafting settings.
 fn speculation(generation: &Generation) -> Speculation {
-    let is_resampled = matches!(generation.task, wire::Task::Draw(Law::Smc { .. }));
-    if generation.draft.is_off() || is_resampled && generation.seed.is_some() {
+    if !generation.drafts() {
         return Speculation::none();
     }
     Speculation {
@@ -421,13 +429,20 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
     }
 }
 
+/// Returns the settings that the model recommends for a request. They are for sampling token by token; a
+/// search that ranks does not sample, and the laws about the model are about the model as it is.
+fn recommended(served: &ServedModel, generation: &Generation) -> Defaults {
+    let defaults = served.text().defaults;
+    match &generation.task {
+        wire::Task::Search(search) if !search.draws() => Defaults::default(),
+        wire::Task::Draw(law) if !law.is_local() => defaults.of_model(),
+        wire::Task::Draw(_) | wire::Task::Search(_) => defaults,
+    }
+}
+
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
     let is_ranked = generation.task.ranks();
-    let defaults = match is_ranked {
-        // The model's recommendations are for sampling; a search does not sample.
-        true => Defaults::default(),
-        false => served.text().defaults,
-    };
+    let defaults = recommended(served, generation);
     let temperature = generation.temperature.unwrap_or(defaults.temperature);
     let filters = generation.filters;
     Sampling {

@@ -199,6 +199,7 @@ pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Resu
     let mut request = wire::chat::read(body)?;
     prompt::check_sources(request.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
+    prompt::note_ineffective(served, &request.generation, &mut request.ignored);
     conversation(served, &request, interest, |enforcement, reading| {
         Box::new(ChatWriter::new(
             Base::new("chatcmpl-", served, enforcement, &request.ignored),
@@ -218,6 +219,7 @@ pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> 
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::check_sources(chat.constraints())?;
     prompt::resolve(served, &mut chat.generation, interest)?;
+    prompt::note_ineffective(served, &chat.generation, &mut chat.ignored);
     conversation(served, &chat, interest, |enforcement, reading| {
         let logprobs = chat.logprobs.is_some();
         let base = Base::new("resp_", served, enforcement, &chat.ignored);
@@ -248,11 +250,7 @@ fn conversation(
         interest,
     )?;
     let details = request.token_details;
-    if let Some(prediction) = request
-        .prediction
-        .as_ref()
-        .filter(|_| generation.draft.allowed.lookup)
-    {
+    if let Some(prediction) = request.prediction.as_ref().filter(|_| generation.copies()) {
         let mut tokens = PromptTokenizer::of_prediction(served, interest);
         tokens.text(prediction, TextKind::Exact)?;
         let tokens = tokens.tokens();
@@ -282,6 +280,7 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let mut request = wire::completion::read(body)?;
     prompt::check_sources(request.generation.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
+    prompt::note_ineffective(served, &request.generation, &mut request.ignored);
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let prompts = request.prompts.iter().map(|prompt| {
@@ -352,7 +351,7 @@ pub fn rewrite(
         ..Language::default()
     };
     let compiled = prompt::compiled(served, &bare, interest)?.ok_or_else(ApiError::internal)?;
-    if generation.draft.allowed.lookup {
+    if generation.copies() {
         let likely = rewriting::likely(served, &compiled.grammar, (&asked.text, &asked.costs), interest)?;
         for request in &mut samples.requests {
             request.prompt.reference.clone_from(&likely);

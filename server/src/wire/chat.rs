@@ -141,6 +141,9 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         );
     }
     let prediction = prediction(&mut fields, &mut problems);
+    if prediction.is_some() && !generation.copies() {
+        problems.ignore("prediction");
+    }
     unsupported_fields(&mut fields, &mut problems);
     not_healed(&mut fields, &mut problems);
     fields.finish(&mut problems);

@@ -2,6 +2,7 @@
 
 mod resemblance;
 
+use lexiform_syntax::suggest;
 use serde_json::{Map, Value};
 
 use crate::wire::error::{ApiError, shortened};
@@ -65,6 +66,11 @@ impl Ignored {
         } else {
             self.more += 1;
         }
+    }
+
+    /// Adds a field that turns out to have no effect with the model that is served.
+    pub fn add(&mut self, path: &str) {
+        self.note(path);
     }
 
     /// Returns the number of fields.
@@ -337,18 +343,22 @@ impl Fields {
             Some((_, meaning)) => Some(*meaning),
             None => {
                 let names: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
-                self.refuse(name, &names.join(" or "), &value, problems)
+                let known = words.iter().map(|(word, _)| *word);
+                let meant = value.as_str().and_then(|text| suggest::nearest(text, known));
+                let shown = shown(&value);
+                let hint = meant.map_or_else(String::new, |meant| format!("; did you mean '{meant}'?"));
+                problems.invalid(
+                    self.path(name),
+                    format!("expected {}, found {shown}{hint}", names.join(" or ")),
+                );
+                None
             }
         }
     }
 
     fn refuse<T>(&self, name: &str, expected: &str, found: &Value, problems: &mut Problems) -> Option<T> {
-        let shown = match found {
-            Value::Number(number) => number.to_string(),
-            Value::String(text) => format!("'{}'", shortened(text)),
-            other => type_name(other).to_owned(),
-        };
-        problems.invalid(self.path(name), format!("expected {expected}, found {shown}"));
+        let message = format!("expected {expected}, found {}", shown(found));
+        problems.invalid(self.path(name), message);
         None
     }
 
@@ -425,6 +435,15 @@ impl Fields {
                 None => problems.ignore(&path),
             },
         }
+    }
+}
+
+/// Returns a value as messages show it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => format!("'{}'", shortened(text)),
+        other => type_name(other).to_owned(),
     }
 }
 

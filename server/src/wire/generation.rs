@@ -1,6 +1,7 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
 mod drafts;
+mod effects;
 mod filters;
 mod lossy;
 mod schemas;
@@ -213,6 +214,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     }
     let constraint = constraint::fields::read(fields, problems);
     let (task, return_particles) = task::read(fields, problems);
+    let wants_drafts = fields.has("draft");
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: values::max_tokens(fields, problems),
@@ -266,6 +268,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
     contradictions(&generation, problems);
+    generation.note_ineffective(wants_drafts, fields, problems);
     generation
 }
 

@@ -3,7 +3,11 @@
 //! Clients differ in what they tolerate, so every key that any of them reads is always present, `null` if it
 //! has no value; log-probabilities are always finite numbers.
 
+mod diagnostics;
+
 use serde::Serialize;
+
+pub use diagnostics::Diagnostics;
 
 /// The version, with which the `system_fingerprint` of answers begins.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
@@ -528,7 +532,8 @@ pub struct Keyword {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`,
-    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search; the first and third may also end in `-filtered`.
+    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search; all but `greedy`, `best-of` and searches may also
+    /// end in `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature
     /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] defines this and the
@@ -550,39 +555,6 @@ pub struct Sample {
     /// The diagnostics of a law that draws several texts for an answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
-}
-
-/// How close a sample is to its law.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Diagnostics {
-    /// The diagnostics of `smc` and `sir`.
-    Particles {
-        /// The number of texts drawn together.
-        particles: usize,
-        /// The effective sample size: the number of equally weighted texts that would be as informative.
-        effective_size: f64,
-        /// The number of times that the texts were resampled.
-        resampled: usize,
-    },
-    /// The diagnostics of a search.
-    Search {
-        /// The number of prefixes followed at a time, if the search bounds it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        beam_width: Option<usize>,
-        /// The log-probability of the text, divided by its length to the power of `length_penalty`; with
-        /// `cntp`, divided by its length.
-        score: f64,
-        /// The number of prefixes evaluated by the model, for all answers together.
-        rows: usize,
-    },
-    /// The diagnostics of `mcmc`.
-    Chain {
-        /// The number of texts proposed after the first.
-        steps: usize,
-        /// The number of proposals that were accepted.
-        moves: usize,
-    },
 }
 
 #[cfg(test)]

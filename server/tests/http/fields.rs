@@ -220,3 +220,110 @@ fn many_unknown_fields_are_told_in_short_or_refused() {
     );
     assert!(answer.body.len() < 10_000);
 }
+
+/// Guards against fields that are valid and do nothing, without a word.
+#[test]
+fn what_has_no_effect_beside_other_fields_is_named_in_the_answer() {
+    let service = Service::start();
+    let prediction = json!({"type": "content", "content": "xb"});
+    for (more, named) in [
+        (json!({"weights": true}), vec!["weights"]),
+        (json!({"weights": true, "temperature": 0}), vec!["weights"]),
+        (
+            json!({"weights": true, "temperature": 1, "best_of": 2}),
+            vec!["weights"],
+        ),
+        (json!({"weights": true, "law": "mcmc"}), vec!["weights"]),
+        (json!({"weights": true, "law": "aprad"}), vec!["weights"]),
+        (json!({"weights": true, "search": "cntp"}), vec!["weights"]),
+        (
+            json!({"weights": true, "seed": 1, "draft": true, "prediction": prediction, "search": "k_best"}),
+            vec!["weights", "seed", "draft", "prediction"],
+        ),
+        (
+            json!({"seed": 1, "draft": true, "use_beam_search": true}),
+            vec!["seed", "draft"],
+        ),
+        (
+            json!({"seed": 1, "draft": true, "temperature": 1, "search": "cntp"}),
+            vec!["draft"],
+        ),
+        (
+            json!({"prediction": prediction, "draft": false}),
+            vec!["prediction"],
+        ),
+        (
+            json!({"draft": true, "prediction": prediction, "law": "smc", "seed": 1}),
+            vec!["draft", "prediction"],
+        ),
+        (json!({"weights": true, "temperature": 1}), vec![]),
+        (json!({"weights": true, "temperature": 1, "best_of": 1}), vec![]),
+        (json!({"weights": true, "law": "global"}), vec![]),
+        (
+            json!({"seed": 1, "draft": true, "prediction": prediction}),
+            vec![],
+        ),
+        (
+            json!({"draft": true, "prediction": prediction, "law": "smc"}),
+            vec![],
+        ),
+        (json!({"draft": false, "search": "beam"}), vec![]),
+        (json!({"seed": 1, "temperature": 1, "search": "cntp"}), vec![]),
+    ] {
+        let mut body = more.clone();
+        body["guided_regex"] = json!("x[bc]");
+        if body.get("search") == Some(&json!("cntp")) {
+            body["temperature"] = json!(1);
+        }
+        let answer = service.chat("echo x", body);
+        assert_eq!(answer.status, 200, "{more}: {}", answer.text());
+        let told = answer.json()["lexiform"]["ignored"].clone();
+        let expected = match named.is_empty() {
+            true => Value::Null,
+            false => json!(named),
+        };
+        assert_eq!(told, expected, "{more}");
+        let weighed = answer.json()["choices"][0]["lexiform"]
+            .get("log_weight")
+            .is_some();
+        if more.get("weights").is_some() {
+            assert_eq!(weighed, named.is_empty(), "{more}");
+        }
+    }
+    let body = json!({"model": "m", "prompt": "x", "guided_regex": "x[bc]", "weights": true});
+    let answer = service.post("/v1/completions", &body.to_string());
+    assert_eq!(answer.json()["lexiform"]["ignored"], json!(["weights"]));
+}
+
+#[test]
+fn a_misspelt_law_is_answered_with_the_one_that_was_meant() {
+    let service = Service::start();
+    for (more, param, hint) in [
+        (json!({"lwa": "global"}), "lwa", "did you mean 'law'?"),
+        (json!({"law": "gobal"}), "law", "did you mean 'global'?"),
+        (
+            json!({"on_exhaustion": "wieghted", "law": "global"}),
+            "on_exhaustion",
+            "did you mean 'weighted'?",
+        ),
+        (
+            json!({"search": "bestfirst_beam"}),
+            "search.kind",
+            "did you mean 'best_first_beam'?",
+        ),
+    ] {
+        let answer = service.chat("echo x", more.clone());
+        let error = answer.json()["error"].clone();
+        assert_eq!((answer.status, &error["param"]), (400, &json!(param)), "{more}");
+        assert!(
+            error["message"].as_str().expect("a message").contains(hint),
+            "{error}"
+        );
+    }
+    let other = service.chat("echo x", json!({"law": "lwa"}));
+    let message = other.json()["error"]["message"].to_string();
+    assert!(
+        message.contains("'mcmc'") && !message.contains("did you mean"),
+        "{message}"
+    );
+}

@@ -228,6 +228,77 @@ fn a_search_that_finds_no_answer_says_why() {
     assert!(exhausted.text().contains("max_rows"), "{}", exhausted.text());
 }
 
+/// Fewer choices than were asked for, each of which says how many there are; a stream writes nothing for the
+/// others.
+#[test]
+fn a_search_returns_as_many_choices_as_it_found() {
+    let service = Service::start();
+    let kinds = [
+        json!({"search": "beam"}),
+        json!({"search": "best_first_beam"}),
+        json!({"search": {"kind": "diverse_beam", "width": 4}}),
+        json!({"search": "k_best"}),
+        json!({"search": {"kind": "dynamic_beam", "must_contain": ["x"]}}),
+        json!({"search": "a_star_esque"}),
+        json!({"use_beam_search": true}),
+    ];
+    for mut body in kinds {
+        (body["guided_regex"], body["n"]) = (json!("x[bc]"), json!(4));
+        let answer = service.chat("echo x", body.clone());
+        let found = told(&answer);
+        let texts: Vec<&str> = found.iter().map(|(text, _)| text.as_str()).collect();
+        assert!(
+            texts == ["xb", "xc"] || texts == ["xc", "xb"],
+            "{body}: {texts:?}"
+        );
+        for (_, told) in &found {
+            assert_eq!((&told["found"], told.get("met")), (&json!(2), None), "{body}");
+        }
+        body["stream"] = json!(true);
+        let events = service.chat("echo x", body.clone()).events();
+        let of = |index: usize| {
+            let choices = events.iter().filter_map(|event| event["choices"].get(0));
+            choices
+                .filter(|choice| choice["index"] == index)
+                .collect::<Vec<_>>()
+        };
+        for index in 0..2 {
+            let of = of(index);
+            assert_eq!(of[0]["delta"]["role"], "assistant", "{body}");
+            assert_eq!(of[of.len() - 1]["finish_reason"], "stop", "{body}");
+        }
+        assert!(of(2).is_empty() && of(3).is_empty(), "{body}: {events:?}");
+        assert_eq!(events.last(), Some(&json!("[DONE]")));
+    }
+}
+
+/// Each prompt of a completion has the choices that were found for it, at their places.
+#[test]
+fn prompts_have_the_choices_found_for_them() {
+    let service = Service::start();
+    let body =
+        json!({"model": "m", "prompt": ["x", "y"], "search": "k_best", "n": 3, "guided_regex": "x[bc]"});
+    let answer = service.post("/v1/completions", &body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let choices = answer.json()["choices"].as_array().expect("choices").clone();
+    let indices: Vec<&Value> = choices.iter().map(|choice| &choice["index"]).collect();
+    assert_eq!(indices, [0, 1, 3, 4]);
+}
+
+#[test]
+fn an_exact_search_that_meets_its_bound_returns_what_it_has() {
+    let service = Service::start();
+    let search = json!({"kind": "k_best", "max_rows": 4});
+    let found = told(&ask(&service, search, json!({"n": 9})));
+    assert!((1..9).contains(&found.len()), "{found:?}");
+    for (_, told) in &found {
+        assert_eq!(
+            (&told["found"], &told["met"]),
+            (&json!(found.len()), &json!("max_rows"))
+        );
+    }
+}
+
 /// A search that ranks tells nothing before it is over; one that draws tells what it has kept.
 #[test]
 fn searches_can_be_streamed() {

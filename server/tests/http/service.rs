@@ -71,6 +71,12 @@ impl Service {
         Self::of_served(served.with_tool_format(format), Settings::default(), None)
     }
 
+    /// Of a model that recommends these settings.
+    pub(crate) fn recommending(defaults: Defaults) -> Self {
+        let served = served_by(roomy(), (TEMPLATE, &[]), defaults).with_limits(unhurried());
+        Self::of_served(served, Settings::default(), None)
+    }
+
     fn run(
         config: EngineConfig,
         model: (&str, &[&str]),
@@ -210,8 +216,17 @@ impl Service {
     }
 }
 
-/// The model that follows the script, with a chat template and more tokens.
-fn served(config: EngineConfig, (template, more): (&str, &[&str])) -> ServedModel {
+/// The model that follows the script, with a chat template and more tokens. It is greedy unless a request
+/// says otherwise.
+fn served(config: EngineConfig, model: (&str, &[&str])) -> ServedModel {
+    let defaults = Defaults {
+        temperature: 0.0,
+        ..Defaults::default()
+    };
+    served_by(config, model, defaults)
+}
+
+fn served_by(config: EngineConfig, (template, more): (&str, &[&str]), defaults: Defaults) -> ServedModel {
     let marks: Vec<String> = more
         .iter()
         .map(|mark| mark.trim_start_matches('!').to_owned())
@@ -220,10 +235,6 @@ fn served(config: EngineConfig, (template, more): (&str, &[&str])) -> ServedMode
         answer(prefix, &marks)
     });
     let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
-    let defaults = Defaults {
-        temperature: 0.0,
-        ..Defaults::default()
-    };
     let tokenizer = tokenizer_json_with(more);
     let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
     let text = text.expect("the tokenizer of the test is valid");

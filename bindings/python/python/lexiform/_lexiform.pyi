@@ -319,7 +319,21 @@ class Sampler:
     @property
     def law(
         self,
-    ) -> Literal["local", "greedy", "local-filtered", "global-exact", "global-weighted", "asap", "aprad", "mcmc"]: ...
+    ) -> Literal[
+        "local",
+        "local-filtered",
+        "greedy",
+        "global-exact",
+        "global-exact-filtered",
+        "global-weighted",
+        "global-weighted-filtered",
+        "asap",
+        "asap-filtered",
+        "aprad",
+        "aprad-filtered",
+        "mcmc",
+        "mcmc-filtered",
+    ]: ...
     @property
     def log_probability(self) -> float: ...
     @property
@@ -361,7 +375,7 @@ class Particles:
     @property
     def effective_size(self) -> float: ...
     @property
-    def law(self) -> Literal["smc", "sir"]: ...
+    def law(self) -> Literal["smc", "smc-filtered", "sir", "sir-filtered"]: ...
 
 @final
 class Chain:
@@ -389,7 +403,7 @@ class Chain:
     @property
     def log_probability(self) -> float | None: ...
     @property
-    def law(self) -> Literal["mcmc"]: ...
+    def law(self) -> Literal["mcmc", "mcmc-filtered"]: ...
 
 @final
 class Step:

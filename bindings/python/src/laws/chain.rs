@@ -128,10 +128,10 @@ impl Chain {
         link.now.as_ref().map(|text| text.walk.log_probability())
     }
 
-    /// The law of the present text: "mcmc".
+    /// The law of the present text: "mcmc", or "mcmc-filtered" where filters cut the rows.
     #[getter]
     fn law(&self) -> &'static str {
-        law::LawTag::Mcmc.as_str()
+        self.setting.tag(law::LawTag::Mcmc).as_str()
     }
 }
 

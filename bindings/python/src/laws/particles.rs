@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lexiform::Mask;
 use lexiform_law as law;
-use lexiform_law::{Allowed, Distribution, Law, LogWeight, Resampling, Seeded, TokenProposal, Walk, Weight};
+use lexiform_law::{
+    Allowed, Distribution, Law, LawTag, LogWeight, Resampling, Seeded, TokenProposal, Walk, Weight,
+};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -244,13 +246,15 @@ impl Particles {
         self.lock().weights.effective_size().ln().exp()
     }
 
-    /// The law of an answer that is picked: "smc", or "sir" where nothing is resampled.
+    /// The law of an answer that is picked: "smc", or "sir" where nothing is resampled, with "-filtered" where
+    /// filters cut the rows.
     #[getter]
     fn law(&self) -> &'static str {
-        match self.lock().threshold > 0.0 {
-            true => "smc",
-            false => "sir",
-        }
+        let law = match self.lock().threshold > 0.0 {
+            true => LawTag::Smc,
+            false => LawTag::Sir,
+        };
+        self.setting.tag(law).as_str()
     }
 }
 

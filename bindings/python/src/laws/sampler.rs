@@ -122,8 +122,8 @@ impl Sampler {
         self.read(|text| text.tokens().to_vec())
     }
 
-    /// The law of the answer: "local", "greedy", "local-filtered", "global-exact", "global-weighted", "asap",
-    /// "aprad" or "mcmc".
+    /// The law of the answer: "greedy", or "local", "global-exact", "global-weighted", "asap", "aprad" or "mcmc",
+    /// with "-filtered" where filters cut the rows.
     #[getter]
     fn law(&self) -> &'static str {
         self.read(|text| text.walk.tag().as_str())
@@ -157,7 +157,7 @@ impl Sampler {
 
 /// Returns the walk of a law.
 fn walk(law: Law, trie: Option<&Bound<'_, Trie>>, setting: &mut Setting) -> PyResult<Walk> {
-    Ok(match law {
+    let walk = match law {
         Law::Global {
             max_attempts,
             fallback,
@@ -167,6 +167,7 @@ fn walk(law: Law, trie: Option<&Bound<'_, Trie>>, setting: &mut Setting) -> PyRe
         Law::Aprad { exponent, max_errors } => {
             Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &setting.end_tokens())
         }
-        _ => setting.local_walk(),
-    })
+        _ => return Ok(setting.local_walk()),
+    };
+    Ok(setting.tagged(walk))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::{Ends, Mask, MaskRequest};
-use lexiform_law::{Contrastive, Distribution, History, Law, Walk, Warper};
+use lexiform_law::{Contrastive, Distribution, History, Law, LawTag, Walk, Warper};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -87,6 +87,22 @@ impl Setting {
     /// Returns the tokens that end an answer.
     pub(super) fn end_tokens(&self) -> Vec<u32> {
         ends_of(&self.start, self.ends())
+    }
+
+    /// Returns the tag of a law about the model, which says whether filters cut the rows before the mask.
+    pub(super) fn tag(&self, law: LawTag) -> LawTag {
+        match &self.rows {
+            Rows::OfOne(warper) if warper.cuts_before_mask() => law.filtered(),
+            Rows::OfOne(_) | Rows::OfTwo(_) => law,
+        }
+    }
+
+    /// Returns the walk of a law about the model, whose tag says whether filters cut the rows before the mask.
+    pub(super) fn tagged(&self, walk: Walk) -> Walk {
+        match &self.rows {
+            Rows::OfOne(warper) => walk.filtered(warper),
+            Rows::OfTwo(_) => walk,
+        }
     }
 
     /// Returns the walk of a text under the local law.

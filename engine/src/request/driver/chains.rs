@@ -28,6 +28,8 @@ struct Link<C> {
     text: Arc<Vec<u32>>,
     /// The branch that is being drawn.
     drawing: Branch,
+    /// The number of texts that were drawn in vain before the first.
+    lost: u32,
     is_open: bool,
 }
 
@@ -48,6 +50,7 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
             at: None,
             text: Arc::default(),
             drawing: number as Branch + 1,
+            lost: 0,
             is_open: true,
         };
         let links: Vec<_> = choosers.into_iter().enumerate().map(link).collect();
@@ -88,10 +91,16 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         if let Some(error) = report.breakdown() {
             return self.end(answer, Err(error.clone()), orders);
         }
+        let texts = link.chain.steps() + link.lost;
         match (&report.event, link.at) {
+            // Filters may leave nothing after a text that was begun, and something of others.
+            (_, None) if texts < self.steps => {
+                link.lost += 1;
+                self.propose(answer, orders);
+            }
             (BranchEvent::Failed(error), None) => self.end(answer, Err(error.clone()), orders),
             (_, None) => self.end(answer, Err(EngineError::Unanswered), orders),
-            (_, Some(branch)) if link.chain.steps() >= self.steps => self.end(answer, Ok(branch), orders),
+            (_, Some(branch)) if texts >= self.steps => self.end(answer, Ok(branch), orders),
             _ => self.propose(answer, orders),
         }
     }

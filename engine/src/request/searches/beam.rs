@@ -13,7 +13,8 @@
 //!
 //! The search is over once no beam can become one of the best any more: `ln P` only falls, so a beam's score
 //! is at most `ln P / T^α`, where `T` is the maximum number of tokens of an answer. *Patience* ends it
-//! earlier, once `patience · width` texts are finished (Kasai et al. 2024, arXiv 2204.05424).
+//! earlier, after the token with which `patience · width` token sequences are finished (Kasai et al. 2024,
+//! arXiv 2204.05424).
 
 use crate::request::searches::strategy::{Ask, Finished, Next, Strategy, score};
 use crate::request::searches::tree::{Node, ROOT, Tree};
@@ -46,7 +47,7 @@ impl Beams {
             length_penalty,
             answers,
             nodes: Vec::new(),
-            finished: Finished::new(width),
+            finished: Finished::new(width.max(answers)),
             has_begun: false,
         }
     }

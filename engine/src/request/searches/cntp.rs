@@ -319,6 +319,8 @@ impl Driver for Cntp {
                 width: None,
                 score: self.texts.get(answer)?.score,
                 rows: self.rows,
+                found: None,
+                met: None,
             }),
             particles: Vec::new(),
         })

@@ -12,10 +12,11 @@
 //! an ordinary beam search of the group's width.
 //!
 //! Groups that hold the same prefix share its row. The answers are the best text of each group, the best
-//! first, then the second of each, and so on; a text that several groups have found is reported once.
+//! first, then the second of each, and so on; a text that several groups have found is reported once, however
+//! it was tokenised.
 
 use crate::request::searches::beam::Beams;
-use crate::request::searches::strategy::{Next, Strategy};
+use crate::request::searches::strategy::{FinishedText, Next, Strategy};
 use crate::request::searches::tree::{Node, Tree};
 use lexiform_law::LawTag;
 use std::collections::{HashMap, HashSet};
@@ -45,11 +46,10 @@ impl DiverseBeam {
         answers: usize,
     ) -> Self {
         let groups = groups.clamp(1, width.max(1));
-        // Other groups may find the same texts, so each may have to provide more than its share.
         let of_each = width / groups;
-        let wanted = answers.min(of_each);
         let group = || BeamGroup {
-            beams: Beams::new(of_each, length_penalty, wanted),
+            // Other groups may find the same texts, so each looks for as many as if it were alone.
+            beams: Beams::new(of_each, length_penalty, answers),
             is_over: false,
         };
         DiverseBeam {
@@ -86,9 +86,10 @@ impl DiverseBeam {
         for round in 0..most.max().unwrap_or(0) {
             let of_round = self.groups.iter();
             let of_round = of_round.filter_map(|group| group.beams.finished.texts().get(round));
-            let mut of_round: Vec<(f64, Node)> = of_round.copied().collect();
-            of_round.sort_by(|one, other| other.0.total_cmp(&one.0));
-            texts.extend(of_round.into_iter().filter(|&(_, node)| told.insert(node)));
+            let mut of_round: Vec<&FinishedText> = of_round.collect();
+            of_round.sort_by(|one, other| other.score.total_cmp(&one.score));
+            let new = of_round.into_iter().filter(|text| told.insert(&text.written));
+            texts.extend(new.map(|text| (text.score, text.node)));
         }
         texts
     }

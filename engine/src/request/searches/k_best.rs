@@ -12,6 +12,9 @@
 //! continuations, and `p` is the least of these; once no open continuation has a greater bound, twice as many
 //! are requested. Bounds are never too small, so texts leave the queue in the order of their probability.
 //!
+//! A text may be written in several token sequences, and is found with the likeliest of them: the first that
+//! leaves the queue. The others are dropped when they leave it.
+//!
 //! For a confident model the search needs little more than the rows of the answers. For others, exponentially
 //! many prefixes may be likelier than the best text; so rows and open prefixes are bounded. If a bound is
 //! reached, the texts found until then are answers, and the others fail with
@@ -19,8 +22,9 @@
 
 use crate::error::EngineError;
 use crate::request::searches::strategy::{Ask, Frontier, Next, Strategy};
-use crate::request::searches::tree::{Node, ROOT, Tree};
+use crate::request::searches::tree::{Node, ROOT, Tree, WrittenText};
 use lexiform_law::LawTag;
+use std::collections::HashSet;
 
 /// The number of continuations of a prefix that are requested at first.
 const FIRST_CONTINUATIONS: usize = 16;
@@ -33,8 +37,11 @@ pub(crate) struct KBest {
     answers: usize,
     frontier: Frontier,
     found: Vec<(f64, Node)>,
-    /// `ln P` of the likeliest texts seen so far, including those still in the queue, the likeliest first.
-    seen: Vec<f64>,
+    /// What the texts found write: a later token sequence that writes the same is less likely, and dropped.
+    written: HashSet<WrittenText>,
+    /// The likeliest texts seen so far, including those still in the queue, each with `ln P` of the likeliest
+    /// token sequence that was seen to write it, the likeliest first.
+    seen: Vec<(f64, WrittenText)>,
     rows: usize,
     /// The prefix whose row was requested, and the number of its continuations that were known before.
     asked: Option<(Node, usize)>,
@@ -49,6 +56,7 @@ impl KBest {
             answers,
             frontier: Frontier::default(),
             found: Vec::new(),
+            written: HashSet::new(),
             seen: Vec::new(),
             rows: 0,
             asked: None,
@@ -58,7 +66,7 @@ impl KBest {
     /// Returns the bound below which nothing can be an answer any more.
     fn least(&self) -> f64 {
         let last = self.seen.get(self.answers.saturating_sub(1));
-        last.copied().unwrap_or(f64::NEG_INFINITY)
+        last.map_or(f64::NEG_INFINITY, |seen| seen.0)
     }
 
     /// Opens the continuations of a prefix starting at `from`, and records which of them are texts.
@@ -67,17 +75,29 @@ impl KBest {
             tree.log_probability(node),
             tree.tokens(node) + 1 == tree.longest(),
         );
+        let mut text = None;
         for next in tree.ranked(node).iter().skip(from) {
             if next.ends || last {
-                let total = before + next.drawn.log_probability;
-                let place = self.seen.partition_point(|&other| other >= total);
-                self.seen.insert(place, total);
-                self.seen.truncate(self.answers);
+                let text = text.get_or_insert_with(|| tree.text(node));
+                let written = tree.text_with(text, next);
+                self.see(before + next.drawn.log_probability, written);
             }
         }
         let least = self.least();
         self.frontier.open(node, from, least, tree);
         self.frontier.retain(|open| open.bound >= least, tree);
+    }
+
+    /// Notes that a token sequence writes a text.
+    fn see(&mut self, total: f64, written: WrittenText) {
+        match self.seen.iter().position(|other| other.1 == written) {
+            Some(same) if self.seen[same].0 >= total => return,
+            Some(same) => drop(self.seen.remove(same)),
+            None => (),
+        }
+        let place = self.seen.partition_point(|other| other.0 >= total);
+        self.seen.insert(place, (total, written));
+        self.seen.truncate(self.answers);
     }
 
     fn ask(&mut self, node: Node, known: usize, tree: &mut Tree) -> Next {
@@ -136,7 +156,10 @@ impl Strategy for KBest {
             if !tree.is_final(node) {
                 return self.ask(node, 0, tree);
             }
-            self.found.push((tree.log_probability(node), node));
+            match self.written.insert(tree.text(node)) {
+                true => self.found.push((tree.log_probability(node), node)),
+                false => tree.release(node),
+            }
         }
         self.over(None, tree)
     }

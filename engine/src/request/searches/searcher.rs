@@ -14,7 +14,9 @@ use crate::request::Diagnostics;
 use crate::request::driver::{Branch, BranchEvent, Driver, Look, Order, Orders, Report, Verdict};
 use crate::request::searches::strategy::{Ask, Next, Strategy};
 use crate::request::searches::tree::{Node, ROOT, Seen, Tree};
+use lexiform::vocab::Vocabulary;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// The search of one request.
 pub(crate) struct Searcher<S> {
@@ -30,6 +32,8 @@ pub(crate) struct Searcher<S> {
     rows: usize,
     /// The scores of the answers, once they are known.
     scores: Vec<f64>,
+    /// The bound that ended the search before it had found all answers, if one did.
+    met: Option<&'static str>,
     /// The answers whose texts have reached the maximum length, by their branches.
     telling: BTreeMap<Branch, usize>,
     failure: Option<EngineError>,
@@ -39,16 +43,21 @@ pub(crate) struct Searcher<S> {
 impl<S: Strategy> Searcher<S> {
     /// Returns a search for `answers` answers of at most `longest` tokens, with at most `most` branches at a
     /// time.
-    pub(crate) fn new(strategy: S, answers: usize, longest: usize, most: usize) -> Self {
+    pub(crate) fn new(
+        strategy: S,
+        (answers, longest, most): (usize, usize, usize),
+        vocabulary: Arc<Vocabulary>,
+    ) -> Self {
         Searcher {
             strategy,
-            tree: Tree::new(longest),
+            tree: Tree::new(longest, vocabulary),
             awaited: HashMap::new(),
             next_branch: 1,
             most,
             wanted: vec![true; answers],
             rows: 0,
             scores: Vec::new(),
+            met: None,
             telling: BTreeMap::new(),
             failure: None,
             is_over: false,
@@ -140,13 +149,19 @@ impl<S: Strategy> Searcher<S> {
         }
     }
 
-    /// Reports the answers.
+    /// Reports the answers. If there are fewer texts than answers, the others fail, with the reason why there
+    /// is no text if there is none.
     fn tell(&mut self, found: &[(f64, Node)], error: Option<EngineError>, orders: &mut Orders) {
         self.is_over = true;
         self.scores = found.iter().map(|text| text.0).collect();
         let held = self.tree.branches().filter(|&branch| branch != 0);
         orders.extend(held.map(Order::Drop));
-        let error = error.or(self.failure.clone()).unwrap_or(EngineError::Unanswered);
+        if let Some(EngineError::SearchExhausted { limit, .. }) = error {
+            self.met = Some(limit);
+        }
+        let failure = self.failure.clone().filter(|_| found.is_empty());
+        let few = EngineError::FewTexts { found: found.len() };
+        let error = error.or(failure).unwrap_or(few);
         for answer in 0..self.wanted.len() {
             match (self.wanted[answer], found.get(answer)) {
                 (true, Some(&(_, node))) => self.write(answer, node, orders),
@@ -265,6 +280,8 @@ impl<S: Strategy> Driver for Searcher<S> {
                 width: self.strategy.width(),
                 score: *self.scores.get(answer)?,
                 rows: self.rows,
+                found: Some(self.scores.len().min(self.wanted.len())),
+                met: self.met,
             }),
             particles: Vec::new(),
         })

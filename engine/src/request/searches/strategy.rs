@@ -2,7 +2,7 @@
 //! prefixes ordered by likelihood.
 
 use crate::error::EngineError;
-use crate::request::searches::tree::{Node, Tree};
+use crate::request::searches::tree::{Node, Tree, WrittenText};
 use lexiform_law::LawTag;
 use std::collections::BinaryHeap;
 
@@ -24,8 +24,8 @@ pub(crate) trait Strategy: Send {
 pub(crate) enum Next {
     /// Look at the continuations of these prefixes, which the search holds.
     Look(Vec<Ask>),
-    /// The search is over: the texts, the best first, and the reason why there are no more of them, if there
-    /// is one.
+    /// The search is over: the texts, which differ, the best first, and the reason why there are no more of
+    /// them, if there is one.
     Over {
         found: Vec<(f64, Node)>,
         error: Option<EngineError>,
@@ -61,13 +61,23 @@ pub(crate) fn score(log_probability: f64, tokens: usize, length_penalty: f64) ->
     log_probability / (tokens.max(1) as f64).powf(length_penalty)
 }
 
-/// The best of the texts that have ended.
+/// A text that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedText {
+    pub(crate) score: f64,
+    /// Its token sequence, which is held.
+    pub(crate) node: Node,
+    pub(crate) written: WrittenText,
+}
+
+/// The best of the texts that have ended. Each is kept once, in the best of the token sequences that write
+/// it.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// The texts with their scores, the best first.
-    texts: Vec<(f64, Node)>,
+    /// The texts, the best first.
+    texts: Vec<FinishedText>,
     most: usize,
-    /// The number of texts that have ended, including those not among the best any more.
+    /// The number of token sequences that have ended, including those that are not kept.
     pub(crate) count: usize,
 }
 
@@ -83,29 +93,38 @@ impl Finished {
     /// Keeps a text, which is held, if it is one of the best; otherwise releases it.
     pub(crate) fn insert(&mut self, score: f64, node: Node, tree: &mut Tree) {
         self.count += 1;
-        let place = self.texts.partition_point(|other| other.0 >= score);
-        self.texts.insert(place, (score, node));
+        let written = tree.text(node);
+        if let Some(same) = self.texts.iter().position(|other| other.written == written) {
+            if self.texts[same].score >= score {
+                return tree.release(node);
+            }
+            tree.release(self.texts.remove(same).node);
+        }
+        let place = self.texts.partition_point(|other| other.score >= score);
+        let text = FinishedText { score, node, written };
+        self.texts.insert(place, text);
         if self.texts.len() > self.most
-            && let Some((_, node)) = self.texts.pop()
+            && let Some(worst) = self.texts.pop()
         {
-            tree.release(node);
+            tree.release(worst.node);
         }
     }
 
     /// Returns the score of the last of the best `count` texts, if there are that many.
     pub(crate) fn worst_of(&self, count: usize) -> Option<f64> {
-        self.texts.get(count.checked_sub(1)?).map(|text| text.0)
+        self.texts.get(count.checked_sub(1)?).map(|text| text.score)
     }
 
     /// Returns the texts, the best first.
-    pub(crate) fn texts(&self) -> &[(f64, Node)] {
+    pub(crate) fn texts(&self) -> &[FinishedText] {
         &self.texts
     }
 
     /// Ends the search with these texts.
     pub(crate) fn over(&mut self) -> Next {
+        let texts = std::mem::take(&mut self.texts).into_iter();
         Next::Over {
-            found: std::mem::take(&mut self.texts),
+            found: texts.map(|text| (text.score, text.node)).collect(),
             error: None,
         }
     }

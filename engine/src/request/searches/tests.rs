@@ -140,6 +140,14 @@ fn run(mut driver: Box<dyn Driver>, breaks: Option<(usize, EngineError)>) -> Cou
     course
 }
 
+fn vocabulary() -> Arc<Vocabulary> {
+    let tokens: Vec<_> = "abcde$"
+        .chars()
+        .map(|it| (TokenKind::Text, it.to_string()))
+        .collect();
+    Arc::new(Vocabulary::new(&tokens, &[END]).unwrap())
+}
+
 fn searches(most: usize) -> Vec<Box<dyn Fn() -> Box<dyn Driver>>> {
     let beam = Search::Beam {
         width: 3,
@@ -171,11 +179,7 @@ fn searches(most: usize) -> Vec<Box<dyn Fn() -> Box<dyn Driver>>> {
         distance_weight: 1.0,
         look_ahead: 2,
     };
-    let tokens: Vec<_> = "abcde$"
-        .chars()
-        .map(|it| (TokenKind::Text, it.to_string()))
-        .collect();
-    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[END]).unwrap());
+    let vocabulary = vocabulary();
     let driver = |search: Search| -> Box<dyn Fn() -> Box<dyn Driver>> {
         let vocabulary = vocabulary.clone();
         Box::new(move || driver_within(most, &search, (2, LONGEST), &vocabulary))
@@ -186,8 +190,10 @@ fn searches(most: usize) -> Vec<Box<dyn Fn() -> Box<dyn Driver>>> {
 
 #[test]
 fn what_is_computed_again_changes_nothing() {
-    let exact =
-        |most| -> Box<dyn Driver> { Box::new(Searcher::new(KBest::new(1_000, 1_000, 8), 8, LONGEST, most)) };
+    let exact = |most| -> Box<dyn Driver> {
+        let strategy = KBest::new(1_000, 1_000, 8);
+        Box::new(Searcher::new(strategy, (8, LONGEST, most), vocabulary()))
+    };
     let wide = run(exact(1_000), None);
     assert_eq!(wide.heard.len(), 8);
     let narrow = run(exact(3), None);

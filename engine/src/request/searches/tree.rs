@@ -10,7 +10,9 @@
 //! branch to a child or to other nodes; it remains as a part of the path to nodes that are held.
 
 use crate::request::driver::{Branch, Ranked};
+use lexiform::vocab::{TokenKind, Vocabulary};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The number of a node.
 pub(crate) type Node = usize;
@@ -27,6 +29,26 @@ pub(crate) struct Seen {
     pub(crate) count: usize,
     /// The fewest tokens that complete the text, its end included, if requested and known.
     pub(crate) distance: Option<usize>,
+}
+
+/// What the tokens of a text write. Token sequences that write the same are one text, whether they have ended
+/// or have reached the maximum length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct WrittenText {
+    bytes: Vec<u8>,
+    /// The special tokens, which write no bytes, each with the number of bytes before it.
+    specials: Vec<(usize, u32)>,
+}
+
+impl WrittenText {
+    fn push(&mut self, step: &Ranked, vocabulary: &Vocabulary) {
+        let token = step.drawn.token;
+        match vocabulary.kind(token) {
+            _ if step.ends => (),
+            TokenKind::Text | TokenKind::Mark => self.bytes.extend_from_slice(vocabulary.bytes(token)),
+            TokenKind::Special | TokenKind::Unused => self.specials.push((self.bytes.len(), token)),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,11 +77,13 @@ pub(crate) struct Tree {
     released: Vec<Node>,
     longest: usize,
     now: u64,
+    vocabulary: Arc<Vocabulary>,
 }
 
 impl Tree {
-    /// Returns the tree of answers of at most `longest` tokens. Its root is held, and has branch 0.
-    pub(crate) fn new(longest: usize) -> Self {
+    /// Returns the tree of answers of at most `longest` tokens of a vocabulary. Its root is held, and has
+    /// branch 0.
+    pub(crate) fn new(longest: usize, vocabulary: Arc<Vocabulary>) -> Self {
         let root = Prefix {
             branch: Some(0),
             holds: 1,
@@ -72,6 +96,7 @@ impl Tree {
             released: Vec::new(),
             longest,
             now: 0,
+            vocabulary,
         }
     }
 
@@ -117,6 +142,28 @@ impl Tree {
     pub(crate) fn is_final(&self, node: Node) -> bool {
         let prefix = &self.nodes[node];
         prefix.tokens >= self.longest || prefix.step.as_ref().is_some_and(|step| step.ends)
+    }
+
+    /// Returns what a prefix writes.
+    pub(crate) fn text(&self, node: Node) -> WrittenText {
+        let mut path = Vec::with_capacity(self.nodes[node].tokens);
+        let mut at = node;
+        while let Some(step) = &self.nodes[at].step {
+            path.push(step);
+            at = self.nodes[at].parent;
+        }
+        let mut text = WrittenText::default();
+        path.into_iter()
+            .rev()
+            .for_each(|step| text.push(step, &self.vocabulary));
+        text
+    }
+
+    /// Returns what a prefix, which writes `text`, writes together with one more token.
+    pub(crate) fn text_with(&self, text: &WrittenText, step: &Ranked) -> WrittenText {
+        let mut longer = text.clone();
+        longer.push(step, &self.vocabulary);
+        longer
     }
 
     /// Returns the prefix extended by a token, and holds it once more. The same token leads to the same node.

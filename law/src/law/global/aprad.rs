@@ -66,6 +66,11 @@ impl<W: Weight> Aprad<W> {
         LawTag::Aprad
     }
 
+    /// Returns `true` if no text is left that is not known to be an error.
+    pub(in crate::law) fn is_hopeless(&self) -> bool {
+        self.trie.is_hopeless()
+    }
+
     /// Returns the number of errors reported.
     pub fn errors(&self) -> u32 {
         self.errors

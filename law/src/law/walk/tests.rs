@@ -1,7 +1,7 @@
 //! Tests of walks that take tokens drawn elsewhere.
 
 use super::*;
-use crate::law::{Fallback, Law, Seeded, Table, Warping};
+use crate::law::{Fallback, History, Law, Seeded, Table, Warping};
 
 fn warper() -> Warper {
     Warper::new(Warping::default(), Law::Local).unwrap()
@@ -57,4 +57,48 @@ fn an_attempt_takes_no_token_from_elsewhere() {
     };
     assert_eq!(walk.take(drawn), None);
     assert_eq!(walk.position(), 0);
+}
+
+/// Filters before the mask leave no allowed token: it is known after an attempt, and the walk can begin anew
+/// under the local law, at places where nobody has drawn.
+#[test]
+fn a_walk_whose_filters_leave_nothing_can_filter_locally() {
+    let warping = Warping {
+        top_k: Some(1),
+        ..Warping::default()
+    };
+    let law = Law::Global {
+        max_attempts: 10,
+        fallback: Fallback::Weighted,
+        share_attempts: false,
+    };
+    let warper = Warper::new(warping, law).unwrap();
+    assert_eq!(
+        (warper.filters(), warper.cuts_before_mask()),
+        (vec!["top_k"], true)
+    );
+    let logits = [2.0, 1.0, 0.0, 0.0];
+    let allowed = Allowed::Words(&[0b1010]);
+    let mut chooser = Seeded::new(1, 0);
+    let trie = Arc::new(Mutex::new(Trie::new(&[3], 8, 64)));
+    let mut walk = Walk::global(trie.clone(), 10, Fallback::Weighted).filtered(&warper);
+    assert_eq!(walk.tag(), LawTag::GlobalExactFiltered);
+    let row = warper.row(&logits, History::default()).unwrap();
+    let step = walk.next(&row, allowed, &mut chooser);
+    assert_eq!(step, Step::Stuck(LawError::Exhausted { attempts: 1 }));
+    assert!(walk.is_hopeless());
+    let others = lock(&trie).attempts();
+    walk.filter_locally();
+    assert!(!walk.is_hopeless() && walk.is_certain());
+    assert_eq!(
+        (walk.tag(), walk.place()),
+        (LawTag::LocalFiltered, Place::new(others, 0))
+    );
+    assert_eq!(walk.failed_attempts(), 1);
+    let warper = warper.after_mask();
+    let row = warper.row(&logits, History::default()).unwrap();
+    let Step::Token(drawn) = walk.next(&row, allowed, &mut chooser) else {
+        panic!("the filter keeps the likeliest allowed token");
+    };
+    assert_eq!((drawn.token, walk.log_weight()), (1, drawn.log_kept));
 }

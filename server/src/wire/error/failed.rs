@@ -20,30 +20,43 @@ impl ApiError {
 
     /// The engine failed while it wrote the answer.
     pub fn engine(error: &EngineError) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
         match error {
             EngineError::AttemptsExhausted { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
                 let message = format!(
                     "{error}; raise max_attempts, or use the local law, or on_exhaustion: weighted or mcmc"
                 );
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
+            EngineError::FilteredOut { filters } => {
+                let message = format!(
+                    "{error}: a law about the model, or a search, applies filters before the constraint; leave them out or \
+                     loosen them, or use law: local, which filters the allowed tokens (with law: global, \
+                     on_exhaustion: weighted does so where nothing else is left)"
+                );
+                Self {
+                    param: filters.first().map(|&filter| filter.to_owned()),
+                    ..Self::new(status, "invalid_request_error", "filtered_out", message)
+                }
+            }
+            EngineError::FewTexts { .. } => {
+                let message = format!("{error}; widen the search, or use another one");
+                Self::new(status, "invalid_request_error", "search_found_nothing", message)
+            }
             EngineError::SearchExhausted { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
                 let message = format!("{error}; raise it, ask for fewer answers, or use another search");
                 Self::new(status, "invalid_request_error", "search_exhausted", message)
             }
             EngineError::PhrasesMissing { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message =
-                    format!("{error}; raise the width, or see whether the constraint allows the phrases");
+                let message = format!(
+                    "{error}; raise the width, or see whether the constraint and filters allow the phrases"
+                );
                 Self {
                     param: Some("search.must_contain".to_owned()),
                     ..Self::new(status, "invalid_request_error", "phrases_missing", message)
                 }
             }
             EngineError::OutOfTokens { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
                 let message = format!("{error} (on_budget is error)");
                 Self {
                     param: Some("max_tokens".to_owned()),
@@ -53,15 +66,12 @@ impl ApiError {
             EngineError::Monitor { monitor, problem } => {
                 Self::monitor(problem, error.to_string()).about(monitor)
             }
-            EngineError::TooExpensive { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                Self::new(
-                    status,
-                    "invalid_request_error",
-                    "grammar_too_expensive",
-                    error.to_string(),
-                )
-            }
+            EngineError::TooExpensive { .. } => Self::new(
+                status,
+                "invalid_request_error",
+                "grammar_too_expensive",
+                error.to_string(),
+            ),
             EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
             EngineError::Stopped => Self::shutting_down(),
             _ => {

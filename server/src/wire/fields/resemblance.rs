@@ -71,6 +71,7 @@ const BINDING: &[&str] = &[
     "particles",
     "beam_width",
     "use_beam_search",
+    "law",
     "search",
     "patience",
     "ess_threshold",
@@ -135,7 +136,10 @@ pub(super) fn resembled(name: &str) -> Option<&'static str> {
     }
     let all = || BINDING.iter().chain(STEERING);
     let same = all().find(|known| plain(known) == word);
-    let mistyped = || all().find(|known| is_near(&word, &plain(known)));
+    let mistyped = || {
+        let is_mistyped = |known: &str| is_near(&word, known) || is_swapped(&word, known);
+        all().find(|known| is_mistyped(&plain(known)))
+    };
     let affixed = || {
         // The longest, so that `my_max_completion_tokens` is not reported as `max_tokens`.
         let resembling = BINDING.iter().filter(|known| is_affixed(&word, &plain(known)));
@@ -154,6 +158,17 @@ pub(super) fn held(value: &Value) -> Option<&str> {
 /// Returns the name that this is most likely a misspelling of.
 pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     suggest::nearest(name, known.iter().copied())
+}
+
+/// Returns `true` if a word of three letters is another one with two neighbours swapped. Other words so short
+/// have too many neighbours.
+fn is_swapped(name: &str, known: &str) -> bool {
+    let letters = |word: &str| {
+        let mut letters = word.as_bytes().to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    known.len() == 3 && letters(name) == letters(known) && suggest::distance(name, known) == 1
 }
 
 fn is_affixed(name: &str, known: &str) -> bool {
@@ -190,6 +205,8 @@ mod tests {
             ("topP", "top_p"),
             ("logits_bias", "logit_bias"),
             ("N", "n"),
+            ("lwa", "law"),
+            ("Law", "law"),
             ("extra_body", "its fields, at the top level of the body"),
         ] {
             assert_eq!(resembled(sent), Some(meant), "{sent}");
@@ -203,6 +220,8 @@ mod tests {
             "cache_control",
             "provider",
             "route",
+            "raw",
+            "wal",
             "transforms",
             "plugins",
             "user_id",

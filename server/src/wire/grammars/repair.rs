@@ -130,6 +130,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         // The other laws need probabilities, and none are left at temperature 0.
         _ => 1.0,
     };
+    let wants_drafts = inner.has("draft");
     let generation = Generation {
         temperature: Some(temperature.unwrap_or(unsaid)),
         task: Task::Draw(law),
@@ -147,6 +148,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         priority: values::priority(&mut inner, problems),
         ..Generation::plain("")
     };
+    generation.note_ineffective(wants_drafts, &inner, problems);
     inner.finish_strict(problems);
     Some(Rewrite {
         instruction,
