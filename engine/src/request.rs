@@ -144,7 +144,8 @@ pub struct AnswerLimits {
     /// requests. The requests of other owners are not affected.
     pub priority: i32,
     /// The time at which the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has
-    /// ended by then. Of the requests of one owner with one priority, the one with the earlier deadline is
+    /// ended by then. When a quarter of the time from its submission is left, attempts of the global law end
+    /// and their [`Fallback`](lexiform_law::Fallback) takes over, if there is one. Of the requests of one owner with one priority, the one with the earlier deadline is
     /// admitted first.
     pub deadline: Option<Instant>,
 }

@@ -473,6 +473,11 @@ fn not_a_law(error: RowError) -> EngineError {
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {
+        LawError::Exhausted { attempts } if sequence.draw.trie.is_none() => {
+            return EngineError::ErrorsExhausted {
+                errors: *attempts as usize,
+            };
+        }
         LawError::Exhausted { attempts } => *attempts,
         _ if sequence.draw.trie.is_none() || is_particle => {
             return EngineError::DeadEnd {

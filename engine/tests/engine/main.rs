@@ -23,6 +23,7 @@ mod flights;
 mod gguf;
 mod grammars;
 mod healing;
+mod in_turn;
 #[path = "../kernels/launcher.rs"]
 mod launcher;
 mod laws;

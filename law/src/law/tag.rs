@@ -18,7 +18,7 @@ pub enum LawTag {
     LocalFiltered,
     /// The model conditioned on the constraint.
     GlobalExact,
-    /// A local sample that replaces a global one, with its weight.
+    /// A sample that replaces a global one, drawn with what failed attempts have learned, with its weight.
     GlobalWeighted,
     /// Drafts that were likely enough, whatever their probability, and draws between them
     /// ([`TypicalAcceptance`](super::TypicalAcceptance)).

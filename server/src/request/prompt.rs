@@ -368,15 +368,18 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
 /// depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
     let is_resampled = matches!(generation.task, wire::Task::Draw(Law::Smc { .. }));
-    if !generation.draft || is_resampled && generation.seed.is_some() {
-        return Speculation::none();
-    }
+    let drafts = generation.draft && !(is_resampled && generation.seed.is_some());
+    let speculation = match drafts {
+        true => Speculation::all(),
+        false => Speculation::none(),
+    };
     Speculation {
+        // Without drafts, too: answers of a seed learn from each other in a fixed order.
         verification: match generation.seed {
             None if !generation.batch_invariant => Verification::Residual,
             _ => Verification::DrawOnce,
         },
-        ..Speculation::all()
+        ..speculation
     }
 }
 

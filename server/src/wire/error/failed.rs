@@ -28,6 +28,11 @@ impl ApiError {
                 );
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
+            EngineError::ErrorsExhausted { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let message = format!("{error}; raise max_attempts, or use the local law");
+                Self::new(status, "invalid_request_error", "attempts_exhausted", message)
+            }
             EngineError::SearchExhausted { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
                 let message = format!("{error}; raise it, ask for fewer answers, or use another search");
@@ -62,7 +67,9 @@ impl ApiError {
                     error.to_string(),
                 )
             }
-            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
+            EngineError::Late { allowed, attempts } => {
+                Self::attempts_timed_out(allowed.as_secs_f64(), *attempts)
+            }
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");
