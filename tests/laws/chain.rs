@@ -109,8 +109,8 @@ fn every_step_comes_nearer_to_the_global_law() {
 }
 
 /// The text 000 is a bad one that the local law favours, and the tokens after its first are unlikely: they
-/// take nearly all cuts that are in proportion to `1/p`, after which it is written again. With such cuts alone
-/// the distance is 0.38 after six steps.
+/// take nearly all cuts that are in proportion to `1/p`, after which it is written again. With such cuts
+/// alone the distance is 0.38 after six steps.
 #[test]
 fn cuts_by_priority_leave_a_bad_beginning() {
     let task = Task::first();

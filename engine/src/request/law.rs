@@ -141,8 +141,8 @@ pub(crate) fn learns_in_turn(request: &Request) -> bool {
     learns_alike && is_seeded && teaches(request) == Some(Taught::Own)
 }
 
-/// Returns the branch whose trie another one begins with, where branches learn in turn. A binary tree: all but
-/// the first learn from texts that have ended, while half of them are drawn at the same time.
+/// Returns the branch whose trie another one begins with, where branches learn in turn. A binary tree: all
+/// but the first learn from texts that have ended, while half of them are drawn at the same time.
 ///
 /// ```text
 ///   0 ─┬─ 1 ─┬─ 3 ─ 7, 8         16 texts: the first alone, then 2, 4, 8 and 1 together

@@ -33,11 +33,17 @@ struct Key {
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
         self.max_tokens == request.limits.max_tokens
-            && self.owner == request.limits.owner
+            && self.owner == *owner_of(request)
             && self.prompt == request.prompt.tokens
             && self.sampling == seedless(&request.sampling)
             && self.grammar.ptr_eq(grammar)
     }
+}
+
+/// Returns the owner of the attempts of a request.
+fn owner_of(request: &Request) -> &Owner {
+    let limits = &request.limits;
+    limits.attempts_of.as_ref().unwrap_or(&limits.owner)
 }
 
 /// Returns the settings without the seed and the stream.
@@ -68,7 +74,7 @@ impl Tries {
             .and_then(|place| self.recent.remove(place))
             .unwrap_or_else(|| {
                 let key = Key {
-                    owner: request.limits.owner.clone(),
+                    owner: owner_of(request).clone(),
                     prompt: request.prompt.tokens.clone(),
                     sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),

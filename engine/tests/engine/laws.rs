@@ -370,8 +370,8 @@ fn answers_in_place_of_global_ones_have_weights_that_lead_to_the_global_law() {
         }
     }
     assert!(counts[0] > 1000 && counts[1] > 1000, "{counts:?}");
-    // Ten of eleven failures are after the first 0, whose bound is then 1/10, and the others after the second,
-    // which leave 1/100.
+    // Ten of eleven failures are after the first 0, whose bound is then 1/10, and the others after the
+    // second, which leave 1/100.
     let zeros = 10.0 / 11.0 / 11.0 + 1.0 / 11.0 / 101.0;
     let mut learned = LOCAL.map(|(text, _)| (text, (1.0 - zeros) / 4.0));
     learned[0].1 = zeros;

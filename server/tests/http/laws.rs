@@ -225,7 +225,9 @@ fn going_back_from_errors_is_told_by_the_law() {
     assert_eq!(aprad["law"], "aprad");
     assert!(aprad["attempts"].as_u64().expect("a count") > 1, "{aprad}");
     assert!(aprad.get("log_weight").is_none());
-    let failed = ask(&service, json!({"law": "aprad", "max_attempts": 1}));
+    // The model wants to end after each letter.
+    let longer = json!({"law": "aprad", "max_attempts": 1, "guided_regex": "x[bc]{3}"});
+    let failed = ask(&service, longer);
     assert_eq!(
         (failed.status, failed.error_code().as_str()),
         (422, "attempts_exhausted"),

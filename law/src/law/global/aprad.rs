@@ -1,8 +1,8 @@
 //! Approximately aligned decoding (AprAD): after an error the text goes back only as far as the weight of the
 //! error requires.
 //!
-//! Nothing is masked; tokens are drawn from `P̂`, the model without the prefixes known to end in errors, and an
-//! error after the tokens `x₁…xₘ` changes `P̂` to `P̂'`:
+//! Nothing is masked; tokens are drawn from `P̂`, the model without the prefixes known to end in errors, and
+//! an error after the tokens `x₁…xₘ` changes `P̂` to `P̂'`:
 //!
 //! ```text
 //!   x₁ ── x₂ ── … ── xᵢ ── … ── xₘ ✗       keep each xᵢ with probability min(1, P̂'(xᵢ|·) / P̂(xᵢ|·))^h
