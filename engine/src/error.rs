@@ -45,6 +45,12 @@ pub enum EngineError {
         /// limits; 1 if nothing is known.
         bound: f64,
     },
+    /// Approximately aligned decoding went back from as many errors as it may.
+    #[error("no text was found after going back from {errors} errors")]
+    ErrorsExhausted {
+        /// The number of errors.
+        errors: usize,
+    },
     /// An exact search met a bound before it had found all requested texts.
     #[error("the search met {limit}, which is {allowed}, with {found} of its texts found")]
     SearchExhausted {
@@ -77,10 +83,16 @@ pub enum EngineError {
         max_tokens: usize,
     },
     /// The request did not end by its deadline.
-    #[error("the request did not end by its deadline, {} s after it was submitted", allowed.as_secs_f64())]
+    #[error(
+        "the request did not end by its deadline, {} s after it was submitted{}",
+        allowed.as_secs_f64(),
+        in_vain(*attempts)
+    )]
     Late {
         /// The time from its submission to [`AnswerLimits::deadline`](crate::AnswerLimits::deadline).
         allowed: Duration,
+        /// The number of attempts of the global law that its open answers had made, all of which failed.
+        attempts: usize,
     },
     /// A mask or a step of the grammar would cost more than the limits with which the grammar was compiled.
     #[error(
@@ -459,6 +471,14 @@ pub enum LoadError {
         /// The feature of the crate.
         feature: &'static str,
     },
+}
+
+/// Returns what was tried by the deadline, as the end of a sentence.
+fn in_vain(attempts: usize) -> String {
+    match attempts {
+        0 => String::new(),
+        _ => format!("; none of {attempts} attempts was accepted"),
+    }
 }
 
 /// The reason why a folder of stored answers cannot be used.

@@ -140,12 +140,17 @@ pub struct AnswerLimits {
     pub on_budget: OnBudget,
     /// The owner of the request: owners share the batch, the queue and the mask threads equally.
     pub owner: Owner,
+    /// The owner from whose requests the attempts of this one learn, if they are shared; `None` for
+    /// [`owner`](Self::owner). A service whose clients take turns by connection sets what they have in
+    /// common.
+    pub attempts_of: Option<Owner>,
     /// The rank of the request among those of its owner: higher priorities go first, and also preempt running
     /// requests. The requests of other owners are not affected.
     pub priority: i32,
     /// The time at which the request ends with [`EngineError::Late`](crate::EngineError::Late), unless it has
-    /// ended by then. Of the requests of one owner with one priority, the one with the earlier deadline is
-    /// admitted first.
+    /// ended by then. When a quarter of the time from its submission is left, attempts of the global law end
+    /// and their [`Fallback`](lexiform_law::Fallback) takes over, if there is one. Of the requests of one
+    /// owner with one priority, the one with the earlier deadline is admitted first.
     pub deadline: Option<Instant>,
 }
 
@@ -181,6 +186,7 @@ impl Request {
                 max_tokens,
                 on_budget: OnBudget::Complete,
                 owner: None,
+                attempts_of: None,
                 priority: 0,
                 deadline: None,
             },
@@ -235,6 +241,12 @@ impl Request {
     /// Sets the owner of the request.
     pub fn owner(mut self, owner: Owner) -> Self {
         self.limits.owner = owner;
+        self
+    }
+
+    /// Sets the owner from whose requests shared attempts learn.
+    pub fn attempts_of(mut self, owner: Owner) -> Self {
+        self.limits.attempts_of = Some(owner);
         self
     }
 

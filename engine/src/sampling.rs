@@ -508,6 +508,11 @@ pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     let is_particle = law::proposal(&sequence.request).is_some();
     let attempts = match error {
         _ if is_filtered && sequence.draw.walk.is_hopeless() => return dead_end(sequence),
+        LawError::Exhausted { attempts } if sequence.draw.trie.is_none() => {
+            return EngineError::ErrorsExhausted {
+                errors: *attempts as usize,
+            };
+        }
         LawError::Exhausted { attempts } => *attempts,
         _ if sequence.draw.trie.is_none() || is_particle => return dead_end(sequence),
         _ => sequence.draw.walk.failed_attempts(),

@@ -24,6 +24,7 @@ use crate::request::{Event, Finish, OnBudget, Request};
 use crate::sequence::parts::{DraftState, DrawState, GrammarState, TextState};
 use crate::sequence::report::{Ending, ReportState};
 use crate::sequence::steering::Narrowing;
+use crate::sequence::tries::SharedTrie;
 use lexiform_law::draft::Text;
 use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl Sequence {
             text: self.text.fork(),
             grammar: self.grammar.fork(),
             draft: self.draft.fork(),
-            draw: self.draw.fork(),
+            draw: self.draw.fork(&self.request),
             report: self.report.fork(),
         };
         if at != self.generated().len() {
@@ -148,6 +149,11 @@ impl Sequence {
         }
         self.truncate(to);
         Ok(())
+    }
+
+    /// Begins with what the attempts of another branch have found; nothing has been drawn yet.
+    pub(crate) fn learn(&mut self, from: &SharedTrie) {
+        self.draw.learn(from, &self.request);
     }
 
     /// Continues with these tokens as if they had been drawn.
@@ -332,11 +338,6 @@ impl Sequence {
     /// Rewinds as far as its walk did: to the prompt if an attempt failed.
     pub(crate) fn restart(&mut self) {
         self.truncate(self.draw.walk.position() as usize);
-        if self.draw.walk.is_certain() {
-            // A text that replaces an attempt is not compared with the rows of attempts, token by token, so
-            // it uses none.
-            self.draw.replay.forget();
-        }
     }
 
     /// Returns the tokens as the prompt and the answer.

@@ -21,7 +21,7 @@
 //! | `local` | `Π p(x\|u) 1_A(x) / m(u)`, what a masked sampler draws |
 //! | `local-filtered` | the same, cut to the allowed tokens that the filters keep and renormalised at each place |
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
-//! | `global-weighted` | drawn as `local` after the attempts ran out |
+//! | `global-weighted` | drawn as `asap` over the trie of the attempts, after these ran out |
 //! | `best-of` | the likeliest of several samples; its law has no closed form |
 //! | `beam`, `best-first-beam`, `diverse-beam`, `dynamic-beam`, `a-star-esque`, `cntp` | a likely text that a search of this name has found |
 //! | `k-best` | one of the likeliest texts there are, exactly |
@@ -44,10 +44,10 @@
 //! |---|---|---|
 //! | `raw` | 0 | mean of `f` under the model |
 //! | `raw-filtered` | `Σ ln k`, see below | sum of `P(w) f(w)` over what the filters leave |
-//! | `local`, `global-weighted` | `Σ ln m` | `Z` times the mean of `f` under the global law |
+//! | `local` | `Σ ln m` | `Z` times the mean of `f` under the global law |
 //! | `local-filtered` | `Σ ln k`, see below | as for `local`, restricted to what the filters leave |
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
-//! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
+//! | `asap`, `global-weighted` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
 //! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |
 //! | `greedy`, `best-of`, `mcmc`, `aprad`, `lossy`, searches | none | |
 //!

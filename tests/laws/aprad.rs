@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lexiform_law::{Aprad, Chooser, Every, LawError, LawTag, Seeded, Table, Weight, law_of};
+use lexiform_law::{
+    Allowed, Aprad, Chooser, Every, LawError, LawTag, Sampler, Seeded, Step, Table, Walk, Weight, law_of,
+};
 
-use crate::model::Word;
-use crate::number::{Exact, ratio};
+use crate::model::{END, Law, Task, Word, variation};
+use crate::number::{Exact, ratio, total};
 
 /// Returns a model with equal probabilities for all letters.
 fn even<W: Weight>(letters: u32) -> Table<W> {
@@ -163,5 +165,102 @@ fn a_language_without_texts_and_a_full_memory_are_errors() {
         let mut sampler = Aprad::<f64>::new(1, capacity);
         let found = text((3, 3), errors, &mut sampler, &mut Seeded::new(3, 0));
         assert!(matches!(found, Err(LawError::Exhausted { .. })), "{found:?}");
+    }
+}
+
+/// Draws a word of a task where the errors are found by the mask.
+fn masked<C: Chooser<Exact>>(task: &Task, exponent: u32, chooser: &mut C) -> (Word, u32) {
+    let mut walk = Walk::aligned(Aprad::new(exponent, usize::MAX), 100, &[END]);
+    let mut word = Word::new();
+    loop {
+        let (row, mask) = (task.row(&word), task.mask(&word));
+        match walk.next(&row, Allowed::Words(&mask), chooser) {
+            Step::Token(drawn) => word.push(drawn.token),
+            Step::Restart => word.truncate(walk.position() as usize),
+            Step::End(drawn) => {
+                word.push(drawn.token);
+                return (word, walk.failed_attempts());
+            }
+            Step::Stuck(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// The same where an error removes a single token, as in the paper.
+fn one_by_one<C: Chooser<Exact>>(task: &Task, exponent: u32, chooser: &mut C) -> (Word, u32) {
+    let mut sampler = Aprad::new(exponent, usize::MAX);
+    sampler.begin();
+    let mut word = Word::new();
+    while word.last() != Some(&END) {
+        let token = sampler
+            .next(&task.row(&word), chooser)
+            .expect("there is a word")
+            .token;
+        let is_allowed = Allowed::Words(&task.mask(&word)).contains(token);
+        word.push(token);
+        if !is_allowed {
+            word.truncate(sampler.reject(chooser).expect("there is a word"));
+        }
+    }
+    (word, sampler.errors())
+}
+
+/// Returns the law of the words, and the mean number of errors.
+fn words_and_errors(law: BTreeMap<(Word, u32), Exact>) -> (Law, f64) {
+    let errors = law
+        .iter()
+        .map(|((_, errors), p)| f64::from(*errors) * p.to_f64())
+        .sum();
+    let mut words = Law::new();
+    for ((word, _), p) in law {
+        let entry = words.entry(word).or_insert_with(Exact::zero);
+        *entry = entry.clone() + p;
+    }
+    (words, errors)
+}
+
+/// With a mask, an error removes all forbidden tokens of its prefix at once: there are fewer errors, and the
+/// law is nearer to the global one.
+#[test]
+fn an_error_removes_all_that_the_mask_forbids() {
+    let task = Task::few_of_many();
+    let (global, _) = task.global(3);
+    let (single, single_errors) = words_and_errors(law_of(|chooser| one_by_one(&task, 1, chooser)));
+    let (all, errors) = words_and_errors(law_of(|chooser| masked(&task, 1, chooser)));
+    assert_eq!(
+        (total(single.values()), total(all.values())),
+        (Exact::one(), Exact::one())
+    );
+    let (far, near) = (variation(&single, &global), variation(&all, &global));
+    assert!(errors * 1.5 < single_errors, "{errors}, {single_errors}");
+    assert!(
+        near.clone() * ratio(3, 1) < far,
+        "{}, {}",
+        near.to_f64(),
+        far.to_f64()
+    );
+    // Nothing that was allowed is given up.
+    let (kept, _) = words_and_errors(law_of(|chooser| masked(&task, 0, chooser)));
+    assert_eq!(kept, task.local());
+}
+
+/// A prefix is at fault at most once.
+#[test]
+fn errors_are_fewer_than_prefixes() {
+    for task in [
+        Task::first(),
+        Task::random(1, 2),
+        Task::random(2, 2),
+        Task::random(3, 2),
+    ] {
+        for exponent in [0, 1, 2] {
+            let (law, _) = words_and_errors(law_of(|chooser| {
+                let (word, errors) = masked(&task, exponent, chooser);
+                assert!(errors <= 7, "{word:?}: {errors}");
+                (word, errors)
+            }));
+            assert_eq!(total(law.values()), Exact::one());
+            assert!(law.keys().all(|word| task.words.contains(word)));
+        }
     }
 }

@@ -347,7 +347,7 @@ fn a_walk_says_which_law_it_ended_with() {
         assert!(!walk.is_certain());
         let word = run(&task, &mut walk, chooser).expect("the fallback always has a word");
         let weight = (walk.log_weight() * 1e6).round() as i64;
-        assert_eq!(walk.is_certain(), walk.tag() == LawTag::GlobalWeighted);
+        assert!(!walk.is_certain());
         (walk.tag().as_str(), weight, word)
     });
     let tagged = |wanted: &str| -> Law {
@@ -358,15 +358,109 @@ fn a_walk_says_which_law_it_ended_with() {
         )
     };
     assert_eq!(tagged("global-exact"), task.global(4).0);
-    assert_eq!(tagged("global-weighted"), task.local());
-    for (tag, weight, word) in law.keys() {
-        let expected = if *tag == "global-exact" {
-            0.0
-        } else {
-            task.weight(word).ln()
-        };
-        assert_eq!(*weight, (expected * 1e6).round() as i64);
+    let exact = law.keys().filter(|(tag, ..)| *tag == "global-exact");
+    assert!(exact.into_iter().all(|(_, weight, _)| *weight == 0));
+}
+
+/// After failed attempts, a text is drawn with what they have learned: nearer to the global law than a draw
+/// of the local one, and with a weight that corrects it.
+#[test]
+fn the_fallback_draws_with_what_the_attempts_have_learned() {
+    let mut distances = Vec::new();
+    for task in (1..6).map(|seed| Task::random(seed, 2)).chain([Task::first()]) {
+        let law = law_of(|chooser| {
+            let mut walk = Walk::global(Arc::new(Mutex::new(trie(4))), 1, Fallback::Weighted);
+            let word = run(&task, &mut walk, chooser).ok()?;
+            let weight = (walk.log_weight() * 1e9).round() as i64;
+            (walk.tag() == LawTag::GlobalWeighted).then_some((weight, word))
+        });
+        let weighted: Vec<_> = law
+            .iter()
+            .filter_map(|(key, p)| Some((key.as_ref()?, p)))
+            .collect();
+        if weighted.is_empty() {
+            // No attempt fails.
+            continue;
+        }
+        let mass = total(weighted.iter().map(|(_, p)| *p)).to_f64();
+        let (global, z) = task.global(4);
+        for (word, share) in &global {
+            let of = weighted.iter().filter(|((_, found), _)| found == word);
+            let mean: f64 = of
+                .map(|((weight, _), p)| (*weight as f64 * 1e-9).exp() * p.to_f64())
+                .sum();
+            let expected = (share.clone() * z.clone()).to_f64();
+            assert!(
+                (mean / mass - expected).abs() < 1e-6,
+                "{word:?}: {}, {expected}",
+                mean / mass
+            );
+        }
+        let mut drawn = Law::new();
+        for ((_, word), p) in weighted {
+            let entry = drawn.entry(word.clone()).or_insert_with(Exact::zero);
+            *entry = entry.clone() + p.clone();
+        }
+        distances.push((
+            variation(&normalised(drawn), &global),
+            variation(&task.local(), &global),
+        ));
     }
+    // With more knowledge the law does not come nearer in every task, but it does in the fixture.
+    let (learned, local) = distances.last().expect("attempts at the fixture fail");
+    assert!(learned < local);
+    assert!(distances.len() > 2, "{}", distances.len());
+}
+
+/// A walk whose time is nearly over makes no attempt after the present one.
+#[test]
+fn a_walk_in_a_hurry_ends_its_attempts() {
+    let task = Task::first();
+    for fallback in [Fallback::Weighted, Fallback::Chain { steps: 2 }] {
+        law_of(|chooser| {
+            let mut walk = Walk::global(Arc::new(Mutex::new(trie(4))), 1000, fallback);
+            walk.hurry();
+            run(&task, &mut walk, chooser).expect("the fallback always has a word");
+            assert!(walk.failed_attempts() <= 1);
+            assert_eq!(walk.moves().map_or(2, |(steps, _)| steps), 2);
+        });
+    }
+}
+
+/// A chain in a hurry ends with the text where it is, and reports the steps that it made.
+#[test]
+fn a_chain_in_a_hurry_proposes_no_more() {
+    let task = Task::first();
+    let law = law_of(|chooser| {
+        let mut walk = Walk::global(Arc::new(Mutex::new(trie(4))), 1, Fallback::Chain { steps: 2 });
+        let mut word = Word::new();
+        loop {
+            let (row, mask) = (task.row(&word), task.mask(&word));
+            if walk.tag() == LawTag::Mcmc {
+                walk.hurry();
+            }
+            match walk.next(&row, Allowed::Words(&mask), chooser) {
+                Step::Token(drawn) => word.push(drawn.token),
+                Step::Restart => word.clear(),
+                Step::End(_) => return walk.moves(),
+                Step::Stuck(error) => panic!("{error}"),
+            }
+        }
+    });
+    assert_eq!(law.into_keys().collect::<Vec<_>>(), [None, Some((0, 0))]);
+}
+
+/// A text without a fallback has nothing to gain from fewer attempts.
+#[test]
+fn hurry_does_not_end_attempts_without_a_fallback() {
+    let task = Task::first();
+    let law = law_of(|chooser| {
+        let mut walk = Walk::global(Arc::new(Mutex::new(trie(4))), 2, Fallback::Fail);
+        walk.hurry();
+        run(&task, &mut walk, chooser).map_err(|_| walk.failed_attempts())
+    });
+    let failures: Vec<_> = law.keys().filter_map(|outcome| outcome.as_ref().err()).collect();
+    assert_eq!(failures, [&2]);
 }
 
 #[test]

@@ -43,6 +43,21 @@ impl Task {
         }
     }
 
+    /// Words of a letter and END. After the likelier letter the model hardly ever ends, and writes one of
+    /// three forbidden letters instead.
+    pub(crate) fn few_of_many() -> Task {
+        let letters = |shares: [i64; 4]| shares.map(|share| ratio(share, 20)).to_vec();
+        let rows = [
+            (vec![], letters([12, 8, 0, 0])),
+            (vec![0], letters([9, 6, 1, 4])),
+            (vec![1], letters([4, 3, 10, 3])),
+        ];
+        Task {
+            rows: rows.into(),
+            words: [vec![0, END], vec![1, END]].into(),
+        }
+    }
+
     /// A random model that ends by itself after at most `longest` letters, and a random language with at
     /// least two words, if the model has so many.
     pub(crate) fn random(seed: u64, longest: usize) -> Task {

@@ -333,7 +333,7 @@ impl Harvester {
         ];
         let union = Union::All;
         Harvester {
-            store: Combined { layers, union },
+            store: Combined::new(layers, union),
         }
     }
 

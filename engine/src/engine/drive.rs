@@ -23,6 +23,7 @@ use lexiform::vocab::Vocabulary;
 use lexiform_law::{Law, Resampling, Seeded};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Events that have not been reported yet: the request, the branch, and the event.
 type PendingEvents = VecDeque<(u64, Branch, BranchEvent)>;
@@ -67,10 +68,13 @@ pub(crate) fn driver(
         } => population(particles, threshold, resampling),
         Law::Sir { candidates, .. } => population(candidates, 0.0, Resampling::default()),
         Law::Mcmc { steps, cuts } => Box::new(Chains::new(steps, cuts, (0..answers).map(chooser))),
-        _ => match draw.best_of {
-            Some(candidates) => Box::new(BestOf::new(answers, candidates)),
-            None => Box::new(Samples::new(answers)),
-        },
+        _ => {
+            let samples = Samples::new(draw.best_of.unwrap_or(answers), law::learns_in_turn(request));
+            match draw.best_of {
+                Some(_) => Box::new(BestOf::new(answers, samples)),
+                None => Box::new(samples),
+            }
+        }
     }
 }
 
@@ -184,6 +188,7 @@ impl Core {
                 }
                 Ok(())
             }
+            Order::Learn { branch, from } => self.learn((id, job), branch, from),
             Order::End(branch) => {
                 if let Some(sequence) = self.scheduler.find(id, branch) {
                     sequence.finish(Finish::Stop);
@@ -218,6 +223,20 @@ impl Core {
                 Ok(())
             }
         }
+    }
+
+    /// Lets a branch begin with what the attempts of another one have found, whether that one runs or has
+    /// ended.
+    fn learn(&mut self, (id, job): (u64, &mut Job), branch: Branch, from: Branch) -> Result<(), EngineError> {
+        let mut trie = None;
+        self.with_branch((id, job), from, |_, sequence| {
+            trie = sequence.draw.trie.clone();
+            Ok(())
+        })?;
+        if let (Some(trie), Some(sequence)) = (trie, self.scheduler.find(id, branch)) {
+            sequence.learn(&trie);
+        }
+        Ok(())
     }
 
     fn order(&mut self, job: u64, branch: Branch, phase: Phase) {
@@ -294,16 +313,39 @@ impl Core {
         }
     }
 
-    /// Ends the requests whose deadline has passed.
+    /// Ends the requests whose deadline has passed, and the attempts and proposals of those that have little
+    /// time left: a text that takes the place of an accepted one must have time to end.
     pub(crate) fn end_late(&mut self) {
+        let now = Instant::now();
+        for sequence in self.scheduler.all().filter(|it| !it.report.closed) {
+            let deadline = sequence.request.limits.deadline;
+            if deadline.is_some_and(|deadline| sequence.report.moments.is_nearly(deadline, now)) {
+                sequence.draw.walk.hurry();
+                if let Some(job) = self.jobs.get_mut(&sequence.id.job) {
+                    job.driver.hurry();
+                }
+            }
+        }
         while let Some((id, allowed)) = self.scheduler.late() {
+            let attempts = self.attempts_of(id);
             let Some(mut job) = self.jobs.remove(&id) else {
                 return self.scheduler.give_up(id);
             };
-            job.fail_all(&EngineError::Late { allowed });
+            job.fail_all(&EngineError::Late { allowed, attempts });
             self.put_back(id, job);
         }
         self.collect();
+    }
+
+    /// Returns the number of failed attempts of the branches of a request that have not ended.
+    fn attempts_of(&mut self, job: u64) -> usize {
+        let branches = self.scheduler.all();
+        let open = branches.filter(|it| it.id.job == job && !it.report.closed);
+        let attempts = |it: &mut Sequence| match law::drawn(&it.request) {
+            Some(Law::Global { .. }) => it.draw.walk.failed_attempts() as usize,
+            _ => 0,
+        };
+        open.map(attempts).sum()
     }
 
     /// Fails the branches whose monitors take too long.

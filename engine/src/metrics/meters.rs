@@ -83,6 +83,22 @@ impl Moments {
         moment.saturating_duration_since(self.submitted)
     }
 
+    /// Returns `true` if no more than a quarter of the time from the submission to `deadline` is left: the
+    /// part that is reserved for a text in place of attempts that all failed.
+    pub(crate) fn is_nearly(&self, deadline: Instant, now: Instant) -> bool {
+        deadline.saturating_duration_since(now) <= self.until(deadline) / 4
+    }
+
+    /// Returns the moments of a request that was submitted earlier.
+    #[cfg(test)]
+    pub(crate) fn submitted_before(time: Duration) -> Self {
+        let now = Moments::now();
+        Moments {
+            submitted: now.submitted - time,
+            ..now
+        }
+    }
+
     /// Records that the answer runs now. Only the first call counts: a preempted answer has run before.
     pub(crate) fn admitted(&mut self) {
         self.admitted.get_or_insert_with(Instant::now);

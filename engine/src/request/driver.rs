@@ -211,6 +211,8 @@ pub(crate) enum Order {
         root: usize,
         nodes: Vec<usize>,
     },
+    /// Lets a branch that has drawn nothing begin with what the attempts of another one have found.
+    Learn { branch: Branch, from: Branch },
     /// Ends the text of the branch as it is.
     End(Branch),
     /// Drops the branch.
@@ -236,6 +238,9 @@ pub(crate) trait Driver: Send {
 
     /// Called when the client of this answer has left. Work that serves this answer alone can be dropped.
     fn leave(&mut self, answer: usize, orders: &mut Orders);
+
+    /// Called, perhaps several times, when little time is left: answers should end with what there is.
+    fn hurry(&mut self) {}
 
     /// The verdict of an answer, if it differs from what its branch reports itself.
     fn verdict(&self, _answer: usize) -> Option<Verdict> {

@@ -1,6 +1,7 @@
 //! The law of a request: how its rows are warped, which law draws from them, and when its text may end.
 
 use crate::error::Refusal;
+use crate::request::driver::Branch;
 use crate::request::{Request, Sampling, Search, Speculation, Task, Verification};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::{Aprad, Fallback, Law, LawError, TokenProposal, Trie, Walk, Warper, Warping};
@@ -128,6 +129,38 @@ pub(crate) fn teaches(request: &Request) -> Option<Taught> {
     }
 }
 
+/// Returns `true` if the answers of a request learn from each other in a fixed order, so that the text of a
+/// seed does not depend on which of them is ahead.
+///
+/// Each answer has a trie of its own, which begins as a copy of the one that answer [`teacher`] has left. The
+/// law is exact for every trie that was filled without the answer's own random numbers, and each answer has a
+/// stream of its own.
+pub(crate) fn learns_in_turn(request: &Request) -> bool {
+    let learns_alike = matches!(drawn(request), Some(Law::Global { .. } | Law::Asap { .. }));
+    let is_seeded = request.speculation.verification == Verification::DrawOnce;
+    learns_alike && is_seeded && teaches(request) == Some(Taught::Own)
+}
+
+/// Returns the branch whose trie another one begins with, where branches learn in turn. A binary tree: all
+/// but the first learn from texts that have ended, while half of them are drawn at the same time.
+///
+/// ```text
+///   0 ─┬─ 1 ─┬─ 3 ─ 7, 8         16 texts: the first alone, then 2, 4, 8 and 1 together
+///      │     └─ 4 ─ 9, 10
+///      └─ 2 ─ 5, 6 …
+/// ```
+pub(crate) fn teacher(branch: Branch) -> Option<Branch> {
+    branch.checked_sub(1).map(|before| before / 2)
+}
+
+/// Returns the capacity of each trie of a request: all of them together are bounded.
+pub(crate) fn capacity(request: &Request) -> usize {
+    match learns_in_turn(request) {
+        true => CAPACITY / branches(request).max(1),
+        false => CAPACITY,
+    }
+}
+
 /// Returns why the text of a seed may depend on what else is computed even though no row does, or `None` if
 /// it does not.
 pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
@@ -145,8 +178,8 @@ pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
     }
     match teaches(request) {
         Some(Taught::Requests) => Some("the attempts learn from those of other requests; see share_attempts"),
-        Some(Taught::Own) if branches(request) > 1 => Some(
-            "the answers of the request learn from each other, and which is ahead depends on other requests; ask for one",
+        Some(Taught::Own) if branches(request) > 1 && !learns_in_turn(request) => Some(
+            "the answers of the request learn from each other, and which is ahead depends on other requests; ask for one, or see verification",
         ),
         _ => None,
     }

@@ -60,6 +60,10 @@ pub enum Verification {
     /// if it is this token. The draft model draws with the same numbers, to guess it; further
     /// [`candidates`](Speculation::candidates) are its most likely tokens. The same seed gives the same text,
     /// drafted or not; far fewer drafts are accepted where neither model is sure.
+    ///
+    /// Several answers under the global law or under [`Law::Asap`](lexiform_law::Law::Asap) learn from each
+    /// other in a fixed order, each from answers that have ended, so that it does not matter which is ahead.
+    /// Requests without drafts may choose it for this.
     DrawOnce,
 }
 

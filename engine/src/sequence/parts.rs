@@ -10,14 +10,14 @@ use crate::blocks::Table;
 use crate::grammar::drafters;
 use crate::grammar::masks::Bounds;
 use crate::grammar::reply::GrammarTask;
-use crate::request::Request;
 use crate::request::driver::{Latest, Ranked, Weight};
+use crate::request::{Request, law};
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Record;
 use crate::speculation::store::Store;
 use lexiform_law::draft::{JacobiWindow, Lookup, NodeId};
-use lexiform_law::{Walk, Warper};
-use std::sync::Arc;
+use lexiform_law::{Trie, Walk, Warper};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The tokens of a sequence, and how many of them are in the cache.
 pub(crate) struct TextState {
@@ -196,12 +196,22 @@ impl DrawState {
         }
     }
 
-    /// Returns the state of another branch at the same position.
-    pub(super) fn fork(&self) -> Self {
+    /// Returns the state of another branch at the same position. Branches that learn in turn begin with empty
+    /// tries of their own.
+    pub(super) fn fork(&self, request: &Request) -> Self {
+        let own = self.trie.as_ref().filter(|_| law::learns_in_turn(request));
+        let own = own.map(|trie| Arc::new(Mutex::new(lock(trie).emptied())));
+        let (walk, trie) = match own {
+            Some(trie) => (
+                law::learning_walk(request, &self.warper, trie.clone()),
+                Some(trie),
+            ),
+            None => (self.walk.fork(), self.trie.clone()),
+        };
         DrawState {
             warper: self.warper.clone(),
-            walk: self.walk.fork(),
-            trie: self.trie.clone(),
+            walk,
+            trie,
             replay: Replay::default(),
             watch: Watch::default(),
             steering: self.steering,
@@ -210,4 +220,17 @@ impl DrawState {
             weighed: Vec::new(),
         }
     }
+
+    /// Begins anew with a copy of what the attempts over another trie have found.
+    pub(super) fn learn(&mut self, from: &SharedTrie, request: &Request) {
+        let trie = Arc::new(Mutex::new(lock(from).clone()));
+        self.walk = law::learning_walk(request, &self.warper, trie.clone());
+        self.trie = Some(trie);
+    }
+}
+
+/// Locks a trie. If a walk panicked, the trie lacks at worst that walk's last updates, on which no law
+/// depends.
+fn lock(trie: &SharedTrie) -> MutexGuard<'_, Trie> {
+    trie.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,24 +1,29 @@
 //! The tries of the global law's attempts, kept for the next request of the same kind.
 //!
-//! A trie belongs to one prompt, warping, grammar and maximum length (and to the one model of this engine).
-//! Requests that agree in all of them and enable sharing ([`Law::Global`](lexiform_law::Law::Global)) share
-//! it, whatever their seeds: later ones need fewer attempts.
+//! A trie belongs to one owner, prompt, warping, grammar and maximum length (and to the one model of this
+//! engine). Requests that agree in all of them and enable sharing
+//! ([`Law::Global`](lexiform_law::Law::Global)) share it, whatever their seeds: later ones need fewer
+//! attempts. Another owner's requests do not: the number of attempts would tell what the owner has asked.
+//!
+//! Owners share the room equally: a new trie takes the place of one of the owner that has the most.
 
 use crate::Grammar;
-use crate::request::law::CAPACITY;
+use crate::fairness::pool::Owner;
+use crate::request::law;
 use crate::request::{Request, Sampling};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::Trie;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// The number of tries kept beyond those in use; the least recently used one is dropped first.
+/// The number of tries kept beyond those in use, of all owners together.
 const KEPT_TRIES: usize = 16;
 
 /// A trie of the global law, shared by all requests with its key.
 pub(crate) type SharedTrie = Arc<Mutex<Trie>>;
 
 struct Key {
+    owner: Owner,
     prompt: Vec<u32>,
     sampling: Sampling,
     grammar: Grammar,
@@ -28,10 +33,17 @@ struct Key {
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
         self.max_tokens == request.limits.max_tokens
+            && self.owner == *owner_of(request)
             && self.prompt == request.prompt.tokens
             && self.sampling == seedless(&request.sampling)
             && self.grammar.ptr_eq(grammar)
     }
+}
+
+/// Returns the owner of the attempts of a request.
+fn owner_of(request: &Request) -> &Owner {
+    let limits = &request.limits;
+    limits.attempts_of.as_ref().unwrap_or(&limits.owner)
 }
 
 /// Returns the settings without the seed and the stream.
@@ -62,23 +74,30 @@ impl Tries {
             .and_then(|place| self.recent.remove(place))
             .unwrap_or_else(|| {
                 let key = Key {
+                    owner: owner_of(request).clone(),
                     prompt: request.prompt.tokens.clone(),
                     sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),
                     max_tokens: request.limits.max_tokens,
                 };
-                let longest = u32::try_from(request.limits.max_tokens).unwrap_or(u32::MAX);
-                (
-                    key,
-                    Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY))),
-                )
+                (key, new(request, vocabulary))
             });
         let trie = entry.1.clone();
         self.recent.push_back(entry);
         if self.recent.len() > KEPT_TRIES {
-            self.recent.pop_front();
+            self.drop_one();
         }
         trie
+    }
+
+    /// Drops the least recently used trie of the owner that has the most; of several such owners, of the one
+    /// whose trie was used the longest ago.
+    fn drop_one(&mut self) {
+        let of = |owner: &Owner| self.recent.iter().filter(|(key, _)| key.owner == *owner).count();
+        let counts: Vec<usize> = self.recent.iter().map(|(key, _)| of(&key.owner)).collect();
+        let most = counts.iter().max().copied().unwrap_or(0);
+        let place = counts.iter().position(|&count| count == most);
+        place.and_then(|place| self.recent.remove(place));
     }
 
     /// Drops grammars that have outgrown their memory; new requests use their replacements.
@@ -94,5 +113,9 @@ impl Tries {
 /// Returns an empty trie.
 pub(crate) fn new(request: &Request, vocabulary: &Vocabulary) -> SharedTrie {
     let longest = u32::try_from(request.limits.max_tokens).unwrap_or(u32::MAX);
-    Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY)))
+    let trie = Trie::new(vocabulary.eos(), longest, law::capacity(request));
+    Arc::new(Mutex::new(trie))
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,14 @@ pub(crate) fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
     submit(engine, request).into_iter().map(wait).collect()
 }
 
+/// The answers of a request but for the first, which is cancelled at once.
+pub(crate) fn all_but_the_first(engine: &Engine, request: Request) -> Vec<Heard> {
+    let mut heards = submit(engine, request);
+    let (_, first) = heards.remove(0);
+    first.cancel();
+    heards.into_iter().map(wait).collect()
+}
+
 fn request(prompt: usize, samples: usize, seed: u64) -> Request {
     Request::new(letters("abc ").repeat(prompt)[..prompt].to_vec(), 12)
         .task(Draw {

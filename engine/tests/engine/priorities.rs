@@ -198,7 +198,7 @@ fn a_request_ends_at_its_deadline_whether_it_runs_or_waits() {
     names.sort_unstable();
     assert_eq!(names, ["runs", "runs", "waits", "waits"]);
     for (_, error) in failed.iter() {
-        let EngineError::Late { allowed } = error else {
+        let EngineError::Late { allowed, .. } = error else {
             panic!("{error:?}")
         };
         assert!(*allowed <= Duration::from_millis(300), "{allowed:?}");

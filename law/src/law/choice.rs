@@ -41,8 +41,8 @@ pub enum Law {
     /// Approximately the global law: each token from `p` without what is known to end in errors, and after an
     /// error back as far as the error weighs ([`Aprad`](super::Aprad)). Nothing streams before the end.
     Aprad {
-        /// How readily a text goes back: 0 redraws the last token alone, 1 is the method of the paper; at
-        /// most [`Law::MOST_EXPONENT`].
+        /// How readily a text goes back: 0 never gives up a token that was allowed, which is the local law,
+        /// and 1 is the exponent of the paper; at most [`Law::MOST_EXPONENT`].
         exponent: u32,
         /// The most times a text goes back, at least 1.
         max_errors: u32,
@@ -152,7 +152,8 @@ pub enum Fallback {
     /// An error.
     #[default]
     Fail,
-    /// One local sample, tagged `global-weighted` and weighted.
+    /// One sample drawn with what the attempts have learned, as [`Law::Asap`] draws, tagged
+    /// `global-weighted` and weighted.
     Weighted,
     /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the
     /// limit of many steps.

@@ -20,7 +20,7 @@ pub enum LawTag {
     GlobalExact,
     /// The model as its filters leave it, conditioned on the constraint.
     GlobalExactFiltered,
-    /// A local sample that replaces a global one, with its weight.
+    /// A sample that replaces a global one, drawn with what failed attempts have learned, with its weight.
     GlobalWeighted,
     /// The same for the model as its filters leave it.
     GlobalWeightedFiltered,

@@ -45,8 +45,6 @@ type SharedTrie<W> = Arc<Mutex<Trie<W>>>;
 enum WalkStage<W> {
     /// Draw from the masked rows.
     Local,
-    /// Draw from the masked rows because the attempts ran out.
-    Weighted,
     /// Make attempts.
     Attempt {
         trie: SharedTrie<W>,
@@ -122,11 +120,8 @@ impl<W: Weight> Walk<W> {
     /// model, prompt, warping, constraint and greatest length, and may be shared with other walks of that
     /// key.
     pub fn global(trie: SharedTrie<W>, attempts: u32, fallback: Fallback) -> Self {
-        let (number, attempt, ends) = {
-            let mut trie = lock(&trie);
-            let (number, attempt) = begin(&mut trie);
-            (number, attempt, trie.ends().clone())
-        };
+        let ends = lock(&trie).ends().clone();
+        let (number, attempt) = begin(&mut lock(&trie));
         let stage = WalkStage::Attempt {
             trie,
             attempt,
@@ -153,11 +148,8 @@ impl<W: Weight> Walk<W> {
     }
 
     fn drawn_by(trie: SharedTrie<W>, lost: Lost, tag: LawTag) -> Self {
-        let (number, attempt, ends) = {
-            let mut trie = lock(&trie);
-            let number = trie.attempts();
-            (number, Attempt::adaptive(&mut trie, number), trie.ends().clone())
-        };
+        let ends = lock(&trie).ends().clone();
+        let (number, attempt) = begin_adaptive(&mut lock(&trie));
         let stage = WalkStage::Adaptive { trie, attempt, lost };
         Walk {
             number,
@@ -222,16 +214,14 @@ impl<W: Weight> Walk<W> {
         match &mut self.stage {
             WalkStage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
             WalkStage::Adaptive { trie, attempt, .. } => {
-                let mut trie = lock(trie);
-                self.number = trie.attempts();
-                *attempt = Attempt::adaptive(&mut trie, self.number);
+                (self.number, *attempt) = begin_adaptive(&mut lock(trie));
             }
             WalkStage::Aligned { sampler, .. } => sampler.begin(),
             WalkStage::Chain { trie, chain } => {
                 (self.number, _) = begin(&mut lock(trie));
                 chain.begin(self.number);
             }
-            WalkStage::Local | WalkStage::Weighted => (),
+            WalkStage::Local => (),
         }
     }
 
@@ -331,9 +321,7 @@ impl<W: Weight> Walk<W> {
                 attempt.harvest(&mut lock(trie), tree, rows)
             }
             // The weights of a chain are relative to the frozen trie. A trie of errors does not record masks.
-            WalkStage::Chain { .. } | WalkStage::Aligned { .. } | WalkStage::Local | WalkStage::Weighted => {
-                Ok(())
-            }
+            WalkStage::Chain { .. } | WalkStage::Aligned { .. } | WalkStage::Local => Ok(()),
         }
     }
 
@@ -404,7 +392,7 @@ impl<W: Weight> Walk<W> {
     /// Returns `true` if the tokens are certain as soon as they are drawn; under the global law only
     /// [`Step::End`] makes them certain.
     pub fn is_certain(&self) -> bool {
-        matches!(self.stage, WalkStage::Local | WalkStage::Weighted)
+        matches!(self.stage, WalkStage::Local)
     }
 
     /// Draws a token from the masked row. Its reported numbers depend on the row, the mask and the token, not
@@ -463,67 +451,76 @@ impl<W: Weight> Walk<W> {
         self.log_weight += weight;
     }
 
+    /// Makes no attempts after the present one: if it fails, the fallback takes over with what has been
+    /// learned, if there is one. A chain that has taken over proposes no further texts. A caller with a
+    /// deadline calls this while there is time for one more text.
+    pub fn hurry(&mut self) {
+        match &mut self.stage {
+            WalkStage::Attempt { limit, fallback, .. } if *fallback != Fallback::Fail => {
+                *limit = (*limit).min(self.failed.saturating_add(1));
+            }
+            WalkStage::Chain { chain, .. } => chain.hurry(),
+            _ => (),
+        }
+    }
+
     fn fail(&mut self) -> Step<W> {
         let position = self.position();
         self.failed += u32::from(!matches!(self.stage, WalkStage::Chain { .. }));
         self.number = self.number.wrapping_add(1);
-        self.logs.clear();
-        self.log_probability = 0.0;
-        self.log_weight = 0.0;
-        if let WalkStage::Chain { .. } = &self.stage {
-            self.begin();
-            return Step::Restart;
+        self.keep(0);
+        match &self.stage {
+            WalkStage::Attempt { .. } => return self.next_attempt(),
+            WalkStage::Adaptive {
+                lost: Lost::GivenUp, ..
+            } => return Step::Stuck(LawError::NoMass { position }),
+            WalkStage::Adaptive { trie, .. } if lock(trie).is_hopeless() => return self.exhausted(),
+            WalkStage::Adaptive { .. } | WalkStage::Chain { .. } => self.begin(),
+            WalkStage::Aligned { .. } | WalkStage::Local => (),
         }
-        if let WalkStage::Adaptive {
-            lost: Lost::GivenUp, ..
-        } = &self.stage
-        {
-            return Step::Stuck(LawError::NoMass { position });
-        }
-        if let WalkStage::Adaptive { trie, .. } = &self.stage {
-            let is_hopeless = lock(trie).is_hopeless();
-            self.begin();
-            return match is_hopeless {
-                true => Step::Stuck(LawError::Exhausted {
-                    attempts: self.failed,
-                }),
-                false => Step::Restart,
-            };
-        }
+        Step::Restart
+    }
+
+    /// Begins the next attempt, or, if there are no more, the text that takes the place of an accepted one.
+    fn next_attempt(&mut self) -> Step<W> {
         let WalkStage::Attempt {
-            trie: shared,
-            attempt,
+            trie,
             limit,
             fallback,
-        } = &mut self.stage
+            ..
+        } = &self.stage
         else {
             return Step::Restart;
         };
-        let mut trie = lock(shared);
-        if self.failed < *limit && !trie.is_hopeless() {
-            (self.number, *attempt) = begin(&mut trie);
-            return Step::Restart;
-        }
-        if *fallback == Fallback::Fail || trie.is_hopeless() {
-            return Step::Stuck(LawError::Exhausted {
-                attempts: self.failed,
-            });
-        }
-        // Like an attempt, it has a unique number: other walks that share the trie may have the same seed.
-        (self.number, _) = begin(&mut trie);
-        let next = match *fallback {
-            Fallback::Chain { steps } => {
-                let chain = Box::new(Independence::new(&trie, steps, self.number));
-                Some((chain, shared.clone()))
+        let (trie, fallback, is_last) = (trie.clone(), *fallback, self.failed >= *limit);
+        let is_hopeless = lock(&trie).is_hopeless();
+        match fallback {
+            _ if is_hopeless => return self.exhausted(),
+            _ if !is_last => self.begin(),
+            Fallback::Fail => return self.exhausted(),
+            Fallback::Weighted => {
+                let (number, attempt) = begin_adaptive(&mut lock(&trie));
+                self.number = number;
+                self.stage = WalkStage::Adaptive {
+                    trie,
+                    attempt,
+                    lost: Lost::Redrawn,
+                };
             }
-            _ => None,
-        };
-        drop(trie);
-        self.stage = match next {
-            Some((chain, trie)) => WalkStage::Chain { trie, chain },
-            None => WalkStage::Weighted,
-        };
+            Fallback::Chain { steps } => {
+                // Like an attempt, it has a unique number: other walks that share the trie may have the same
+                // seed.
+                (self.number, _) = begin(&mut lock(&trie));
+                let chain = Box::new(Independence::new(&lock(&trie), steps, self.number));
+                self.stage = WalkStage::Chain { trie, chain };
+            }
+        }
         Step::Restart
+    }
+
+    fn exhausted(&self) -> Step<W> {
+        let attempts = self.failed;
+        Step::Stuck(LawError::Exhausted { attempts })
     }
 }
 
@@ -560,11 +557,11 @@ impl<W: Weight> Sampler<W> for Walk<W> {
                 }
                 Err(why) => Step::Stuck(why),
             },
-            WalkStage::Chain { chain, .. } => chain.next(row, allowed, chooser).unwrap_or_else(|| {
-                let attempts = self.failed;
-                Step::Stuck(LawError::Exhausted { attempts })
-            }),
-            _ => self.masked(row, allowed, rule, chooser),
+            WalkStage::Chain { chain, .. } => {
+                let step = chain.next(row, allowed, chooser);
+                step.unwrap_or_else(|| self.exhausted())
+            }
+            WalkStage::Local => self.masked(row, allowed, rule, chooser),
         };
         match &step {
             Step::Token(drawn) | Step::End(drawn) => self.advance(drawn),
@@ -581,6 +578,12 @@ impl<W: Weight> Sampler<W> for Walk<W> {
 fn begin<W: Weight>(trie: &mut Trie<W>) -> (u32, Attempt<W>) {
     let number = trie.attempts();
     (number, Attempt::begin(trie, number))
+}
+
+/// Begins a text that does not fail, with the number that the trie gives it.
+fn begin_adaptive<W: Weight>(trie: &mut Trie<W>) -> (u32, Attempt<W>) {
+    let number = trie.attempts();
+    (number, Attempt::adaptive(trie, number))
 }
 
 /// Locks the trie. If a walk panicked elsewhere, the trie lacks at worst that walk's last updates, on which

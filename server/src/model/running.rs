@@ -13,6 +13,7 @@ use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use lexiform_engine::{Engine, EngineError, Event, Place, Refusal, Request, Sink, Task, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -21,6 +22,10 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::model::limits::RequestLimits;
 use crate::wire::error::ApiError;
+
+/// The time that the engine has to end a request whose time is over, before the request ends without it: the
+/// engine knows what was tried in vain.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The kind of a request, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +107,8 @@ impl Running {
     /// Fails if the time is over, the server stops, or no sample can produce an event any more.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(usize, Event), ApiError>> {
         match self.events.poll_recv(context) {
-            Poll::Ready(Some((_, Event::Failed(EngineError::Late { .. })))) => {
-                return Poll::Ready(Err(self.late()));
+            Poll::Ready(Some((_, Event::Failed(EngineError::Late { attempts, .. })))) => {
+                return Poll::Ready(Err(self.late(attempts)));
             }
             Poll::Ready(Some(event)) => {
                 self.leave_line();
@@ -117,7 +122,7 @@ impl Running {
         }
         while self.timer.as_mut().poll(context).is_ready() {
             if self.line.is_none() || !self.has_begun() {
-                return Poll::Ready(Err(self.late()));
+                return Poll::Ready(Err(self.late(0)));
             }
             self.leave_line();
         }
@@ -133,18 +138,20 @@ impl Running {
     /// Leaves the queue: from now on the time for answers counts.
     fn leave_line(&mut self) {
         if self.line.take().is_some() {
-            self.timer.as_mut().reset(self.begun + self.limits.answer);
+            let end = self.begun + self.limits.answer + GRACE;
+            self.timer.as_mut().reset(end);
         }
     }
 
-    fn late(&self) -> ApiError {
+    /// Returns the error of a request whose time is over, after so many attempts that failed.
+    fn late(&self, attempts: usize) -> ApiError {
         let answer = self.limits.answer.as_secs_f64();
         match self.kind {
             _ if self.line.is_some() && !self.has_begun() => {
                 ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
             }
             RequestKind::Search => ApiError::search_timed_out(answer),
-            RequestKind::Answer => ApiError::timed_out("ran", answer, false),
+            RequestKind::Answer => ApiError::attempts_timed_out(answer, attempts),
         }
     }
 

@@ -376,15 +376,17 @@ pub fn note_ineffective(served: &ServedModel, generation: &Generation, ignored: 
 
 /// Returns the drafting settings.
 fn speculation(generation: &Generation) -> Speculation {
-    if !generation.drafts() {
-        return Speculation::none();
-    }
+    let allowed = match generation.drafts() {
+        true => generation.draft.allowed,
+        false => Speculation::none(),
+    };
     Speculation {
+        // Without drafts, too: answers of a seed learn from each other in a fixed order.
         verification: match (generation.seed, generation.draft.rule) {
             (None, rule) if !generation.batch_invariant => rule.unwrap_or(Verification::Residual),
             _ => Verification::DrawOnce,
         },
-        ..generation.draft.allowed
+        ..allowed
     }
 }
 

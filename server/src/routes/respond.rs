@@ -89,7 +89,7 @@ async fn run(
     let app = asked.app.clone();
     app.check_open()?;
     let requester = handler::owner(&asked.request);
-    let share = requester.share.clone();
+    let (share, owner) = (requester.share.clone(), requester.owner.clone());
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
@@ -114,9 +114,10 @@ async fn run(
     account.note("grammar", prepared.grammar.clone());
     account.note("grammar_bytes", prepared.source_bytes);
     let mut requests = std::mem::take(&mut prepared.requests);
-    requests
-        .iter_mut()
-        .for_each(|request| request.limits.owner.clone_from(&share));
+    for request in &mut requests {
+        request.limits.owner.clone_from(&share);
+        request.limits.attempts_of = Some(owner.clone());
+    }
     let limits = app.served.limits().shortened(prepared.timeout);
     prepared.frame.keep(&requests);
     let running = Running::start(app.served.engine(), requests, limits)?;

@@ -258,6 +258,18 @@ impl ApiError {
         }
     }
 
+    /// The answer took longer than allowed, in which so many attempts at the global law failed: 408.
+    pub fn attempts_timed_out(seconds: f64, attempts: usize) -> Self {
+        let error = Self::timed_out("ran", seconds, false);
+        if attempts == 0 {
+            return error;
+        }
+        let message = format!(
+            "None of {attempts} attempts at the global law was accepted within {seconds} s; use on_exhaustion: weighted or mcmc, or another law."
+        );
+        Self { message, ..error }
+    }
+
     /// A search took longer than an answer may: 408. A retry would take as long.
     pub fn search_timed_out(seconds: f64) -> Self {
         let message = format!("The search found no end within {seconds} s; set max_tokens.");
@@ -532,6 +544,18 @@ mod tests {
             body["error"]["lexiform"]["diagnostics"][0]["path"],
             "/properties/a/not"
         );
+    }
+
+    #[test]
+    fn attempts_in_vain_are_told_apart_from_an_answer_without_an_end() {
+        let message = |attempts| {
+            let error = ApiError::attempts_timed_out(30.0, attempts);
+            let body = envelope(&error);
+            assert_eq!(body["error"]["code"], "request_timeout");
+            body["error"]["message"].as_str().unwrap_or_default().to_owned()
+        };
+        assert!(message(0).starts_with("The request ran for more than 30 s"));
+        assert!(message(12).starts_with("None of 12 attempts at the global law was accepted within 30 s"));
     }
 
     #[test]

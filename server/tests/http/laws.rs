@@ -89,6 +89,28 @@ fn a_chain_takes_the_place_of_attempts_that_ran_out() {
     assert_eq!(cuts.json()["error"]["param"], "mcmc_cuts");
 }
 
+/// Guards against answers of one request that learn from whichever is ahead.
+#[test]
+fn a_seed_names_the_texts_of_all_answers_drafted_or_not() {
+    let service = Service::start();
+    for law in ["global", "asap"] {
+        let texts = |draft: bool, n: usize| {
+            let more = json!({"guided_regex": "x[b-e]{2}", "law": law, "n": n, "draft": draft});
+            let answer = ask(&service, more);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let choices = answer.json()["choices"].clone();
+            let choices = choices.as_array().expect("choices").clone();
+            choices
+                .iter()
+                .map(|choice| choice["message"]["content"].clone())
+                .collect::<Vec<_>>()
+        };
+        let wanted = texts(true, 12);
+        assert_eq!(texts(false, 12), wanted, "{law}");
+        assert_eq!(texts(true, 5), wanted[..5], "{law}");
+    }
+}
+
 #[test]
 fn requests_learn_from_each_other_if_they_ask_for_it() {
     let service = Service::start();
@@ -203,7 +225,9 @@ fn going_back_from_errors_is_told_by_the_law() {
     assert_eq!(aprad["law"], "aprad");
     assert!(aprad["attempts"].as_u64().expect("a count") > 1, "{aprad}");
     assert!(aprad.get("log_weight").is_none());
-    let failed = ask(&service, json!({"law": "aprad", "max_attempts": 1}));
+    // The model wants to end after each letter.
+    let longer = json!({"law": "aprad", "max_attempts": 1, "guided_regex": "x[bc]{3}"});
+    let failed = ask(&service, longer);
     assert_eq!(
         (failed.status, failed.error_code().as_str()),
         (422, "attempts_exhausted"),

@@ -5,13 +5,16 @@ use super::*;
 use crate::config::EngineConfig;
 use crate::engine::step::Parts;
 use crate::fairness::room::Room;
-use crate::metrics::meters::Meters;
+use crate::metrics::meters::{Meters, Moments};
 use crate::model::scripted::ScriptedModel;
 use crate::request::law;
+use crate::request::{Diagnostics, Sampling};
 use crate::sequence::job::Sink;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_law::{Cuts, Fallback, LawTag};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 const LETTERS: usize = 26;
 const PROMPT: [u32; 5] = [3, 1, 4, 1, 5];
@@ -69,13 +72,17 @@ fn run(driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
 }
 
 fn run_request(request: Request, driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
-    let (sender, events): (_, Receiver<Event>) = channel();
-    let sink: Sink = Box::new(move |event| sender.send(event).is_ok());
-    let warper = law::warper(&request).unwrap();
-    let walk = law::local_walk(&request, &warper, &vocabulary());
-    let place = Arc::new(Room::new(1)).take(&None, 1).unwrap();
-    let sequence = Sequence::new(7, request, (warper, walk), place);
-    core.take_in(sequence, Job::new(Box::new(driver), vec![sink]));
+    run_submitted(request, Moments::now(), driver, core)
+}
+
+/// Runs a request that was submitted at some moment.
+fn run_submitted(
+    request: Request,
+    moments: Moments,
+    driver: impl Driver + 'static,
+    core: &mut Core,
+) -> (Vec<u32>, Event) {
+    let events = begin((request, moments), driver, core);
     for _ in 0..10_000 {
         if core.is_idle() {
             break;
@@ -96,6 +103,23 @@ fn run_request(request: Request, driver: impl Driver + 'static, core: &mut Core)
         }
     }
     panic!("no last event");
+}
+
+/// Adds a request to the engine; returns the events of its one answer.
+fn begin(
+    (request, moments): (Request, Moments),
+    driver: impl Driver + 'static,
+    core: &mut Core,
+) -> Receiver<Event> {
+    let (sender, events): (_, Receiver<Event>) = channel();
+    let sink: Sink = Box::new(move |event| sender.send(event).is_ok());
+    let warper = law::warper(&request).unwrap();
+    let walk = law::local_walk(&request, &warper, &vocabulary());
+    let place = Arc::new(Room::new(1)).take(&None, 1).unwrap();
+    let mut sequence = Sequence::new(7, request, (warper, walk), place);
+    sequence.report.moments = moments;
+    core.take_in(sequence, Job::new(Box::new(driver), vec![sink]));
+    events
 }
 
 /// A driver implemented by a function.
@@ -453,4 +477,94 @@ fn more_branches_than_the_cache_holds_take_turns() {
     );
     assert_eq!(run(driver, &mut core).0, written(15));
     assert!(core.stats.steps > 15);
+}
+
+/// Runs a request of which less than a quarter of the time is left; the model nearly always writes another
+/// letter than the grammar allows, and there are more texts than attempts.
+fn run_late(law: Law, driver: impl Driver + 'static) -> Outcome {
+    let options = lexiform::Options::default();
+    let source = lexiform::Source::Regex("[ab]{40}");
+    let (grammar, _) = lexiform::compile(source, &vocabulary(), &options).unwrap();
+    let request = Request::new(PROMPT.to_vec(), 50)
+        .task(law)
+        .grammar(grammar)
+        .sampling(Sampling::seeded(1))
+        .deadline(Instant::now() + Duration::from_secs(1000));
+    let moments = Moments::submitted_before(Duration::from_secs(3100));
+    let (tokens, last) = run_submitted(request, moments, driver, &mut core(EngineConfig::default()));
+    let Event::Done(outcome) = last else {
+        panic!("{last:?}")
+    };
+    assert_eq!((tokens.len(), outcome.finish), (40, Finish::Stop));
+    outcome
+}
+
+/// Attempts that go on until the deadline would leave no time for the text that takes their place: in the
+/// last quarter of the time, the present attempt is the last.
+#[test]
+fn attempts_end_while_there_is_time_for_a_text_in_their_place() {
+    for (fallback, tag) in [
+        (Fallback::Weighted, LawTag::GlobalWeighted),
+        (Fallback::Chain { steps: 1_000_000 }, LawTag::Mcmc),
+    ] {
+        let law = Law::Global {
+            max_attempts: 1_000_000,
+            fallback,
+            share_attempts: false,
+        };
+        let outcome = run_late(law, Samples::new(1, false));
+        assert_eq!(outcome.law, tag);
+        assert!(outcome.attempts <= 2, "{} attempts", outcome.attempts);
+        assert_eq!(outcome.log_weight.is_some(), tag.has_weight());
+    }
+}
+
+#[test]
+fn a_chain_ends_with_the_text_where_it_is_while_there_is_time() {
+    let (steps, cuts) = (1_000_000, Cuts::Restart);
+    let outcome = run_late(
+        Law::Mcmc { steps, cuts },
+        Chains::new(steps, cuts, [Seeded::new(1, 0)]),
+    );
+    let Some(Diagnostics::Chain { steps, .. }) = outcome.diagnostics else {
+        panic!("{outcome:?}")
+    };
+    assert!(steps <= 1, "{steps}");
+}
+
+/// Whoever waits in vain is told what was tried.
+#[test]
+fn a_request_whose_time_is_over_tells_its_attempts() {
+    let mut core = core(EngineConfig::default());
+    let options = lexiform::Options::default();
+    let source = lexiform::Source::Regex("[ab]{40}");
+    let (grammar, _) = lexiform::compile(source, &vocabulary(), &options).unwrap();
+    let law = Law::Global {
+        max_attempts: 1_000_000,
+        fallback: Fallback::Fail,
+        share_attempts: false,
+    };
+    let request = Request::new(PROMPT.to_vec(), 50)
+        .task(law)
+        .grammar(grammar)
+        .sampling(Sampling::seeded(1));
+    let events = begin((request, Moments::now()), Samples::new(1, false), &mut core);
+    while core
+        .scheduler
+        .all()
+        .all(|sequence| sequence.draw.walk.failed_attempts() < 3)
+    {
+        core.step();
+    }
+    let over = Some(Instant::now());
+    core.scheduler
+        .all()
+        .for_each(|sequence| sequence.request.limits.deadline = over);
+    core.step();
+    let last = events.try_iter().last();
+    let Some(Event::Failed(error @ EngineError::Late { attempts, .. })) = last else {
+        panic!("{last:?}")
+    };
+    assert!(attempts >= 3, "{attempts}");
+    assert!(error.to_string().ends_with(" attempts was accepted"), "{error}");
 }

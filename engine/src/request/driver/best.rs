@@ -10,7 +10,6 @@ use lexiform_law::LawTag;
 /// The driver that answers with the best of more candidates than there are answers.
 pub(crate) struct BestOf {
     candidates: Samples,
-    count: usize,
     /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     ended: Vec<(Branch, f64)>,
@@ -20,10 +19,9 @@ pub(crate) struct BestOf {
 impl BestOf {
     /// Returns the driver for the best `answers` of `candidates`; there are at least as many candidates as
     /// answers.
-    pub(crate) fn new(answers: usize, candidates: usize) -> Self {
+    pub(crate) fn new(answers: usize, candidates: Samples) -> Self {
         BestOf {
-            candidates: Samples::new(candidates),
-            count: candidates,
+            candidates,
             wanted: vec![true; answers],
             ended: Vec::new(),
             failed: Vec::new(),
@@ -33,7 +31,7 @@ impl BestOf {
     /// Orders the best candidates once all have ended. If too few ended with a text, the remaining answers
     /// fail with the error of the first failed candidate.
     fn choose(&mut self, orders: &mut Orders) {
-        if self.ended.len() + self.failed.len() < self.count {
+        if self.ended.len() + self.failed.len() < self.candidates.count() {
             return;
         }
         let better =
@@ -64,6 +62,7 @@ impl Driver for BestOf {
                 orders.push_back(Order::Draw(branch))
             }
             BranchEvent::Ended(_) => {
+                self.candidates.stop(branch, orders);
                 let mean = report.log_probability / report.tokens.max(1) as f64;
                 self.ended.push((branch, mean));
                 self.choose(orders);
@@ -71,8 +70,9 @@ impl Driver for BestOf {
             BranchEvent::Failed(error) => {
                 let lost = match self.candidates.is_forked() {
                     true => 1,
-                    false => self.count,
+                    false => self.candidates.count(),
                 };
+                self.candidates.stop(branch, orders);
                 self.failed.extend(std::iter::repeat_n(error.clone(), lost));
                 orders.push_back(Order::Drop(branch));
                 self.choose(orders);
@@ -85,7 +85,7 @@ impl Driver for BestOf {
             *wanted = false;
         }
         if self.wanted.iter().all(|wanted| !wanted) {
-            orders.extend((0..self.count as Branch).map(Order::Drop));
+            orders.extend((0..self.candidates.count() as Branch).map(Order::Drop));
         }
     }
 

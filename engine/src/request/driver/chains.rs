@@ -178,6 +178,11 @@ impl<C: Chooser<LogWeight> + Send> Driver for Chains<C> {
         self.drop_prompt(orders);
     }
 
+    /// The texts that are being drawn are the last to be proposed.
+    fn hurry(&mut self) {
+        self.steps = 0;
+    }
+
     fn verdict(&self, answer: usize) -> Option<Verdict> {
         let chain = &self.links.get(answer)?.chain;
         Some(Verdict {

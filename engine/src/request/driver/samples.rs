@@ -7,22 +7,37 @@
 //! ```
 //!
 //! A single sample is the plain case: nothing is read ahead, and nothing is forked.
+//!
+//! Samples that learn *in turn* are not all drawn at once: each but the first begins when its
+//! [`teacher`](crate::request::law::teacher) has ended, with what that one has learned. Their texts then do
+//! not depend on which sample is ahead of which.
 
 use super::{Branch, BranchEvent, Driver, Order, Orders, Report};
+use crate::request::law::teacher;
 
 /// The driver of independent samples; each branch becomes the answer of the same number.
 pub(crate) struct Samples {
     /// `true` for each answer whose client is still there.
     wanted: Vec<bool>,
     forked: bool,
+    /// `true` for each sample that is drawn, or was.
+    begun: Vec<bool>,
+    in_turn: bool,
 }
 
 impl Samples {
-    pub(crate) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize, in_turn: bool) -> Self {
         Samples {
             wanted: vec![true; count],
             forked: count == 1,
+            begun: vec![false; count],
+            in_turn,
         }
+    }
+
+    /// Returns the number of samples.
+    pub(super) fn count(&self) -> usize {
+        self.wanted.len()
     }
 
     /// Returns `true` if each sample has its own branch.
@@ -35,11 +50,33 @@ impl Samples {
         self.forked = true;
         let fork = |to| Order::Fork { of: 0, to, at: 0 };
         orders.extend((1..self.wanted.len() as Branch).map(fork));
-        for (branch, wanted) in (0..).zip(&self.wanted) {
-            orders.push_back(match wanted {
-                true => Order::Draw(branch),
-                false => Order::Drop(branch),
-            });
+        for branch in 0..self.wanted.len() as Branch {
+            if !self.wanted[branch as usize] {
+                self.stop(branch, orders);
+                orders.push_back(Order::Drop(branch));
+            } else if !self.in_turn || teacher(branch).is_none() {
+                self.begin(branch, orders);
+            }
+        }
+    }
+
+    fn begin(&mut self, branch: Branch, orders: &mut Orders) {
+        self.begun[branch as usize] = true;
+        orders.push_back(Order::Draw(branch));
+    }
+
+    /// Begins the samples that learn from this one, which learns no more. Call it before the branch is
+    /// dropped.
+    pub(super) fn stop(&mut self, from: Branch, orders: &mut Orders) {
+        if !self.in_turn || !self.forked {
+            return;
+        }
+        for branch in 1..self.wanted.len() as Branch {
+            let waits = self.wanted[branch as usize] && !self.begun[branch as usize];
+            if waits && teacher(branch) == Some(from) {
+                orders.push_back(Order::Learn { branch, from });
+                self.begin(branch, orders);
+            }
         }
     }
 }
@@ -58,8 +95,12 @@ impl Driver for Samples {
                 }
                 orders.push_back(Order::Draw(branch));
             }
-            BranchEvent::Ended(_) => orders.push_back(Order::Finish { branch, answer }),
+            BranchEvent::Ended(_) => {
+                self.stop(branch, orders);
+                orders.push_back(Order::Finish { branch, answer });
+            }
             BranchEvent::Failed(error) => {
+                self.stop(branch, orders);
                 let failed = match self.forked {
                     true => answer..answer + 1,
                     false => 0..self.wanted.len(),
@@ -80,6 +121,7 @@ impl Driver for Samples {
         }
         let nobody = self.wanted.iter().all(|wanted| !wanted);
         if self.forked || nobody {
+            self.stop(answer as Branch, orders);
             orders.push_back(Order::Drop(if self.forked { answer as Branch } else { 0 }));
         }
     }

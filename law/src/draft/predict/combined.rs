@@ -42,7 +42,7 @@ pub enum Union {
 
 /// A sequence of predictors. All of them learn.
 pub struct Combined {
-    layers: Vec<Layer>,
+    pub(super) layers: Vec<Layer>,
     union: Union,
     trust: Trust,
 }

@@ -117,6 +117,11 @@ impl<W: Weight> Independence<W> {
         (self.steps, self.moves)
     }
 
+    /// Proposes no further texts after the present one.
+    pub(in crate::law) fn hurry(&mut self) {
+        self.steps -= std::mem::take(&mut self.left);
+    }
+
     /// Begins the next text, which draws with the random numbers of attempt `number`.
     pub(in crate::law) fn begin(&mut self, number: u32) {
         self.number = number;

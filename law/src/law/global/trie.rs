@@ -110,6 +110,12 @@ impl<W: Weight> Trie<W> {
         }
     }
 
+    /// Returns an empty trie for the same sequences and of the same capacity.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Trie::new(&self.ends, self.longest, self.capacity)
+    }
+
     /// Returns the number of prefixes and edges kept.
     pub fn len(&self) -> usize {
         self.nodes.len() + self.edges

@@ -21,7 +21,7 @@ impl<W: Weight> Walk<W> {
             | WalkStage::Adaptive { trie, .. }
             | WalkStage::Chain { trie, .. } => lock(trie).is_hopeless(),
             WalkStage::Aligned { sampler, .. } => sampler.is_hopeless(),
-            WalkStage::Local | WalkStage::Weighted => false,
+            WalkStage::Local => false,
         }
     }
 
@@ -32,7 +32,7 @@ impl<W: Weight> Walk<W> {
             WalkStage::Attempt { trie, .. }
             | WalkStage::Adaptive { trie, .. }
             | WalkStage::Chain { trie, .. } => begin(&mut lock(trie)).0,
-            WalkStage::Aligned { .. } | WalkStage::Local | WalkStage::Weighted => self.number.wrapping_add(1),
+            WalkStage::Aligned { .. } | WalkStage::Local => self.number.wrapping_add(1),
         };
         (self.stage, self.local, self.is_filtered) = (WalkStage::Local, LawTag::LocalFiltered, false);
         self.keep(0);

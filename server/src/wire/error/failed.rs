@@ -43,6 +43,10 @@ impl ApiError {
                 let message = format!("{error}; widen the search, or use another one");
                 Self::new(status, "invalid_request_error", "search_found_nothing", message)
             }
+            EngineError::ErrorsExhausted { .. } => {
+                let message = format!("{error}; raise max_attempts, or use the local law");
+                Self::new(status, "invalid_request_error", "attempts_exhausted", message)
+            }
             EngineError::SearchExhausted { .. } => {
                 let message = format!("{error}; raise it, ask for fewer answers, or use another search");
                 Self::new(status, "invalid_request_error", "search_exhausted", message)
@@ -72,7 +76,9 @@ impl ApiError {
                 "grammar_too_expensive",
                 error.to_string(),
             ),
-            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
+            EngineError::Late { allowed, attempts } => {
+                Self::attempts_timed_out(allowed.as_secs_f64(), *attempts)
+            }
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");
