@@ -1,5 +1,6 @@
 //! The parts of a sequence: its text, its grammar, its drafts, its draws and its report.
 
+use super::past::Sparing;
 use super::replay::Replay;
 use super::rests::Rests;
 use super::steering::Steering;
@@ -163,6 +164,8 @@ impl DraftState {
 /// How a sequence draws, and the results of the last draw.
 pub(crate) struct DrawState {
     pub(crate) warper: Warper,
+    /// How tokens are found that penalties spare, if there are any.
+    pub(crate) sparing: Option<Arc<Sparing>>,
     pub(crate) walk: Walk,
     /// The trie that records the attempts of the walk, under laws that learn.
     pub(crate) trie: Option<SharedTrie>,
@@ -179,9 +182,10 @@ pub(crate) struct DrawState {
 }
 
 impl DrawState {
-    pub(super) fn new(warper: Warper, walk: Walk) -> Self {
+    pub(super) fn new(sparing: Option<Arc<Sparing>>, warper: Warper, walk: Walk) -> Self {
         DrawState {
             warper,
+            sparing,
             walk,
             trie: None,
             replay: Replay::default(),
@@ -197,6 +201,7 @@ impl DrawState {
     pub(super) fn fork(&self) -> Self {
         DrawState {
             warper: self.warper.clone(),
+            sparing: self.sparing.clone(),
             walk: self.walk.fork(),
             trie: self.trie.clone(),
             replay: Replay::default(),

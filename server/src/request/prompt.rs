@@ -8,8 +8,8 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Constraints, Draw, Grammar, Law, LogprobsOf, OnBudget, Reporting, Request, Sampling, Search, Speculation,
-    Task, Verification,
+    Constraints, Draw, Grammar, Law, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request, Sampling,
+    Search, Speculation, Task, Verification,
 };
 
 use crate::grammars::enforcement;
@@ -452,6 +452,8 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
             .unwrap_or(defaults.repetition_penalty),
         presence_penalty: generation.presence_penalty,
         frequency_penalty: generation.frequency_penalty,
+        // The language of the answer decides.
+        penalty_scope: PenaltyScope::All,
         logit_bias: generation.logit_bias.clone(),
     }
 }
