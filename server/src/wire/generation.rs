@@ -3,6 +3,7 @@
 mod filters;
 mod lossy;
 mod schemas;
+mod penalties;
 mod task;
 pub(in crate::wire) mod values;
 
@@ -18,6 +19,7 @@ use super::fields::{Fields, Problems};
 pub use filters::Filters;
 pub use task::Task;
 
+pub use penalties::PenaltyScope;
 /// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
 /// The maximum number of stop strings, and the maximum length of one in bytes.
@@ -133,6 +135,8 @@ pub struct Generation {
     pub logit_bias: Vec<(u32, f32)>,
     /// The texts that end the output.
     pub stop: Vec<String>,
+    /// The tokens that these three concern; if absent, the constraint decides.
+    pub penalty_scope: Option<PenaltyScope>,
     /// `true` if the stop text stays in the output.
     pub include_stop: bool,
     /// The tokens that end the output.
@@ -239,6 +243,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         include_stop: fields
             .boolean("include_stop_str_in_output", problems)
             .unwrap_or(false),
+        penalty_scope: penalties::read(fields, problems),
         stop_tokens: stop_tokens(fields, problems),
         stream: stream(fields, problems),
         constraint,
@@ -361,6 +366,7 @@ impl Generation {
             min_p: None,
             filters: Filters::default(),
             seed: None,
+            penalty_scope: None,
             repetition_penalty: None,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,

@@ -64,6 +64,7 @@ const BINDING: &[&str] = &[
     "frequency_penalty",
     "repetition_penalty",
     "length_penalty",
+    "penalty_scope",
     "ignore_eos",
     "on_budget",
     "on_exhaustion",
