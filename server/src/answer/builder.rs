@@ -9,6 +9,10 @@
 //!                                                                └ rewriting   repair
 //! ```
 
+mod agreement;
+mod choice;
+mod choosing;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,7 @@ use lexiform_engine::{Event, Grammar, Request, Times};
 
 use serde_json::Value;
 
+use crate::answer::builder::choice::{Choice, Place};
 use crate::answer::certificate::Certifier;
 use crate::answer::confidence::value_options::{Chosen, ValueOptions};
 use crate::answer::parts::{OutputFormat, Part, PartReader};
@@ -36,8 +41,16 @@ struct Growing {
     since: PendingTokens,
     thought_tokens: usize,
     ended: Option<Ended>,
+    place: Place,
     /// The parts so far, if they are to be checked at the end.
     parts: Vec<Part>,
+}
+
+impl Growing {
+    /// Returns `true` if it is one of the choices of the answer.
+    fn is_told(&self) -> bool {
+        matches!(self.place, Place::Told(..))
+    }
 }
 
 /// The builder of one answer: takes the events of its samples and returns JSON or the frames of a stream.
@@ -48,6 +61,10 @@ pub struct AnswerBuilder {
     samples: Vec<Growing>,
     /// The number of samples for each prompt, which are adjacent; each prompt is counted once.
     per_prompt: usize,
+    /// How the answers are chosen among the samples, until they are.
+    choice: Option<Choice>,
+    /// `true` if the answers are chosen among more samples.
+    chooses: bool,
     account: Option<Account>,
     certifier: Option<Certifier>,
     confidence: bool,
@@ -76,7 +93,8 @@ impl AnswerBuilder {
         count: usize,
         extras: Extras,
     ) -> Self {
-        let per_prompt = generation.n.max(1);
+        let per_prompt = generation.samples();
+        let choice = Choice::of(generation);
         // All answers to a prompt are drawn from the same texts, which are reported once.
         let extras_of = |index: usize| Extras {
             population: generation.return_particles && index.is_multiple_of(per_prompt),
@@ -88,6 +106,7 @@ impl AnswerBuilder {
             since: PendingTokens::default(),
             thought_tokens: 0,
             ended: None,
+            place: Choice::place(choice.as_ref(), index),
             parts: Vec::new(),
         };
         Self {
@@ -96,6 +115,8 @@ impl AnswerBuilder {
             samples: (0..count).map(growing).collect(),
             reading,
             per_prompt,
+            chooses: choice.is_some(),
+            choice,
             account: None,
             certifier: None,
             confidence: extras.confidence,
@@ -195,6 +216,7 @@ impl AnswerBuilder {
                 .then(|| growing.sample.confidence(parts))
                 .flatten(),
             population: growing.sample.population(),
+            ..Findings::default()
         })
     }
 
@@ -254,6 +276,7 @@ impl AnswerBuilder {
             let read = self.take(index, event, running)?;
             parts[index].extend(read);
         }
+        self.choose(&parts)?;
         Ok(parts)
     }
 
@@ -265,14 +288,21 @@ impl AnswerBuilder {
         }
         let usage = self.usage();
         let reading = self.reading.clone();
-        let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
-        let whole = samples.filter_map(|(index, ((growing, parts), findings))| {
-            let mut whole = whole(index, &reading, parts, growing.ended?);
+        let samples = self.samples.iter_mut().zip(parts).zip(found);
+        let whole = samples.filter_map(|((growing, parts), findings)| {
+            let Place::Told(place, support) = &mut growing.place else {
+                return None;
+            };
+            let mut whole = whole(*place, &reading, parts, growing.ended?);
             whole.logprobs = std::mem::take(&mut growing.since.logprobs);
-            whole.findings = findings;
+            whole.findings = Findings {
+                support: support.take(),
+                ..findings
+            };
             Some(whole)
         });
-        let whole = whole.collect();
+        let mut whole: Vec<Whole> = whole.collect();
+        whole.sort_by_key(|whole| whole.index);
         let json = self.writer.whole(whole, usage);
         self.spent += begun.elapsed();
         self.settle(ANSWERED);
@@ -283,15 +313,16 @@ impl AnswerBuilder {
     fn found(&self, parts: &[Vec<Part>]) -> Result<Vec<Findings>, ApiError> {
         let samples = self.samples.iter().zip(parts);
         let found = samples.map(|(growing, parts)| match &growing.ended {
-            Some(ended) => self.findings(growing, ended, parts),
-            None => Ok(Findings::default()),
+            Some(ended) if growing.is_told() => self.findings(growing, ended, parts),
+            _ => Ok(Findings::default()),
         });
         found.collect()
     }
 
     /// Returns `true` if every sample has ended.
     pub fn complete(&self) -> bool {
-        self.samples.iter().all(|growing| growing.ended.is_some())
+        let is_over = |growing: &Growing| growing.ended.is_some() || growing.place == Place::LeftOut;
+        self.samples.iter().all(is_over)
     }
 
     /// Passes an event to its sample, cancels a sample that reached its stop string, and reads the text.
@@ -299,6 +330,9 @@ impl AnswerBuilder {
         if std::mem::take(&mut self.silent) {
             self.served.metrics().first_token(self.begun.elapsed());
         }
+        let Some(event) = self.unless_failed(index, event) else {
+            return Ok(Vec::new());
+        };
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
         if let Event::Token { origin, .. } = &event {
             self.served.metrics().token(*origin);
@@ -319,6 +353,7 @@ impl AnswerBuilder {
             growing.ended = Some(ended);
             self.served.metrics().finished(ended.counted());
             self.ended(index, ended.times);
+            self.note_ended(index, ended.finish, running);
         }
         Ok(parts)
     }
@@ -434,7 +469,7 @@ impl AnswerBuilder {
                 details.accepted_prediction_tokens += accepted;
                 details.rejected_prediction_tokens += rejected;
             }
-            if let Some(ended) = growing.ended.filter(|_| index % self.per_prompt == 0) {
+            if let Some(ended) = growing.ended.filter(|_| self.counts_prompt(index)) {
                 usage.prompt_tokens += ended.prompt_tokens;
                 usage.prompt_tokens_details.cached_tokens += ended.cached_tokens;
             }
@@ -461,8 +496,8 @@ impl Grown {
         };
         let samples = self.builder.samples.iter().zip(&self.parts).enumerate();
         let chosen = samples.map(|(index, (growing, parts))| match growing.sample.trace() {
-            Some(trace) => options.find(&self.builder.served, index, (trace, parts)),
-            None => Chosen::default(),
+            Some(trace) if growing.is_told() => options.find(&self.builder.served, index, (trace, parts)),
+            _ => Chosen::default(),
         });
         self.chosen = chosen.collect();
     }
@@ -489,7 +524,8 @@ impl Grown {
     /// # Errors
     /// Fails if a certificate shows that a text in the answer is invalid.
     pub fn finish(mut self) -> Result<Written, ApiError> {
-        let mut ended = self.builder.samples.iter().filter_map(|growing| growing.ended);
+        let told = self.builder.samples.iter().filter(|growing| growing.is_told());
+        let mut ended = told.filter_map(|growing| growing.ended);
         let is_steered = ended.any(|ended| ended.budget.is_some());
         let whole = self.builder.whole(self.parts, self.chosen);
         let whole = whole.inspect_err(|error| self.builder.settle(error.code()));

@@ -317,11 +317,10 @@ pub fn engine_requests(
 fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError> {
     let asked = match &generation.task {
         wire::Task::Draw(law) => {
-            let best_of = generation.best_of.filter(|best_of| *best_of > generation.n);
             return Ok(Task::Draw(Draw {
                 law: *law,
-                answers: generation.n,
-                best_of,
+                answers: generation.samples(),
+                best_of: generation.candidates(),
             }));
         }
         wire::Task::Search(asked) => asked,
