@@ -14,7 +14,7 @@ mod step;
 
 use self::check::{
     check_answers, check_budget, check_combination, check_company, check_config, check_healed, check_law,
-    check_options, check_prefix, check_search, option_tokens,
+    check_options, check_penalties, check_prefix, check_search, option_tokens,
 };
 use crate::config::EngineConfig;
 use crate::engine::draft_model::Assistant;
@@ -326,6 +326,7 @@ impl Engine {
         check_law(request, limits.max_branches)?;
         check_options(request, (&limits.vocabulary, limits.vocab_size))?;
         check_healed(request)?;
+        check_penalties(request)?;
         check_company(request, limits.variance)?;
         check_search(request, limits.max_branches, &limits.vocabulary)?;
         let (prompt, max_tokens, limit) = (

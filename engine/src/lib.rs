@@ -61,8 +61,9 @@ pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
     AnswerLimits, Candidate, Candidates, Constraints, Diagnostics, Drafted, Draw, Event, Fate, Feature,
-    Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, Prompt, Reporting, Request, Sampling,
-    Search, Speculation, Steered, Task, Verification, Watched, Weigh, conflicts, support,
+    Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, PenaltyScope, Preamble, Prompt,
+    Reporting, Request, Sampling, Search, Speculation, Steered, Task, Verification, Watched, Weigh,
+    conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

@@ -31,7 +31,7 @@ use crate::fairness::pool::Owner;
 pub use answer::{
     Candidate, Candidates, Diagnostics, Drafted, Event, Fate, Finish, Origin, Outcome, Particle, Steered,
 };
-pub use sampling::Sampling;
+pub use sampling::{PenaltyScope, Preamble, Sampling};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::time::{Duration, Instant};

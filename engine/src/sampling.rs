@@ -33,6 +33,7 @@ use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
 use crate::request::driver::{Latest, Look, Ranked, Weight};
 use crate::request::{Candidates, LogprobsOf, Verification, law};
+use crate::sequence::past::Past;
 use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
@@ -41,9 +42,7 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft;
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::verify::{Verified, down, tree};
-use lexiform_law::{
-    Allowed, Distribution, Drawn, History, LawError, LawTag, Part, Portion, Row, RowError, Seeded,
-};
+use lexiform_law::{Allowed, Distribution, Drawn, LawError, LawTag, Part, Portion, Row, RowError, Seeded};
 use observed::Likely;
 use std::convert::Infallible;
 use std::sync::PoisonError;
@@ -215,11 +214,11 @@ fn about(
             sequence.request.reporting.logprobs_of,
             sequence.request.reporting.logprobs,
         ) {
-            let drawn_from = warped(sequence, row, &drafted(node))?;
+            let drawn_from = warped(sequence, row, (drafted(node), allowed))?;
             own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
         }
         if let Some(count) = sequence.request.reporting.candidates {
-            let drawn_from = warped(sequence, row, &drafted(node))?;
+            let drawn_from = warped(sequence, row, (drafted(node), allowed))?;
             let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
             let mut found = found.map_err(not_a_law)?;
             if number == 0 && sequence.phase == Phase::Drawing {
@@ -243,10 +242,11 @@ fn draw_from(
         let path = path(&sequence.draft.drafts, node).into_iter();
         path.map(|node| sequence.draft.drafts[node].token).collect()
     };
-    let (prompt, answer) = sequence
-        .text
-        .tokens
-        .split_at(sequence.request.prompt.tokens.len());
+    let (prompt, sparing) = (
+        sequence.request.prompt.tokens.len(),
+        sequence.draw.sparing.as_deref(),
+    );
+    let past = Past::new(&sequence.text.tokens, prompt, sparing);
     let warper = &sequence.draw.warper;
     let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
     let row = |node: Option<NodeId>| {
@@ -254,14 +254,11 @@ fn draw_from(
             return Ok(None);
         }
         let index = node.map_or(0, |node| node + 1);
-        let history = History {
-            prompt,
-            answer,
-            draft: &drafted(node),
-        };
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
+        let counted = past.counted(drafted(node), allowed);
         let Read { logits, measured } = rows[index];
-        Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
+        let row = warper.row_of(logits, measured, past.history(&counted))?;
+        Ok(Some((row, allowed)))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let position = sequence.draw.walk.position();
@@ -313,8 +310,8 @@ fn latest(
         return Ok(None);
     };
     // Such a request drafts nothing, so there is one row.
-    let row = warped(sequence, rows[0].logits, &[])?;
     let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[0].mask.words()));
+    let row = warped(sequence, rows[0].logits, (Vec::new(), allowed))?;
     let shares = row
         .part(allowed)
         .shares()
@@ -334,18 +331,13 @@ pub(crate) fn rank(
     row: &Read<'_>,
     bounds: Option<&Bounds>,
 ) -> Result<Vec<Ranked>, EngineError> {
-    let (prompt, answer) = sequence
-        .text
-        .tokens
-        .split_at(sequence.request.prompt.tokens.len());
-    let history = History {
-        prompt,
-        answer,
-        draft: &[],
-    };
-    let warped = sequence.draw.warper.row_of(row.logits, row.measured, history);
+    let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
+    let past = sequence.past();
+    let counted = past.counted(Vec::new(), allowed);
+    let warper = &sequence.draw.warper;
+    let warped = warper.row_of(row.logits, row.measured, past.history(&counted));
     let warped = warped.map_err(not_a_law)?;
-    let part = warped.part(bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words())));
+    let part = warped.part(allowed);
     let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
     let mut wanted = part.top(look.count);
     let named = look.also.iter().map(|&token| (token, part.share(token).ln()));
@@ -417,18 +409,15 @@ pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
 fn warped<'r>(
     sequence: &'r Sequence,
     row: &'r [f32],
-    draft: &[u32],
+    (draft, allowed): (Vec<u32>, Allowed<'_>),
 ) -> Result<Distribution<'r>, EngineError> {
-    let (prompt, answer) = sequence
-        .text
-        .tokens
-        .split_at(sequence.request.prompt.tokens.len());
-    let history = History {
-        prompt,
-        answer,
-        draft,
-    };
-    let row = sequence.draw.warper.row(row, history).map_err(not_a_law)?;
+    let past = sequence.past();
+    let counted = past.counted(draft, allowed);
+    let row = sequence
+        .draw
+        .warper
+        .row(row, past.history(&counted))
+        .map_err(not_a_law)?;
     Ok(match sequence.draw.warper.is_greedy() {
         true => row.uncut(),
         false => row,

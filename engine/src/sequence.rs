@@ -5,6 +5,7 @@ mod drafts;
 pub(crate) mod job;
 mod outcome;
 pub(crate) mod parts;
+pub(crate) mod past;
 pub(crate) mod replay;
 pub(crate) mod report;
 mod rests;
@@ -22,6 +23,7 @@ use crate::request::driver::{Branch, Look};
 use crate::request::law;
 use crate::request::{Event, Finish, OnBudget, Request};
 use crate::sequence::parts::{DraftState, DrawState, GrammarState, TextState};
+use crate::sequence::past::{Past, Sparing};
 use crate::sequence::report::{Ending, ReportState};
 use crate::sequence::steering::Narrowing;
 use crate::sequence::tries::SharedTrie;
@@ -96,7 +98,7 @@ impl Sequence {
             text: TextState::new(&request.prompt.tokens),
             grammar: GrammarState::new(&request),
             draft: DraftState::new(&mut request),
-            draw: DrawState::new(warper, walk),
+            draw: DrawState::new(Sparing::of(&request, &warper), warper, walk),
             report: ReportState::new(place),
             request,
         }
@@ -344,6 +346,12 @@ impl Sequence {
     pub(crate) fn prompt_and_answer(&self) -> Text<'_> {
         let (prompt, answer) = self.text.tokens.split_at(self.request.prompt.tokens.len());
         Text { prompt, answer }
+    }
+
+    /// Returns the text before its rows, as far as penalties concern it.
+    pub(crate) fn past(&self) -> Past<'_> {
+        let prompt = self.request.prompt.tokens.len();
+        Past::new(&self.text.tokens, prompt, self.draw.sparing.as_deref())
     }
 
     /// Appends a token to the answer.

@@ -2,12 +2,13 @@
 //!
 //! `body` reads bytes within limits of time and memory, `prompt` renders and compiles, `told` describes tools
 //! and schemas to the model, `monitors` compiles the constraints beside the main one, `healing` handles
-//! answers that begin with the end of a prompt, `rewriting` shows the model a text to be rewritten,
-//! `tokenization` splits texts into tokens within bounds.
+//! answers that begin with the end of a prompt, `penalties` finds the text that penalties concern,
+//! `rewriting` shows the model a text to be rewritten, `tokenization` splits texts into tokens within bounds.
 
 pub mod body;
 pub mod healing;
 pub mod monitors;
+pub mod penalties;
 pub mod prompt;
 pub mod rewriting;
 pub mod tokenization;

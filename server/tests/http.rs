@@ -9,6 +9,8 @@ mod bombs;
 mod budgets;
 #[path = "http/chats.rs"]
 mod chats;
+#[path = "http/choosing.rs"]
+mod choosing;
 #[path = "http/closing.rs"]
 mod closing;
 #[path = "http/conformance.rs"]

@@ -5,7 +5,7 @@ use crate::config::{EngineConfig, Lookahead};
 use crate::error::{EngineError, Refusal};
 use crate::grammar::outlook::MOST_DRAFTED;
 use crate::request::law;
-use crate::request::{Feature, Method, OnBudget, Request, Search, Task, Weigh, conflicts};
+use crate::request::{Feature, Method, OnBudget, PenaltyScope, Request, Search, Task, Weigh, conflicts};
 use crate::speculation::window::{MOST_COLUMNS, MOST_LENGTH};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::Law;
@@ -287,6 +287,18 @@ pub(super) fn check_healed(request: &Request) -> Result<(), Refusal> {
     let comes_back = request.prompt.healed.is_empty() || request.constraints.grammar.is_some();
     let expected = "empty without a grammar that begins with its bytes";
     unless(comes_back, "healed", &"there", expected)
+}
+
+/// Checks that there is a grammar if penalties concern the text of JSON.
+pub(super) fn check_penalties(request: &Request) -> Result<(), Refusal> {
+    let is_known =
+        request.sampling.penalty_scope == PenaltyScope::All || request.constraints.grammar.is_some();
+    unless(
+        is_known,
+        "penalty_scope",
+        &"text",
+        "all, without a grammar of JSON",
+    )
 }
 
 /// Checks that all texts of a grammar begin with the bytes removed from the prompt.

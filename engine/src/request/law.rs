@@ -113,6 +113,11 @@ fn order(request: &Request) -> Law {
     }
 }
 
+/// Returns `true` if the law of a request is defined by its masks, token by token.
+pub(crate) fn masks_before_filters(request: &Request) -> bool {
+    !order(request).cuts_before_mask()
+}
+
 /// Returns how the particles of a request are extended by a token, or `None` if there are none.
 pub(crate) fn proposal(request: &Request) -> Option<TokenProposal> {
     drawn(request).and_then(Law::proposal)

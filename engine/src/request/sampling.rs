@@ -36,8 +36,34 @@ pub struct Sampling {
     pub presence_penalty: f32,
     /// Subtracted from a token's logit once for every time the answer contains it.
     pub frequency_penalty: f32,
+    /// The tokens that the three penalties concern.
+    pub penalty_scope: PenaltyScope,
     /// Added to the logits of single tokens.
     pub logit_bias: Vec<(u32, f32)>,
+}
+
+/// The tokens that penalties concern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PenaltyScope {
+    /// All tokens.
+    #[default]
+    All,
+    /// The tokens of an answer in JSON that are wholly inside strings that are values, and those of the
+    /// preamble before it. Others do not count and are not penalised: punctuation, quotes, keys and numbers.
+    /// Under the local law, neither is a string where the grammar leaves at most 64 tokens, such as a value
+    /// from a list. Requires a grammar.
+    JsonText(Option<Preamble>),
+}
+
+/// A free text that may come before an answer in JSON, between two marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preamble {
+    /// The mark that begins the text. Its first byte begins no JSON text.
+    pub open: &'static str,
+    /// The mark that ends the text. Its first byte occurs only once in it.
+    pub close: &'static str,
+    /// `true` if the prompt has already begun the text; otherwise it may also be left out.
+    pub is_open: bool,
 }
 
 impl Default for Sampling {
@@ -57,6 +83,7 @@ impl Default for Sampling {
             repetition_penalty: 1.0,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
+            penalty_scope: PenaltyScope::All,
             logit_bias: Vec::new(),
         }
     }

@@ -13,11 +13,12 @@ use crate::model::logits::Row as Read;
 use crate::request::Watched;
 use crate::request::watched::product;
 use crate::sequence::Sequence;
+use crate::sequence::past::{Past, Sparing};
 use crate::speculation::draft::{Draft, path};
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::monitor::{MonitorState, Product, ProductState};
 use lexiform_law::verify::Next;
-use lexiform_law::{Allowed, History, Seeded, Walk, Warper};
+use lexiform_law::{Allowed, Seeded, Walk, Warper};
 use std::sync::Arc;
 
 /// A draw for one sequence.
@@ -25,6 +26,7 @@ pub(crate) struct Inquiry {
     rows: Vec<Vec<f32>>,
     masks: Option<Vec<Bounds>>,
     warper: Warper,
+    sparing: Option<Arc<Sparing>>,
     walk: Walk,
     chooser: Seeded,
     tokens: Arc<Vec<u32>>,
@@ -46,6 +48,7 @@ impl Inquiry {
             rows: rows.iter().map(|row| row.logits.to_vec()).collect(),
             masks: masks.map(<[Bounds]>::to_vec),
             warper: sequence.draw.warper.clone(),
+            sparing: sequence.draw.sparing.clone(),
             walk: sequence.draw.walk.fork(),
             chooser: Seeded::new(sequence.request.sampling.seed, sequence.stream()),
             tokens: sequence.text.tokens.clone(),
@@ -64,7 +67,8 @@ impl Inquiry {
     /// Fails if a monitor has no answer, or allows nothing of what the others allow, or if a row is not a
     /// distribution.
     pub(crate) fn run(self) -> Result<Inquired, EngineError> {
-        let (prompt, answer) = self.tokens.split_at(self.prompt);
+        let past = Past::new(&self.tokens, self.prompt, self.sparing.as_deref());
+        let answer = &self.tokens[self.prompt..];
         let (mut joint, read) = self.joint.unwrap_or_else(|| (self.product.begin(), 0));
         for &token in answer.get(read..).unwrap_or_default() {
             if let Err(failure) = joint.advance(token) {
@@ -84,16 +88,11 @@ impl Inquiry {
             let index = node.map_or(0, |node| node + 1);
             let masks = self.masks.as_ref();
             let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
-            let draft = &drafted(node);
-            let history = History {
-                prompt,
-                answer,
-                draft,
-            };
-            Ok(Some((
-                self.warper.row_of(&self.rows[index], None, history)?,
-                allowed,
-            )))
+            let counted = past.counted(drafted(node), allowed);
+            let row = self
+                .warper
+                .row_of(&self.rows[index], None, past.history(&counted))?;
+            Ok(Some((row, allowed)))
         };
         let nodes: Vec<Node<State>> = self.drafts.iter().map(node).collect();
         let (mut walk, mut chooser) = (self.walk, self.chooser);

@@ -9,7 +9,7 @@ use crate::request::driver::{Of, Weight, log_sum};
 use crate::request::options::Options;
 use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::path;
-use lexiform_law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
+use lexiform_law::{Allowed, Distribution, Part as _, Portion, Row as _, RowError};
 
 /// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end if an
 /// option ends there.
@@ -24,26 +24,20 @@ pub(super) fn weigh(
     let Some(options) = sequence.request.task.options() else {
         return Ok(Vec::new());
     };
-    let (prompt, answer) = sequence
-        .text
-        .tokens
-        .split_at(sequence.request.prompt.tokens.len());
+    let past = sequence.past();
     let mut weights = Vec::new();
     for (number, node) in fed(sequence, options).into_iter().enumerate() {
         let above = path(&sequence.draft.drafts, number.checked_sub(1)).into_iter();
         let draft: Vec<u32> = above.map(|draft| sequence.draft.drafts[draft].token).collect();
-        let history = History {
-            prompt,
-            answer,
-            draft: &draft,
-        };
+        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
+        let counted = past.counted(draft, allowed);
         let Read { logits, measured } = rows[number];
-        let mut row = sequence.draw.warper.row_of(logits, measured, history)?;
+        let warper = &sequence.draw.warper;
+        let mut row = warper.row_of(logits, measured, past.history(&counted))?;
         if sequence.draw.warper.is_greedy() {
             // Greedy decoding is a filter that keeps one token; its law is reported as at temperature 1.
             row = row.uncut();
         }
-        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
         let place = RowAt {
             row: &row,
             part: row.part(allowed),

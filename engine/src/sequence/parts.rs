@@ -1,5 +1,6 @@
 //! The parts of a sequence: its text, its grammar, its drafts, its draws and its report.
 
+use super::past::Sparing;
 use super::replay::Replay;
 use super::rests::Rests;
 use super::steering::Steering;
@@ -166,6 +167,8 @@ impl DraftState {
 /// How a sequence draws, and the results of the last draw.
 pub(crate) struct DrawState {
     pub(crate) warper: Warper,
+    /// How tokens are found that penalties spare, if there are any.
+    pub(crate) sparing: Option<Arc<Sparing>>,
     pub(crate) walk: Walk,
     /// The trie that records the attempts of the walk, under laws that learn.
     pub(crate) trie: Option<SharedTrie>,
@@ -182,9 +185,10 @@ pub(crate) struct DrawState {
 }
 
 impl DrawState {
-    pub(super) fn new(warper: Warper, walk: Walk) -> Self {
+    pub(super) fn new(sparing: Option<Arc<Sparing>>, warper: Warper, walk: Walk) -> Self {
         DrawState {
             warper,
+            sparing,
             walk,
             trie: None,
             replay: Replay::default(),
@@ -210,6 +214,7 @@ impl DrawState {
         };
         DrawState {
             warper: self.warper.clone(),
+            sparing: self.sparing.clone(),
             walk,
             trie,
             replay: Replay::default(),

@@ -43,6 +43,7 @@ mod options;
 mod other_tokens;
 mod overlap;
 mod own_products;
+mod penalties;
 mod pieces;
 mod planned;
 mod planned_engine;

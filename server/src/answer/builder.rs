@@ -9,6 +9,11 @@
 //!                                                                └ rewriting   repair
 //! ```
 
+mod agreement;
+mod choice;
+mod choosing;
+pub mod grown;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +21,7 @@ use lexiform_engine::{Event, Grammar, Request, Times};
 
 use serde_json::Value;
 
+use crate::answer::builder::choice::{Choice, Place};
 use crate::answer::certificate::Certifier;
 use crate::answer::confidence::value_options::{Chosen, ValueOptions};
 use crate::answer::parts::{OutputFormat, Part, PartReader};
@@ -40,8 +46,16 @@ struct Growing {
     since: PendingTokens,
     thought_tokens: usize,
     ended: Option<Ended>,
+    place: Place,
     /// The parts so far, if they are to be checked at the end.
     parts: Vec<Part>,
+}
+
+impl Growing {
+    /// Returns `true` if it is one of the choices of the answer.
+    fn is_told(&self) -> bool {
+        matches!(self.place, Place::Told(..))
+    }
 }
 
 /// The builder of one answer: takes the events of its samples and returns JSON or the frames of a stream.
@@ -54,6 +68,10 @@ pub struct AnswerBuilder {
     per_prompt: usize,
     /// `true` if a search ranks texts, and may find fewer than there are samples.
     ranks: bool,
+    /// How the answers are chosen among the samples, until they are.
+    choice: Option<Choice>,
+    /// `true` if the answers are chosen among more samples.
+    chooses: bool,
     account: Option<Account>,
     certifier: Option<Certifier>,
     confidence: bool,
@@ -82,7 +100,8 @@ impl AnswerBuilder {
         count: usize,
         extras: Extras,
     ) -> Self {
-        let per_prompt = generation.n.max(1);
+        let per_prompt = generation.samples();
+        let choice = Choice::of(generation);
         // All answers to a prompt are drawn from the same texts, which are reported once.
         let extras_of = |index: usize| Extras {
             population: generation.return_particles && index.is_multiple_of(per_prompt),
@@ -96,6 +115,7 @@ impl AnswerBuilder {
             since: PendingTokens::default(),
             thought_tokens: 0,
             ended: None,
+            place: Choice::place(choice.as_ref(), index),
             parts: Vec::new(),
         };
         Self {
@@ -105,6 +125,8 @@ impl AnswerBuilder {
             reading,
             per_prompt,
             ranks: generation.task.ranks(),
+            chooses: choice.is_some(),
+            choice,
             account: None,
             certifier: None,
             confidence: extras.confidence,
@@ -204,6 +226,7 @@ impl AnswerBuilder {
                 .then(|| growing.sample.confidence(parts))
                 .flatten(),
             population: growing.sample.population(),
+            ..Findings::default()
         })
     }
 
@@ -230,32 +253,6 @@ impl AnswerBuilder {
         }
     }
 
-    /// Waits for all samples and returns the whole answer.
-    ///
-    /// # Errors
-    /// Fails if the engine failed.
-    pub async fn collect(self, running: Running) -> Result<Written, ApiError> {
-        self.grown(running).await?.finish()
-    }
-
-    /// Waits for all samples.
-    ///
-    /// # Errors
-    /// Fails if the engine failed.
-    pub async fn grown(mut self, mut running: Running) -> Result<Grown, ApiError> {
-        match self.grow(&mut running).await {
-            Ok(parts) => Ok(Grown {
-                builder: self,
-                parts,
-                chosen: Vec::new(),
-            }),
-            Err(error) => {
-                self.settle(error.code());
-                Err(error)
-            }
-        }
-    }
-
     async fn grow(&mut self, running: &mut Running) -> Result<Vec<Vec<Part>>, ApiError> {
         let mut parts: Vec<Vec<Part>> = self.samples.iter().map(|_| Vec::new()).collect();
         while !self.complete() {
@@ -263,6 +260,7 @@ impl AnswerBuilder {
             let read = self.take(index, event, running)?;
             parts[index].extend(read);
         }
+        self.choose(&parts)?;
         Ok(parts)
     }
 
@@ -274,14 +272,21 @@ impl AnswerBuilder {
         }
         let usage = self.usage();
         let reading = self.reading.clone();
-        let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
-        let whole = samples.filter_map(|(index, ((growing, parts), findings))| {
-            let mut whole = whole(index, &reading, parts, growing.ended?);
+        let samples = self.samples.iter_mut().zip(parts).zip(found);
+        let whole = samples.filter_map(|((growing, parts), findings)| {
+            let Place::Told(place, support) = &mut growing.place else {
+                return None;
+            };
+            let mut whole = whole(*place, &reading, parts, growing.ended?);
             whole.logprobs = std::mem::take(&mut growing.since.logprobs);
-            whole.findings = findings;
+            whole.findings = Findings {
+                support: support.take(),
+                ..findings
+            };
             Some(whole)
         });
-        let whole = whole.collect();
+        let mut whole: Vec<Whole> = whole.collect();
+        whole.sort_by_key(|whole| whole.index);
         let json = self.writer.whole(whole, usage);
         self.spent += begun.elapsed();
         self.settle(ANSWERED);
@@ -292,17 +297,17 @@ impl AnswerBuilder {
     fn found(&self, parts: &[Vec<Part>]) -> Result<Vec<Findings>, ApiError> {
         let samples = self.samples.iter().zip(parts);
         let found = samples.map(|(growing, parts)| match &growing.ended {
-            Some(ended) => self.findings(growing, ended, parts),
-            None => Ok(Findings::default()),
+            Some(ended) if growing.is_told() => self.findings(growing, ended, parts),
+            _ => Ok(Findings::default()),
         });
         found.collect()
     }
 
     /// Returns `true` if every sample has ended, or is known to be absent.
     pub fn complete(&self) -> bool {
-        self.samples
-            .iter()
-            .all(|growing| growing.ended.is_some() || growing.absent)
+        let is_over =
+            |growing: &Growing| growing.ended.is_some() || growing.absent || growing.place == Place::LeftOut;
+        self.samples.iter().all(is_over)
     }
 
     /// Passes an event to its sample, cancels a sample that reached its stop string, and reads the text.
@@ -310,6 +315,9 @@ impl AnswerBuilder {
         if std::mem::take(&mut self.silent) {
             self.served.metrics().first_token(self.begun.elapsed());
         }
+        let Some(event) = self.unless_failed(index, event) else {
+            return Ok(Vec::new());
+        };
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
         if let Event::Token { origin, .. } = &event {
             self.served.metrics().token(*origin);
@@ -336,6 +344,7 @@ impl AnswerBuilder {
             growing.ended = Some(ended);
             self.served.metrics().finished(ended.counted());
             self.ended(index, ended.times);
+            self.note_ended(index, ended.finish, running);
         }
         Ok(parts)
     }
@@ -468,7 +477,7 @@ impl AnswerBuilder {
                 details.accepted_prediction_tokens += accepted;
                 details.rejected_prediction_tokens += rejected;
             }
-            if let Some(ended) = growing.ended.filter(|_| index % self.per_prompt == 0) {
+            if let Some(ended) = growing.ended.filter(|_| self.counts_prompt(index)) {
                 usage.prompt_tokens += ended.prompt_tokens;
                 usage.prompt_tokens_details.cached_tokens += ended.cached_tokens;
             }
@@ -476,67 +485,6 @@ impl AnswerBuilder {
         usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
         usage
     }
-}
-
-/// An answer whose samples have all ended.
-pub struct Grown {
-    builder: AnswerBuilder,
-    /// The parts of each sample.
-    parts: Vec<Vec<Part>>,
-    /// The values of each sample, if they are reported with the values that were possible in their places.
-    chosen: Vec<Chosen>,
-}
-
-impl Grown {
-    /// Finds the places where the constraint left few values, if the request asks for them. This can be slow.
-    pub fn find_places(&mut self) {
-        let Some(options) = &self.builder.value_options else {
-            return;
-        };
-        let samples = self.builder.samples.iter().zip(&self.parts).enumerate();
-        let chosen = samples.map(|(index, (growing, parts))| match growing.sample.trace() {
-            Some(trace) => options.find(&self.builder.served, index, (trace, parts)),
-            None => Chosen::default(),
-        });
-        self.chosen = chosen.collect();
-    }
-
-    /// Weighs the values of those places.
-    ///
-    /// # Errors
-    /// Fails if the engine has no room for more requests, or failed.
-    pub async fn weigh(&mut self) -> Result<(), ApiError> {
-        for chosen in &mut self.chosen {
-            let weighed = chosen
-                .weigh(&self.builder.served, &mut self.builder.weighed)
-                .await;
-            if let Err(error) = weighed {
-                self.builder.settle(error.code());
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the whole answer.
-    ///
-    /// # Errors
-    /// Fails if a certificate shows that a text in the answer is invalid.
-    pub fn finish(mut self) -> Result<Written, ApiError> {
-        let mut ended = self.builder.samples.iter().filter_map(|growing| growing.ended);
-        let is_steered = ended.any(|ended| ended.budget.is_some());
-        let whole = self.builder.whole(self.parts, self.chosen);
-        let whole = whole.inspect_err(|error| self.builder.settle(error.code()));
-        whole.map(|json| Written { json, is_steered })
-    }
-}
-
-/// A whole answer with the facts that its headers report.
-pub struct Written {
-    /// The answer as JSON.
-    pub json: String,
-    /// `true` if `max_tokens` narrowed the choice in any of its samples.
-    pub is_steered: bool,
 }
 
 fn whole(index: usize, reading: &OutputFormat, parts: Vec<Part>, ended: Ended) -> Whole {

@@ -10,7 +10,8 @@ use crate::model::served::ServedModel;
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::response::{
-    Answer, Choice, Confidence, Enforcement, Extension, ParticleText, TokenDetail, TokenLogprob, Told, Usage,
+    Answer, Choice, Confidence, Enforcement, Extension, ParticleText, Support, TokenDetail, TokenLogprob,
+    Told, Usage,
 };
 
 /// The fields that all shapes of an answer share.
@@ -55,6 +56,8 @@ pub struct Findings {
     pub fields: Option<Vec<Confidence>>,
     /// The texts that the sample was drawn from, if the request asks for them.
     pub population: Option<Vec<ParticleText>>,
+    /// How far the other samples support this one, if it was chosen among them.
+    pub support: Option<Support>,
 }
 
 impl Base {
@@ -213,6 +216,7 @@ pub fn told(ended: &Ended, findings: Findings) -> Told {
         certificates: findings.certificates,
         fields: findings.fields,
         population: findings.population,
+        support: findings.support,
     }
 }
 

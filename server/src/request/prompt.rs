@@ -8,8 +8,8 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Constraints, Draw, Grammar, LogprobsOf, OnBudget, Reporting, Request, Sampling, Search, Speculation,
-    Task, Verification,
+    Constraints, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request, Sampling, Search,
+    Speculation, Task, Verification,
 };
 
 use crate::grammars::enforcement;
@@ -318,11 +318,10 @@ pub fn engine_requests(
 fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError> {
     let asked = match &generation.task {
         wire::Task::Draw(law) => {
-            let best_of = generation.best_of.filter(|best_of| *best_of > generation.n);
             return Ok(Task::Draw(Draw {
                 law: *law,
-                answers: generation.n,
-                best_of,
+                answers: generation.samples(),
+                best_of: generation.candidates(),
             }));
         }
         wire::Task::Search(asked) => asked,
@@ -469,6 +468,8 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
             .unwrap_or(defaults.repetition_penalty),
         presence_penalty: generation.presence_penalty,
         frequency_penalty: generation.frequency_penalty,
+        // The language of the answer decides.
+        penalty_scope: PenaltyScope::All,
         logit_bias: generation.logit_bias.clone(),
     }
 }

@@ -25,7 +25,7 @@ use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{healing, monitors, prompt, rewriting};
+use crate::request::{healing, monitors, penalties, prompt, rewriting};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -114,7 +114,9 @@ impl SampleRequest {
             healing::heal(served, &language, &mut requests, interest)?;
         }
         let monitors = monitors::of(served, generation, &language, interest)?;
+        let penalty_scope = penalties::scope(generation, &language)?;
         for request in &mut requests {
+            request.sampling.penalty_scope = penalty_scope;
             request.constraints.monitors.clone_from(&monitors);
         }
         // The engine checks again, on a thread that serves connections; by then the grammar has cached the

@@ -11,7 +11,8 @@ use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 use serde_json::Value;
 
-use crate::answer::builder::{AnswerBuilder, Written};
+use crate::answer::builder::AnswerBuilder;
+use crate::answer::builder::grown::Written;
 use crate::answer::stream::EventStream;
 use crate::grammars::interest::{Interest, Requester};
 use crate::model::running::Running;

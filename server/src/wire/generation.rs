@@ -1,9 +1,12 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
+mod choose;
 mod drafts;
 mod effects;
 mod filters;
 mod lossy;
+mod penalties;
+mod samples;
 mod schemas;
 mod task;
 pub(in crate::wire) mod values;
@@ -17,8 +20,10 @@ use super::constraint::monitors::Monitor;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
+pub use choose::Choose;
 pub use drafts::Drafts;
 pub use filters::Filters;
+pub use penalties::PenaltyScope;
 pub use task::Task;
 
 /// The maximum of `n` and of `best_of`.
@@ -111,6 +116,8 @@ pub struct Generation {
     pub n: usize,
     /// The number of candidates that the samples are the best of, if there are more candidates than samples.
     pub best_of: Option<usize>,
+    /// How the samples are chosen among the candidates.
+    pub choose: Choose,
     /// `true` if the weight of each sample with respect to the global law is requested.
     pub weights: bool,
     /// The temperature.
@@ -132,6 +139,8 @@ pub struct Generation {
     pub presence_penalty: f32,
     /// The number subtracted from a token's logit for every time that the output contains it.
     pub frequency_penalty: f32,
+    /// The tokens that these three concern; if absent, the constraint decides.
+    pub penalty_scope: Option<PenaltyScope>,
     /// The tokens whose logits are biased, each with the number that is added.
     pub logit_bias: Vec<(u32, f32)>,
     /// The texts that end the output.
@@ -221,6 +230,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         n: fields
             .integer("n", 1, SAMPLES, problems)
             .map_or(1, |n| n as usize),
+        choose: choose::read(fields, problems),
         best_of: fields
             .integer("best_of", 1, SAMPLES, problems)
             .map(|best_of| best_of as usize),
@@ -238,6 +248,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         frequency_penalty: fields
             .number("frequency_penalty", -2.0, 2.0, problems)
             .unwrap_or(0.0),
+        penalty_scope: penalties::read(fields, problems),
         logit_bias: logit_bias(fields, problems),
         stop: stop(fields, problems),
         include_stop: fields
@@ -311,16 +322,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
         let message = "requires a constraint (response_format, structured_outputs, ebnf …) or grammar_id, which the monitors narrow";
         problems.invalid("monitors", message);
     }
-    if let Some(best_of) = generation.best_of {
-        if best_of < generation.n {
-            problems.invalid("best_of", "must be at least n");
-        } else if best_of > generation.n && generation.stream.is_some() {
-            problems.invalid(
-                "best_of",
-                "best_of cannot be streamed: the best candidates are known only when all have ended",
-            );
-        }
-    }
+    generation.check_choice(problems);
     if generation.enum_scores && generation.stream.is_some() {
         let message = "enum_scores cannot be streamed: the values are weighed when the answer is whole";
         problems.invalid("enum_scores", message);
@@ -361,6 +363,7 @@ impl Generation {
             max_tokens: None,
             n: 1,
             best_of: None,
+            choose: Choose::default(),
             weights: false,
             temperature: None,
             top_p: None,
@@ -371,6 +374,7 @@ impl Generation {
             repetition_penalty: None,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
+            penalty_scope: None,
             logit_bias: Vec::new(),
             stop: Vec::new(),
             include_stop: false,

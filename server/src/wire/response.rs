@@ -4,10 +4,12 @@
 //! has no value; log-probabilities are always finite numbers.
 
 mod diagnostics;
+mod population;
 
 use serde::Serialize;
 
 pub use diagnostics::Diagnostics;
+pub use population::{FieldSupport, ParticleText, Support};
 
 /// The version, with which the `system_fingerprint` of answers begins.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
@@ -427,16 +429,9 @@ pub struct Told {
     /// each prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<Vec<ParticleText>>,
-}
-
-/// A text of a population.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ParticleText {
-    /// The text as it was written, including thoughts and calls of tools; `null` if it could not be
-    /// completed.
-    pub text: Option<String>,
-    /// The log of its weight.
-    pub log_weight: f64,
+    /// How far the samples that this one was chosen among support it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub support: Option<Support>,
 }
 
 /// How an answer was steered so that it is complete in time.
@@ -531,9 +526,9 @@ pub struct Keyword {
 /// The origin of a sample: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`,
-    /// `aprad`, `smc`, `sir`, `mcmc`, the name of a search; all but `greedy`, `best-of` and searches may also
-    /// end in `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `majority`,
+    /// `mbr`, `first`, `asap`, `aprad`, `smc`, `sir`, `mcmc`, the name of a search; all but `greedy`, `best-of`,
+    /// `majority`, `mbr`, `first` and searches may also end in `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature
     /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] defines this and the

@@ -252,3 +252,34 @@ fn a_repetition_penalty_makes_the_model_change_its_mind() {
         "aaaa"
     );
 }
+
+/// The model wants the letter `a`, and a quote more than anything else. The penalty on the letter, which
+/// occurs in the prompt, leaves the quote the likelier one, unless it is penalised as well.
+#[test]
+fn penalties_do_not_keep_a_string_from_ending() {
+    let service = Service::start();
+    let text = json!({"type": "string", "maxLength": 6});
+    let schema = json!({"type": "object", "properties": {"k": text, "l": text}, "required": ["k", "l"],
+                        "additionalProperties": false});
+    let ask = |more: Value| {
+        let mut body = json!({"guided_json": schema, "repetition_penalty": 20});
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        let answer = service.chat("say a", body);
+        let content = answer.json()["choices"][0]["message"]["content"].clone();
+        let content = content.as_str().unwrap_or_else(|| panic!("{}", answer.text()));
+        serde_json::from_str::<Value>(content).expect("JSON")
+    };
+    assert_eq!(ask(json!({})), json!({"k": "", "l": ""}));
+    assert_eq!(ask(json!({"penalty_scope": "text"})), json!({"k": "", "l": ""}));
+    assert_eq!(ask(json!({"penalty_scope": "all"}))["l"], "aaaaaa");
+    for more in [
+        json!({"penalty_scope": "text"}),
+        json!({"penalty_scope": "text", "guided_regex": "[ab]+"}),
+        json!({"penalty_scope": "some"}),
+    ] {
+        let answer = service.chat("say a", more.clone());
+        assert_eq!(answer.json()["error"]["param"], "penalty_scope", "{more}");
+    }
+}

@@ -34,7 +34,7 @@ use crate::speculation::draft::{Draft, Source, path};
 use crate::speculation::policy::svip;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{NodeId, Proposal};
-use lexiform_law::{Allowed, Distribution, History, Part, Place, Purpose, Row as _, Seeded};
+use lexiform_law::{Allowed, Distribution, Part, Place, Purpose, Row as _, Seeded};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -263,20 +263,12 @@ fn draw(
     is_svip: bool,
 ) -> Option<Drawn> {
     let drafted = drafted(sequence, active.tip);
-    let (prompt, answer) = sequence
-        .text
-        .tokens
-        .split_at(sequence.request.prompt.tokens.len());
-    let history = History {
-        prompt,
-        answer,
-        draft: &drafted,
-    };
     let place = sequence.draw.walk.place_after(drafted.len() as u32);
-    let row = sequence
-        .draw
-        .warper
-        .row_of(row.logits, row.measured, history)
+    let past = sequence.past();
+    let counted = past.counted(drafted, allowed);
+    let warper = &sequence.draw.warper;
+    let row = warper
+        .row_of(row.logits, row.measured, past.history(&counted))
         .ok()?;
     let is_last = is_svip && svip::ends_after(row.part(allowed).shares());
     let drawn = candidates(sequence, row, allowed, place);

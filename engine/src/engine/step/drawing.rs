@@ -28,9 +28,10 @@ use crate::sampling::write::{Writer, Written};
 use crate::sampling::{Columns, Found, can_stay};
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
+use crate::sequence::past::Counted;
 use crate::speculation::draft::{Draft, path};
 use lexiform::Mask;
-use lexiform_law::{Allowed, Drawn, History, Seeded};
+use lexiform_law::{Allowed, Drawn, Seeded};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,8 +46,8 @@ struct Task<'a> {
     rows: Range<usize>,
     /// The tokens allowed at each row, if there is a grammar.
     masks: Option<Vec<Bounds>>,
-    /// The drafted tokens before each row, if a draw depends on them.
-    drafted: Vec<Vec<u32>>,
+    /// The tokens that the penalties of each row concern, if there are penalties.
+    counted: Vec<Counted>,
     /// The token that the device drew for each row that has one, if it drew them all.
     drawn: Option<Vec<Option<Drawn>>>,
     /// The likeliest tokens of its first rows, if the device drew and they are learned.
@@ -143,7 +144,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             sequence,
             rows: work.all_rows(),
             masks,
-            drafted: Vec::new(),
+            counted: Vec::new(),
             drawn: None,
             likely: Vec::new(),
         });
@@ -172,6 +173,9 @@ impl Device<'_> {
         flight: &mut dyn Flight,
         tasks: &mut [Task<'_>],
     ) -> Result<(), EngineError> {
+        for task in tasks.iter_mut().filter(|task| task.is_penalised()) {
+            task.counted = (0..task.rows.len()).map(|row| task.counted_before(row)).collect();
+        }
         // A sequence that sits out feeds its last token again.
         let is_led = tasks.len() == pass.works.len() && !tasks.iter().any(Task::is_narrowed);
         if let Some(lead) = pass.lead.take().filter(|_| is_led)
@@ -239,12 +243,6 @@ fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
 
 /// Requests the draws of all sequences that depend on nothing else from the device.
 fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineError> {
-    for task in tasks
-        .iter_mut()
-        .filter(|task| task.sequence.draw.warper.penalises())
-    {
-        task.drafted = (0..task.rows.len()).map(|row| task.drafted_before(row)).collect();
-    }
     let plain = tasks.iter().filter(|task| task.can_stay());
     let asks: Vec<Ask<'_>> = plain.flat_map(Task::asks).collect();
     if asks.is_empty() {
@@ -337,7 +335,7 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
             sequence,
             rows: aside.rows,
             masks: aside.masks,
-            drafted: Vec::new(),
+            counted: Vec::new(),
             drawn: aside.drawn,
             likely: aside.likely,
         })
@@ -357,21 +355,26 @@ impl Task<'_> {
         can_stay(self.sequence) && !self.is_narrowed()
     }
 
-    /// Returns the drafted tokens between the text and one of its rows.
-    fn drafted_before(&self, row: usize) -> Vec<u32> {
+    /// Returns `true` if its draws depend on the tokens before its rows, and are not made in memory anyway.
+    fn is_penalised(&self) -> bool {
+        self.sequence.draw.warper.penalises() && self.can_stay()
+    }
+
+    /// Returns the tokens before one of its rows that the penalties of the row concern.
+    fn counted_before(&self, row: usize) -> Counted {
         let drafts = &self.sequence.draft.drafts;
         let path = path(drafts, row.checked_sub(1)).into_iter();
-        path.map(|node| drafts[node].token).collect()
+        let drafted = path.map(|node| drafts[node].token).collect();
+        let mask = self.masks.as_ref().map(|masks| masks[row].mask.words());
+        let allowed = mask.map_or(Allowed::All, Allowed::Words);
+        self.sequence.past().counted(drafted, allowed)
     }
 
     /// Returns the draws of its rows, each with the place that it would have if the text came there.
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let sequence = &*self.sequence;
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-        let (prompt, answer) = sequence
-            .text
-            .tokens
-            .split_at(sequence.request.prompt.tokens.len());
+        let past = sequence.past();
         (0..self.rows.len()).filter_map(move |number| {
             let node = number.checked_sub(1);
             let draft = node.map(|node| &sequence.draft.drafts[node]);
@@ -388,11 +391,7 @@ impl Task<'_> {
                 row: self.rows.start + number,
                 allowed: mask.map_or(Allowed::All, Allowed::Words),
                 warper: &sequence.draw.warper,
-                history: History {
-                    prompt,
-                    answer,
-                    draft: self.drafted.get(number).map_or(&[], Vec::as_slice),
-                },
+                history: past.history(self.counted.get(number).unwrap_or(Counted::UNDRAFTED)),
                 seeded,
                 place: sequence.draw.walk.place_after(after as u32),
             })
