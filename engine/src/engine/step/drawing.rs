@@ -274,7 +274,7 @@ fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
     };
     let mut found = found.unwrap_or_default().into_iter();
     for task in tasks.iter_mut() {
-        let likely = found.by_ref().take(wanted(&task).len());
+        let likely = found.by_ref().take(wanted(task).len());
         let chances = |row: Vec<(u32, f64)>| {
             row.into_iter()
                 .map(|(token, log)| (token, log.exp() as f32))

@@ -16,8 +16,11 @@ const TOKENS: i64 = 4_096;
 /// The maximum number of siblings at one place: of a draft model, or of copies.
 const SIBLINGS: i64 = 16;
 
+/// Returns the flag of a source.
+type Flag = fn(&mut Speculation) -> &mut bool;
+
 /// The sources of drafts, by their names in requests.
-const SOURCES: [(&str, fn(&mut Speculation) -> &mut bool); 5] = [
+const SOURCES: [(&str, Flag); 5] = [
     ("grammar", |drafts| &mut drafts.forced),
     ("copies", |drafts| &mut drafts.lookup),
     ("answers", |drafts| &mut drafts.learned),
