@@ -28,8 +28,8 @@ pub enum Drafting {
 /// The tree in which a store drafts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DraftShape {
-    /// The likeliest paths of all ([`BestFirst`](lexiform_law::draft::BestFirst)): DySpec for candidates without
-    /// chance.
+    /// The likeliest paths of all ([`BestFirst`](lexiform_law::draft::BestFirst)): DySpec for candidates
+    /// without chance.
     #[default]
     BestFirst,
     /// The likeliest token after each ([`Chain`](lexiform_law::draft::Chain)).
@@ -39,8 +39,8 @@ pub enum DraftShape {
     /// A fixed tree of ranks like that of Token Recycling
     /// ([`Sequoia::halving`](lexiform_law::draft::Sequoia::halving)).
     Recycling,
-    /// The best tree of ranks for their measured acceptance ([`Sequoia`](lexiform_law::draft::Sequoia)). Its size
-    /// in a pass is the policy's choice, by the cost of passes.
+    /// The best tree of ranks for their measured acceptance ([`Sequoia`](lexiform_law::draft::Sequoia)). Its
+    /// size in a pass is the policy's choice, by the cost of passes.
     Sequoia,
 }
 
@@ -69,8 +69,8 @@ pub enum Learner {
 /// ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
 ///
 /// A pass feeds about `columns * (length - 1)` more tokens for each sequence. This pays off where a pass
-/// takes as long with them as without, as on a GPU that decodes few sequences. The phrases found this way are
-/// drafted where the owner's store has [`Learner::Phrases`].
+/// takes as long with them as without, as on a GPU that decodes few sequences. The phrases found this way
+/// are drafted where the owner's store has [`Learner::Phrases`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookahead {
     /// The number of branches of the window; the paper's W.
@@ -107,9 +107,9 @@ pub struct DraftStores {
     pub union: Union,
     /// The tree that the candidates make.
     pub shape: DraftShape,
-    /// The folder that keeps the last answers of each owner across restarts, in a quarter of the bytes of its
-    /// store, together with what was learned from rows of the model. The store learns from them again after a
-    /// restart. The folder is created if it does not exist.
+    /// The folder that keeps the last answers of each owner across restarts, in a quarter of the bytes of
+    /// its store, together with what was learned from rows of the model. The store learns from them again
+    /// after a restart. The folder is created if it does not exist.
     pub folder: Option<PathBuf>,
     /// Texts of the operator that the answers of all owners are drafted from, in addition to what is learned
     /// from each owner. Its memory does not count towards that of the stores.
@@ -176,15 +176,15 @@ pub struct EngineConfig {
     /// pass of the model took, if that is longer. A request whose mask is not ready by then sits the pass
     /// out.
     pub mask_grace: Duration,
-    /// The number of threads that draw from the rows of a pass, if there are enough draws to share. With 0 or
-    /// 1, the decode thread draws.
+    /// The number of threads that draw from the rows of a pass, if there are enough draws to share. With 0
+    /// or 1, the decode thread draws.
     pub draw_threads: usize,
     /// The policy that decides which of the drafts that requests allow are fed.
     pub drafting: Drafting,
     /// The stores of earlier answers to draft from.
     pub draft_stores: DraftStores,
-    /// The guesses that are fed for requests that draft from [what was learned](crate::Speculation::learned),
-    /// in addition to their drafts; `None` for no guesses.
+    /// The guesses that are fed for requests that draft from [what was
+    /// learned](crate::Speculation::learned), in addition to their drafts; `None` for no guesses.
     pub lookahead: Option<Lookahead>,
 }
 

@@ -43,9 +43,11 @@ use lexiform_law::draft;
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::verify::{Verified, down, tree};
 use lexiform_law::{Allowed, Distribution, Drawn, LawError, LawTag, Part, Portion, Row, RowError, Seeded};
-use observed::Likely;
 use std::convert::Infallible;
 use std::sync::PoisonError;
+
+/// Tokens with their probabilities, the likeliest first.
+pub(crate) type Likely = Vec<(u32, f32)>;
 
 /// The result of a pass for a sequence.
 #[derive(Clone, Copy)]

@@ -35,8 +35,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     succeeds(&mut command).map(code)
 }
 
-/// Writes the answers of each kind with each kind of draft, on the model that `cargo xtask serve` serves unless the
-/// arguments name another one. Further arguments are those of `lexiform eval drafts`.
+/// Writes the answers of each kind with each kind of draft, on the model that `cargo xtask serve` serves
+/// unless the arguments name another one. Further arguments are those of `lexiform eval drafts`.
 fn drafts(args: &[String]) -> Result<ExitCode, Failure> {
     setup::ensure()?;
     must_succeed(&mut cargo(SERVICE.split(' ')))?;

@@ -1,5 +1,5 @@
-//! Small models that draft for the main one: a model with the same tokens drafts [tokens](same); a model with
-//! a different vocabulary drafts [text](other) and the tokens that both [share](intersection).
+//! Small models that draft for the main one: a model with the same tokens drafts [tokens](same); a model
+//! with a different vocabulary drafts [text](other) and the tokens that both [share](intersection).
 
 mod intersection;
 mod other;
@@ -80,8 +80,8 @@ impl DraftModel {
     }
 
     /// Extends the drafts of these sequences, after the tip of each, as far as each
-    /// [reaches](crate::sequence::parts::DraftState::reach). A sequence whose grammar does not answer within the grace period drafts no
-    /// further. Returns the number of passes that this took.
+    /// [reaches](crate::sequence::parts::DraftState::reach). A sequence whose grammar does not answer within
+    /// the grace period drafts no further. Returns the number of passes that this took.
     pub(crate) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],

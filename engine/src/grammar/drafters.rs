@@ -8,9 +8,9 @@
 //!
 //! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if
 //! there were no draft, and if that token is the drafted one, the logits after it are already there. Such a
-//! draft can only save passes; the text, its probability and the random numbers used are the same without it.
-//! The tokens that a draft model samples are verified by the *residual rule*, unless the request asks for the
-//! text of its seed ([`Verification`]): the residual rule gives another text of the same law.
+//! draft can only save passes; the text, its probability and the random numbers used are the same without
+//! it. The tokens that a draft model samples are verified by the *residual rule*, unless the request asks
+//! for the text of its seed ([`Verification`]): the residual rule gives another text of the same law.
 //!
 //! [`Verification`]: crate::request::Verification
 //!
@@ -35,9 +35,9 @@ const LOOKUP: PromptLookup = PromptLookup {
     window: 1 << 16,
 };
 
-/// The number of tokens that are copied at first. Once as many were confirmed one after another, twice as many are
-/// copied as were confirmed, up to the room of the request: a passage that is repeated word for word takes passes
-/// in proportion to the logarithm of its length.
+/// The number of tokens that are copied at first. Once as many were confirmed one after another, twice as
+/// many are copied as were confirmed, up to the room of the request: a passage that is repeated word for
+/// word takes passes in proportion to the logarithm of its length.
 const COPIED: usize = 16;
 /// The number of drafts up to which stores add to them: the likeliest paths through what they know.
 const LEARNED: usize = 32;

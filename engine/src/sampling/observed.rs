@@ -1,20 +1,20 @@
 //! The lessons of a sequence's stores from the rows of a pass: the store of its owner, and the store of its
 //! request's samples.
 //!
-//! Stores learn from the row of the text, from those of the accepted drafts, and, as far as a pass has few rows,
-//! from those of drafts that were not accepted: which tokens the model found likely there, what the grammar left
-//! of them, and what was drawn. If a device drew by itself, its likeliest tokens are requested for these rows
-//! before the rows are gone ([`wanted`]); where the next pass began before the host could ask, only the drawn
-//! tokens are learned. A mask that the answer's token budget has narrowed differs from the mask of its state, and
-//! says nothing about other answers.
+//! Stores learn from the row of the text, from those of the accepted drafts, and, as far as a pass has few
+//! rows, from those of drafts that were not accepted: which tokens the model found likely there, what the
+//! grammar left of them, and what was drawn. If a device drew by itself, its likeliest tokens are requested
+//! for these rows before the rows are gone ([`wanted`]); where the next pass began before the host could
+//! ask, only the drawn tokens are learned. A mask that the answer's token budget has narrowed differs from
+//! the mask of its state, and says nothing about other answers.
 //!
-//! Cost: two scans of each of these rows, which look at blocks of 32 tokens and only at the few that are likely
-//! enough, token by token. In a pass of many rows the sequences take [turns](Turn): the amount learned per pass
-//! is bounded, and so is its cost, while the number of rows per second grows with the pass.
+//! Cost: two scans of each of these rows, which look at blocks of 32 tokens and only at the few that are
+//! likely enough, token by token. In a pass of many rows the sequences take [turns](Turn): the amount
+//! learned per pass is bounded, and so is its cost, while the number of rows per second grows with the pass.
 
 use crate::grammar::masks::Bounds;
 use crate::model::logits::Row;
-use crate::sampling::Found;
+use crate::sampling::{Found, Likely};
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, path};
 use lexiform_law::draft::{Constraint, Context, NodeId, Observation, Text};
@@ -45,9 +45,6 @@ impl Turn {
     }
 }
 
-/// Tokens with their probabilities, the likeliest first.
-pub(crate) type Likely = Vec<(u32, f32)>;
-
 /// The state of a sequence that must be saved before its drafts become text.
 pub(crate) struct Before {
     /// The states after the text and after each draft, as numbered in stores.
@@ -58,7 +55,8 @@ pub(crate) struct Before {
     answer: usize,
 }
 
-/// Returns the positions of the rows of a pass; `None` if nothing is learned, or if it is the turn of others.
+/// Returns the positions of the rows of a pass; `None` if nothing is learned, or if it is the turn of
+/// others.
 pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     if !teaches(sequence, turn) {
         return None;
@@ -86,8 +84,8 @@ fn tokens_to(drafts: &[Draft], node: NodeId) -> Vec<u32> {
     path.map(|node| drafts[node].token).collect()
 }
 
-/// Returns how many of the first rows of a sequence are worth asking a device for their likeliest tokens: none
-/// if nothing is learned from them.
+/// Returns how many of the first rows of a sequence are worth asking a device for their likeliest tokens:
+/// none if nothing is learned from them.
 pub(crate) fn wanted(sequence: &Sequence, turn: Turn) -> usize {
     match teaches(sequence, turn) {
         true => (1 + sequence.draft.drafts.len()).min(ROWS),
@@ -102,8 +100,8 @@ struct Lesson<'a> {
     drawn: Option<u32>,
 }
 
-/// Returns the rows to learn from: those of the text and of the accepted drafts, each with the token that was
-/// drawn, and then others, as long as there are few.
+/// Returns the rows to learn from: those of the text and of the accepted drafts, each with the token that
+/// was drawn, and then others, as long as there are few.
 fn lessons<'a>(before: &'a Before, drawn: &'a [u32], accepted: &[NodeId], rows: usize) -> Vec<Lesson<'a>> {
     let taken: Vec<usize> = std::iter::once(0)
         .chain(accepted.iter().map(|node| node + 1))
@@ -183,10 +181,11 @@ const BLOCK: usize = 32;
 /// percent of a row of 2,000, and two percent of one of 200,000.
 const FAR_LOGITS: f32 = 16.0;
 
-/// Returns the likeliest tokens of a row with their probabilities, of all tokens or of those that a mask allows.
+/// Returns the likeliest tokens of a row with their probabilities, of all tokens or of those that a mask
+/// allows.
 ///
-/// These only determine what to draft, so `f32` and the largest logits suffice. The probabilities are those of
-/// the request's temperature if the model took the sums of the row, which saves most of the time.
+/// These only determine what to draft, so `f32` and the largest logits suffice. The probabilities are those
+/// of the request's temperature if the model took the sums of the row, which saves most of the time.
 fn likeliest(row: &Row<'_>, mask: Option<&Bounds>) -> Likely {
     let words = mask.map(|mask| mask.mask.words());
     let blocks = || {

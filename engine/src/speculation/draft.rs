@@ -151,7 +151,8 @@ pub(crate) fn child(drafts: &[Draft], parent: Option<NodeId>, token: u32) -> Opt
     drafts.iter().position(is_same)
 }
 
-/// Returns the drafts of stores that were verified, each with its store, its chance, and whether it was accepted.
+/// Returns the drafts of stores that were verified, each with its store, its chance, and whether it was
+/// accepted.
 pub(crate) fn judged(
     drafts: &[Draft],
     accepted: &[NodeId],

@@ -18,9 +18,9 @@
 //!
 //! The candidate drafts of all sequences are sorted together, and the likeliest are taken whichever sequence
 //! they belong to, always a prefix of each draft: the selection of TETRIS ([Wu et al.
-//! 2025](https://arxiv.org/abs/2502.15197)), whose capacity is given here by the costs. TETRIS scores a token
-//! by the probability that the draft model gave it, which is biased where the token was sampled; the chances
-//! here come from earlier drafts.
+//! 2025](https://arxiv.org/abs/2502.15197)), whose capacity is given here by the costs. TETRIS scores a
+//! token by the probability that the draft model gave it, which is biased where the token was sampled; the
+//! chances here come from earlier drafts.
 //!
 //! Drafts that cannot be worth their cost are not even searched for ([`Policy::least_chance`]): finding
 //! drafts takes time of the decode thread, whether they are fed or not. For the same reason the search for
@@ -83,8 +83,8 @@ const STRANGE: f64 = 2.0;
 const ROUNDS: f64 = 1.0 / 16.0;
 /// The learning rate for the cost of reading a text.
 const READINGS: f64 = 1.0 / 4.0;
-/// The number of passes that pay for the reading of a text by the draft model. How many passes will follow is
-/// unknown; a long prompt with a short answer must not make drafts look expensive for good.
+/// The number of passes that pay for the reading of a text by the draft model. How many passes will follow
+/// is unknown; a long prompt with a short answer must not make drafts look expensive for good.
 const PAYING: f64 = 16.0;
 
 /// The work that took time.
@@ -172,8 +172,8 @@ impl<T> Apart<T> {
 /// The trials in passes of a kind, and the time for them.
 #[derive(Debug, Default)]
 struct Trials {
-    /// The number of the pass that last fed 0, 1, 2 to 3, 4 to 7, … drafts, separately with and without those
-    /// of the draft model.
+    /// The number of the pass that last fed 0, 1, 2 to 3, 4 to 7, … drafts, separately with and without
+    /// those of the draft model.
     tried: [Vec<Option<u64>>; 2],
     /// The seconds that may be spent on trials; `None` before the first pass.
     saved: Option<f64>,
@@ -288,8 +288,8 @@ impl Policy {
     }
 
     /// Returns how likely a draft must be to be worth finding: less likely drafts would not pay in a pass
-    /// like the last one, however many of their kind were fed. Now and then this is 0, so that passes of many
-    /// tokens are tried again.
+    /// like the last one, however many of their kind were fed. Now and then this is 0, so that passes of
+    /// many tokens are tried again.
     pub(crate) fn least_chance(&self) -> f64 {
         let base = Base {
             tokens: self.last.drawing,
@@ -431,8 +431,8 @@ impl Policy {
 
     /// Learns the cost of a pass, and returns the seconds that its tokens are taken to have cost without its
     /// prompts. A pass with drafts is also charged for the time that the next one takes longer, if that has
-    /// no drafts: a CPU that has multiplied several rows does not return to a single row at once. A pass with
-    /// prompts has several rows in any case.
+    /// no drafts: a CPU that has multiplied several rows does not return to a single row at once. A pass
+    /// with prompts has several rows in any case.
     fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
         if pass.has_prompts() {
             self.settle(before, 0.0);
@@ -521,8 +521,8 @@ impl Policy {
         self.records.tip(record, drafts)
     }
 
-    /// Returns the candidate drafts on the tokens that the draft model may draw after one of these drafts: at most
-    /// `most` tokens, with `beside` tokens at each place.
+    /// Returns the candidate drafts on the tokens that the draft model may draw after one of these drafts:
+    /// at most `most` tokens, with `beside` tokens at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,

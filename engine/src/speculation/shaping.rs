@@ -1,4 +1,5 @@
-//! The trees that stores draft, as configured by [`DraftShape`], and the acceptance by rank that Sequoia needs.
+//! The trees that stores draft, as configured by [`DraftShape`], and the acceptance by rank that Sequoia
+//! needs.
 
 use crate::Grammar;
 use crate::config::DraftShape;
@@ -40,8 +41,8 @@ impl Shaping {
         }
     }
 
-    /// Adds tokens to a draft below a node, or after the text. Of shapes that look at chances, paths less likely
-    /// than `least` are left out.
+    /// Adds tokens to a draft below a node, or after the text. Of shapes that look at chances, paths less
+    /// likely than `least` are left out.
     pub(crate) fn grow(
         &self,
         predictor: &dyn Predictor,
@@ -156,8 +157,8 @@ mod tests {
         }
     }
 
-    /// Where the first candidate is nearly always right, the best tree is deep; where any of several is, it is
-    /// wide.
+    /// Where the first candidate is nearly always right, the best tree is deep; where any of several is, it
+    /// is wide.
     #[test]
     fn the_tree_follows_the_ranks_that_are_accepted() {
         let beside: Vec<Draft> = (0..4).map(|_| learned(None)).collect();

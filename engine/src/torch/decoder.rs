@@ -11,8 +11,8 @@
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products
 //! instead of seven. One pass runs the tokens of all sequences through them together; only attention
-//! distinguishes sequences. On the CPU in f32, [`product`](super::loops::product) makes the products, and the
-//! loops of [`fused`](super::loops::fused) do everything between them.
+//! distinguishes sequences. On the CPU in f32, [`product`](super::loops::product) makes the products, and
+//! the loops of [`fused`](super::loops::fused) do everything between them.
 
 mod clasp;
 mod skip;
@@ -96,8 +96,8 @@ pub(super) fn bytes_of_weight(
     }
 }
 
-/// Refuses options that only the engine's own loops support, if torch computes, and options that also kernels
-/// support, if there are none; `no_kernels` is the reason for that.
+/// Refuses options that only the engine's own loops support, if torch computes, and options that also
+/// kernels support, if there are none; `no_kernels` is the reason for that.
 fn check(
     place: Place,
     options: &LoadOptions,
@@ -189,8 +189,8 @@ impl Decoder {
         })
     }
 
-    /// Lets `planner` plan the passes once there is a cache, if the kernels support the model. Decoders that are
-    /// made from this one by [`skipping`](Self::skipping) later are planned likewise.
+    /// Lets `planner` plan the passes once there is a cache, if the kernels support the model. Decoders that
+    /// are made from this one by [`skipping`](Self::skipping) later are planned likewise.
     pub(super) fn planned_by(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = Some(planner);
         self

@@ -249,8 +249,8 @@ fn nothing_is_brought_that_nobody_asked_for() {
     assert_eq!(counts.brought.load(Ordering::Relaxed), 0);
 }
 
-/// Guards against stores that learn the drawn token alone where the device draws: what else was likely is then
-/// forgotten.
+/// Guards against stores that learn the drawn token alone where the device draws: what else was likely is
+/// then forgotten.
 #[test]
 fn stores_learn_what_the_device_found_likely() {
     let (engine, counts) = engine(Manner::Always, None);

@@ -1,5 +1,5 @@
-//! Drafts that go as far as they are right: copies that are being confirmed, passages of a corpus, and a draft
-//! model beside other sources.
+//! Drafts that go as far as they are right: copies that are being confirmed, passages of a corpus, and a
+//! draft model beside other sources.
 
 use crate::rig::{EOS, WIDTH, drafting, generate, letters, start, vocabulary, wait_until};
 use lexiform_engine::{
@@ -87,8 +87,8 @@ fn a_passage_of_the_corpus_is_written_in_three_passes() {
     assert!(passes <= 3, "{passes}");
 }
 
-/// A draft model was not asked wherever the last words had continued in two ways, which is nearly everywhere in
-/// this text of two letters.
+/// A draft model was not asked wherever the last words had continued in two ways, which is nearly everywhere
+/// in this text of two letters.
 #[test]
 fn a_draft_model_goes_on_where_other_drafts_branch() {
     let two: Vec<u32> = text(60, 4)

@@ -48,6 +48,7 @@ mod pieces;
 mod planned;
 mod planned_engine;
 mod planned_overlap;
+mod planned_skips;
 mod policies;
 mod populations;
 mod priorities;

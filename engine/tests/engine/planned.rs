@@ -9,10 +9,7 @@ use crate::devices::cuda;
 use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
 use crate::processor;
-use lexiform_engine::{
-    Ask, Device, Dtype, Feed, Flight as _, Landed, LoadOptions, Logits, Model, SkippedLayers, SlotMoves,
-};
-use lexiform_kernels::launcher::Launcher;
+use lexiform_engine::{Ask, Device, Dtype, Feed, Flight as _, Landed, LoadOptions, Logits, Model, SlotMoves};
 use lexiform_law::{Allowed, History, Law, Place, Seeded, Warper, Warping};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -512,38 +509,6 @@ fn a_model_that_the_kernels_do_not_serve_is_run_by_torch_and_says_why() {
         let why = format!("{alone}on this processor, the kernels compute other rows than libtorch");
         assert!(told.len() == 1 && told[0].starts_with(&why), "{from}: {told:?}");
     }
-}
-
-/// A model that drafts for itself without some layers was run by torch alone, each of its tokens slower than a
-/// pass of the whole model.
-#[test]
-fn a_draft_without_some_layers_is_run_by_the_kernels_too() {
-    if !processor::is_there("a_draft_without_some_layers_is_run_by_the_kernels_too") {
-        return;
-    }
-    let options = LoadOptions {
-        draft_without: Some(SkippedLayers::Named(vec![0])),
-        ..options()
-    };
-    let launcher = OnProcessor::new();
-    let asked = launcher.asked();
-    let draft = |launcher: Option<Box<dyn Launcher>>| {
-        let mut draft = llama().load_all(&options, launcher).draft.unwrap().model;
-        draft.create_cache(8, 16).unwrap();
-        draft
-    };
-    told();
-    let mut planned = draft(Some(Box::new(launcher)));
-    let told = told();
-    assert!(
-        told.len() == 1 && told[0].contains("are run by kernels on"),
-        "{told:?}"
-    );
-    let before = asked.steps.load(Ordering::Relaxed);
-    let found = rows(&mut *planned, &[feed(&[1, 2, 3], 0)]);
-    assert!(asked.steps.load(Ordering::Relaxed) > before);
-    let wanted = rows(&mut *draft(None), &[feed(&[1, 2, 3], 0)]);
-    assert!(relative(&found, &wanted) < ERROR_OF_ROW);
 }
 
 /// A mixture that is computed wrongly is found at the start, also where it takes more tokens of an expert

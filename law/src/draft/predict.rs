@@ -65,7 +65,8 @@ use super::Origin;
 
 /// Predicts the next tokens, and learns from those that came.
 pub trait Predictor: Send + Sync {
-    /// Adds candidates for the next token, the likeliest first and each token once; none if nothing is known.
+    /// Adds candidates for the next token, the likeliest first and each token once; none if nothing is
+    /// known.
     ///
     /// Their chances are those of the model's own row, before any mask, and sum to at most 1. They are used
     /// only to order candidates and to decide how many to verify.
@@ -78,8 +79,8 @@ pub trait Predictor: Send + Sync {
     /// [`JacobiWindow`](super::JacobiWindow), and the tokens that it predicted after refused drafts.
     fn learn_phrase(&mut self, _phrase: &[u32]) {}
 
-    /// Learns whether a candidate that was drafted came next. Only a predictor that chooses between others needs
-    /// this.
+    /// Learns whether a candidate that was drafted came next. Only a predictor that chooses between others
+    /// needs this.
     fn judge(&mut self, _origin: Origin, _chance: f32, _is_confirmed: bool) {}
 
     /// Learns from an answer that has ended.

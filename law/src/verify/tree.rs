@@ -38,12 +38,12 @@ impl<W> Verified<W> {
     }
 }
 
-/// Chooses tokens down a drafted tree, each by the rule for the children of its node (see [`verify`](super));
-/// with an empty draft this is plain decoding. Parents come before their children.
+/// Chooses tokens down a drafted tree, each by the rule for the children of its node (see
+/// [`verify`](super)); with an empty draft this is plain decoding. Parents come before their children.
 ///
-/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called only for the
-/// nodes of the path. If it returns no row, the walk ends and the text is open: a drafter that has to stop
-/// after a sampled token still offers that one, but the row after it need not be computed.
+/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called only for
+/// the nodes of the path. If it returns no row, the walk ends and the text is open: a drafter that has to
+/// stop after a sampled token still offers that one, but the row after it need not be computed.
 pub fn tree<'m, W, R, Q, S, E>(
     draft: &[Node<S, Q>],
     mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, E>,
@@ -73,7 +73,8 @@ where
 ///
 /// `step(node)` is the step after a node, or after the text for `None`; it is called only for the nodes of
 /// the path, in order. If it returns `None`, the walk ends and the text is open. [`tree`] calls this with
-/// steps from rows; call it directly if tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
+/// steps from rows; call it directly if tokens were drawn elsewhere
+/// ([`Walk::take`](crate::law::Walk::take)).
 ///
 /// # Errors
 /// The first error that `step` returns.
@@ -109,9 +110,8 @@ pub fn down<W, S, Q, E>(
         let token = drawn.token;
         verified.drawn.push(drawn);
         // A token that the residual rule draws instead of its trials is none of them, so this is right for
-        // all rules.
-        // A draft model may have drawn a token that another drafter had offered: its node is the later one, and
-        // it went on below it.
+        // all rules. A draft model may have drawn a token that another drafter had offered: its node is the
+        // later one, and it went on below it.
         let same = children(draft, at).filter(|(_, node)| node.token == token);
         let Some((child, _)) = same.last() else {
             break;

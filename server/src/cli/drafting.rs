@@ -57,14 +57,14 @@ pub struct DraftArgs {
     /// Memory for these texts, in MiB; the program does not start if they need more
     #[arg(long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
     pub draft_corpus_memory: usize,
-    /// How many drafts a pass verifies: measured, as many as pay off by the measured costs of passes; always, all
-    /// of them; svip, all, but drafts end where their drafter is unsure; ucb1 or exp3, those of the sources that a
-    /// bandit chooses
+    /// How many drafts a pass verifies: measured, as many as pay off by the measured costs of passes;
+    /// always, all of them; svip, all, but drafts end where their drafter is unsure; ucb1 or exp3, those of
+    /// the sources that a bandit chooses
     #[arg(long, env = "LEXIFORM_DRAFT_POLICY", value_enum, default_value_t = PolicyWord::Measured, value_name = "POLICY")]
     pub draft_policy: PolicyWord,
-    /// The stores to draft from, in their order: suffixes of earlier answers, corpus, state of the constraint,
-    /// recycling, stand, trigram, phrases. By default suffixes,corpus,state,recycling, and phrases with
-    /// --draft-lookahead
+    /// The stores to draft from, in their order: suffixes of earlier answers, corpus, state of the
+    /// constraint, recycling, stand, trigram, phrases. By default suffixes,corpus,state,recycling, and
+    /// phrases with --draft-lookahead
     #[arg(
         long,
         env = "LEXIFORM_DRAFTERS",
@@ -76,8 +76,9 @@ pub struct DraftArgs {
     /// Whose drafts count where several stores have some: of the surest, of the first, or of all
     #[arg(long, env = "LEXIFORM_DRAFT_UNION", value_enum, default_value_t = UnionWord::Surest, value_name = "UNION")]
     pub draft_union: UnionWord,
-    /// The trees that stores draft: best-first, the likeliest paths; chain; opt-tree, layer by layer; recycling,
-    /// the fixed tree of Token Recycling; sequoia, the best tree for the measured acceptance of each rank
+    /// The trees that stores draft: best-first, the likeliest paths; chain; opt-tree, layer by layer;
+    /// recycling, the fixed tree of Token Recycling; sequoia, the best tree for the measured acceptance of
+    /// each rank
     #[arg(long, env = "LEXIFORM_DRAFT_SHAPE", value_enum, default_value_t = ShapeWord::BestFirst, value_name = "SHAPE")]
     pub draft_shape: ShapeWord,
 }

@@ -7,8 +7,8 @@
 //! are compared with
 //! ```
 //!
-//! Every request takes the same path as a client's, and has a seed, so that all arms write the same texts; if
-//! an arm does not, the report says so.
+//! Every request takes the same path as a client's, and has a seed, so that all arms write the same texts;
+//! if an arm does not, the report says so.
 
 mod arms;
 mod page;
@@ -39,10 +39,10 @@ use tasks::Task;
 /// Write tool calls and documents with each kind of draft, and compare
 ///
 /// The data is a file of JSON lines, each with `messages`, `question` (the format of the Berkeley
-/// function-calling leaderboard) or `prompt`, with `tools`, one of which is called, or a `schema`, or neither
-/// for any text; a `prediction` is a text that the answer will repeat in parts, and `max_tokens` bounds it. An
-/// arm may use for one line what it has learned from earlier ones. All arms write in turn, each on a model of
-/// its own.
+/// function-calling leaderboard) or `prompt`, with `tools`, one of which is called, or a `schema`, or
+/// neither for any text; a `prediction` is a text that the answer will repeat in parts, and `max_tokens`
+/// bounds it. An arm may use for one line what it has learned from earlier ones. All arms write in turn,
+/// each on a model of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -185,8 +185,8 @@ impl Run {
     }
 }
 
-/// Writes all tasks with all arms, in turn: each arm writes some tasks before the next ones are written, so that a
-/// machine whose speed varies is as fast for one arm as for another.
+/// Writes all tasks with all arms, in turn: each arm writes some tasks before the next ones are written, so
+/// that a machine whose speed varies is as fast for one arm as for another.
 fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
     let tasks = runs.first().map_or(0, |run| run.requests.len());
     let answers = args.answers.max(1);
@@ -194,7 +194,8 @@ fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
         runs.iter_mut().for_each(|run| run.figures = Figures::default());
         for begin in (0..tasks).step_by(answers) {
             output::err(&format!("\rround {round}, task {begin} of {tasks} "));
-            // The first to write would always find the caches of the processor as the last one has left them.
+            // The first to write would always find the caches of the processor as the last one has left
+            // them.
             let first = begin / answers % runs.len();
             for number in 0..runs.len() {
                 let place = (first + number) % runs.len();

@@ -165,11 +165,11 @@ pub struct Generation {
     pub logprobs_mode: LogprobsMode,
     /// The policy for describing the constraint to the model.
     pub schema_in_prompt: SchemaInPrompt,
-    /// The drafts that are allowed. They never change the law of the answer, nor the text of a seed, unless they
-    /// are [lossy](Law::Lossy).
+    /// The drafts that are allowed. They never change the law of the answer, nor the text of a seed, unless
+    /// they are [lossy](Law::Lossy).
     pub draft: Drafts,
-    /// `true` if the same seed must give the same text whatever else is computed. If that cannot be promised,
-    /// the request is refused.
+    /// `true` if the same seed must give the same text whatever else is computed. If that cannot be
+    /// promised, the request is refused.
     pub batch_invariant: bool,
     /// The time for which the client is willing to wait.
     pub timeout: Option<Duration>,
@@ -446,8 +446,8 @@ fn on_budget(fields: &mut Fields, problems: &mut Problems) -> OnBudget {
         .unwrap_or(OnBudget::Complete)
 }
 
-/// Reads `logprobs_mode`, whose values are vLLM's. Its modes for logits, which are not probabilities, are not
-/// supported.
+/// Reads `logprobs_mode`, whose values are vLLM's. Its modes for logits, which are not probabilities, are
+/// not supported.
 fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
     let words = [
         ("raw_logprobs", LogprobsMode::Raw),

@@ -91,8 +91,8 @@ impl<C: Choice> Answer<'_, C> {
     /// Returns the answer as JSON, on one line.
     pub fn to_json(&self) -> String {
         let written = serde_json::to_string(self);
-        // These shapes contain only strings, finite numbers and lists of them, which can always be written as
-        // JSON.
+        // These shapes contain only strings, finite numbers and lists of them, which can always be written
+        // as JSON.
         debug_assert!(written.is_ok(), "an answer could not be written: {written:?}");
         written.unwrap_or_default()
     }
@@ -293,16 +293,16 @@ pub struct TokenDetail {
     pub mass: f64,
     /// The microseconds since the previous token.
     pub micros: u64,
-    /// The places of the token in the constraint, if the request asks for them: for each reading of the text,
-    /// the rules being read, from the innermost outwards. They are rules of a grammar or JSON pointers into a
-    /// schema.
+    /// The places of the token in the constraint, if the request asks for them: for each reading of the
+    /// text, the rules being read, from the innermost outwards. They are rules of a grammar or JSON pointers
+    /// into a schema.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Vec<String>>,
     /// The alternatives to the token, by the model's own probability, if the request asks for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateToken>,
-    /// The drafts of the pass that wrote this token first, if the request asks for them: a tree in which each
-    /// draft comes after its parent.
+    /// The drafts of the pass that wrote this token first, if the request asks for them: a tree in which
+    /// each draft comes after its parent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drafts: Vec<DraftedToken>,
 }
@@ -489,8 +489,8 @@ pub struct Enforcement {
     pub enforced: &'static str,
     /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
-    /// The keywords that are not enforced exactly, if there are any; or all keywords, if the request asks for
-    /// them. In streams only at the end of a sample.
+    /// The keywords that are not enforced exactly, if there are any; or all keywords, if the request asks
+    /// for them. In streams only at the end of a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Vec<Keyword>>,
     /// The number of further keywords that are not listed.
@@ -526,9 +526,9 @@ pub struct Keyword {
 /// The origin of a sample: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `majority`,
-    /// `mbr`, `first`, `asap`, `aprad`, `smc`, `sir`, `mcmc`, the name of a search; all but `greedy`, `best-of`,
-    /// `majority`, `mbr`, `first` and searches may also end in `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`,
+    /// `majority`, `mbr`, `first`, `asap`, `aprad`, `smc`, `sir`, `mcmc`, the name of a search; all but
+    /// `greedy`, `best-of`, `majority`, `mbr`, `first` and searches may also end in `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature
     /// (at 0 as at 1), without the constraint. The table of numbers in [`lexiform_law`] defines this and the

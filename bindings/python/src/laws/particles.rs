@@ -246,8 +246,8 @@ impl Particles {
         self.lock().weights.effective_size().ln().exp()
     }
 
-    /// The law of an answer that is picked: "smc", or "sir" where nothing is resampled, with "-filtered" where
-    /// filters cut the rows.
+    /// The law of an answer that is picked: "smc", or "sir" where nothing is resampled, with "-filtered"
+    /// where filters cut the rows.
     #[getter]
     fn law(&self) -> &'static str {
         let law = match self.lock().threshold > 0.0 {
@@ -357,8 +357,8 @@ impl Population {
     }
 }
 
-/// Returns the particle that continues in each place, from the list of those that continue: each stays in its
-/// own place, and its copies take the places of others.
+/// Returns the particle that continues in each place, from the list of those that continue: each stays in
+/// its own place, and its copies take the places of others.
 fn in_place(ancestors: &[usize], count: usize) -> Vec<usize> {
     let mut copies = vec![0_usize; count];
     ancestors.iter().for_each(|&ancestor| copies[ancestor] += 1);

@@ -122,8 +122,8 @@ impl Sampler {
         self.read(|text| text.tokens().to_vec())
     }
 
-    /// The law of the answer: "greedy", or "local", "global-exact", "global-weighted", "asap", "aprad" or "mcmc",
-    /// with "-filtered" where filters cut the rows.
+    /// The law of the answer: "greedy", or "local", "global-exact", "global-weighted", "asap", "aprad" or
+    /// "mcmc", with "-filtered" where filters cut the rows.
     #[getter]
     fn law(&self) -> &'static str {
         self.read(|text| text.walk.tag().as_str())

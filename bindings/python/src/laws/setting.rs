@@ -97,7 +97,8 @@ impl Setting {
         }
     }
 
-    /// Returns the walk of a law about the model, whose tag says whether filters cut the rows before the mask.
+    /// Returns the walk of a law about the model, whose tag says whether filters cut the rows before the
+    /// mask.
     pub(super) fn tagged(&self, walk: Walk) -> Walk {
         match &self.rows {
             Rows::OfOne(warper) => walk.filtered(warper),

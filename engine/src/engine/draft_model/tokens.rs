@@ -4,15 +4,15 @@
 //! The small model draws from its own rows, inside the same mask and warping as the main model. The random
 //! numbers depend on how the request verifies drafts ([`Verification`]):
 //!
-//! * by the residual rule and by k-seq: with separate numbers, and the row is kept with the token until it is
-//!   verified. From then on the token *must* be verified, whatever it is: dropping it because it ends the
-//!   text, or because its grammar is slow to answer what follows, would make such tokens rarer than under the
-//!   law. So it remains as the last token of the draft, with nothing after it.
+//! * by the residual rule and by k-seq: with separate numbers, and the row is kept with the token until it
+//!   is verified. From then on the token *must* be verified, whatever it is: dropping it because it ends the
+//!   text, or because its grammar is slow to answer what follows, would make such tokens rarer than under
+//!   the law. So it remains as the last token of the draft, with nothing after it.
 //! * by drawing once: with the very numbers that the main model's draws will use, so that where the two
 //!   models agree about a row, they draw the same token even at a high temperature.
 //!
-//! Several candidates at a position form a comb: each pass continues after the first of them, whatever it is,
-//! and the others are used if it is rejected.
+//! Several candidates at a position form a comb: each pass continues after the first of them, whatever it
+//! is, and the others are used if it is rejected.
 //!
 //! ```text
 //!   text ─┬─ a ─┬─ d ─┬─ g       rows of the draft model: after the text, a and ad
@@ -102,9 +102,9 @@ impl TokenDrafter {
         self.columns.left_out(width)
     }
 
-    /// Extends the drafts of these sequences after the [tip](DraftState::tip) of each, by one position per pass. A sequence
-    /// whose mask does not arrive within the grace period drafts no further. Returns the number of passes
-    /// that this took.
+    /// Extends the drafts of these sequences after the [tip](DraftState::tip) of each, by one position per
+    /// pass. A sequence whose mask does not arrive within the grace period drafts no further. Returns the
+    /// number of passes that this took.
     pub(super) fn propose(
         &self,
         model: &mut impl TokenModel,
@@ -191,8 +191,8 @@ pub(super) fn drafted(sequence: &Sequence, tip: Option<NodeId>) -> Vec<u32> {
     path.map(|node| sequence.draft.drafts[node].token).collect()
 }
 
-/// Returns the number of siblings to draft at the next position: as many as the request sets, as far as there
-/// is room.
+/// Returns the number of siblings to draft at the next position: as many as the request sets, as far as
+/// there is room.
 fn beside(sequence: &Sequence) -> usize {
     let room = sequence.room().min(sequence.draft.reach);
     let candidates = sequence.request.speculation.candidates.max(1);
@@ -288,8 +288,8 @@ fn draw(
     })
 }
 
-/// Draws the sibling candidates, in the order in which they are tried. How many are drawn depends only on the
-/// room: a rule that judges them together uses their number.
+/// Draws the sibling candidates, in the order in which they are tried. How many are drawn depends only on
+/// the room: a rule that judges them together uses their number.
 fn candidates(
     sequence: &Sequence,
     row: Distribution<'_>,

@@ -23,9 +23,9 @@ use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
 use crate::sampling::crew;
 use crate::sampling::inquiry::Inquiry;
-use crate::sampling::observed::{self, LIKELIEST, Likely, Turn};
+use crate::sampling::observed::{self, LIKELIEST, Turn};
 use crate::sampling::write::{Writer, Written};
-use crate::sampling::{Columns, Found, can_stay};
+use crate::sampling::{Columns, Found, Likely, can_stay};
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 use crate::sequence::past::Counted;
@@ -217,8 +217,8 @@ impl Device<'_> {
         Ok(true)
     }
 
-    /// Records that a pass is over, and frees the blocks that it could write to; the next pass may already be
-    /// running.
+    /// Records that a pass is over, and frees the blocks that it could write to; the next pass may already
+    /// be running.
     fn land(&mut self, pass: &mut Pass) {
         pass.landed = Some(Instant::now());
         self.blocks.land();
@@ -260,8 +260,8 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     Ok(())
 }
 
-/// Requests the likeliest tokens of the rows that stores learn from, of the sequences that the device drew for. A
-/// row that is no distribution teaches nothing; a device that has failed fails the next request, too.
+/// Requests the likeliest tokens of the rows that stores learn from, of the sequences that the device drew
+/// for. A row that is no distribution teaches nothing; a device that has failed fails the next request, too.
 fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
     let wanted = |task: &Task<'_>| match task.drawn {
         Some(_) => task.rows.start..task.rows.start + observed::wanted(task.sequence, turn),

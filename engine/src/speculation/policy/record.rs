@@ -13,14 +13,15 @@ const KEPT_OF_ALL: f64 = 0.999;
 /// The number of drafts of a sequence that weigh as much as those of all others together.
 const PRIOR: f64 = 4.0;
 
-/// The weight that the earlier drafts of a sequence in [long runs](Stage::Runs) keep after one more. A passage that
-/// is copied word for word breaks off once in some hundred tokens.
+/// The weight that the earlier drafts of a sequence in [long runs](Stage::Runs) keep after one more. A
+/// passage that is copied word for word breaks off once in some hundred tokens.
 const KEPT_IN_RUNS: f64 = 0.99;
 /// The number of tokens after which a run is long.
 const LONG_RUN: usize = 16;
 
-/// The stage of a draft, which begins or continues a run of its source: a copy whose last token was confirmed
-/// is likelier to be right than a new one, and one that was right for a whole line is nearly certain.
+/// The stage of a draft, which begins or continues a run of its source: a copy whose last token was
+/// confirmed is likelier to be right than a new one, and one that was right for a whole line is nearly
+/// certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begins,
@@ -62,8 +63,8 @@ impl Count {
         self.confirmed = kept * self.confirmed + f64::from(u8::from(is_confirmed));
     }
 
-    /// Returns the share of confirmed drafts, with a prior of `number` drafts of which the share `before` was
-    /// confirmed.
+    /// Returns the share of confirmed drafts, with a prior of `number` drafts of which the share `before`
+    /// was confirmed.
     fn share(&self, before: f64, number: f64) -> f64 {
         (self.confirmed + number * before) / (self.offered + number)
     }
@@ -274,8 +275,8 @@ impl Records {
         chances
     }
 
-    /// Returns the draft after which the draft model continues: down the likeliest path, as far as each token is
-    /// likelier than one of the draft model in its place. `None` for the text itself.
+    /// Returns the draft after which the draft model continues: down the likeliest path, as far as each
+    /// token is likelier than one of the draft model in its place. `None` for the text itself.
     pub(crate) fn tip(&self, record: &Record, drafts: &[Draft]) -> Option<NodeId> {
         let (chances, runs) = (self.chances(record, drafts), record.runs(drafts));
         let likeliest = |below: Option<NodeId>| {
@@ -298,8 +299,8 @@ impl Records {
         tip
     }
 
-    /// Returns the probability that each of `most` tokens of the draft model is confirmed after a draft, if the
-    /// draft model continues after the first of `beside` tokens at each place.
+    /// Returns the probability that each of `most` tokens of the draft model is confirmed after a draft, if
+    /// the draft model continues after the first of `beside` tokens at each place.
     pub(crate) fn chances_behind(
         &self,
         record: &Record,

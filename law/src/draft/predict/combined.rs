@@ -30,9 +30,10 @@ pub enum Union {
     /// Takes the candidates of the first predictor that has any: hierarchy drafting ([Cho et al.
     /// 2025](https://arxiv.org/abs/2502.05609)), where the most recent store comes first.
     First,
-    /// Takes the candidates of the predictor whose best candidate is the likeliest, by its chance and by how often
-    /// candidates of its predictor with such chances came; of equally sure predictors, the first. A predictor that always has some candidates, such as one that knows the state of
-    /// a constraint alone, does not keep others from being asked.
+    /// Takes the candidates of the predictor whose best candidate is the likeliest, by its chance and by how
+    /// often candidates of its predictor with such chances came; of equally sure predictors, the first. A
+    /// predictor that always has some candidates, such as one that knows the state of a constraint alone,
+    /// does not keep others from being asked.
     #[default]
     Surest,
     /// Takes the candidates of all, each with its largest chance: the fused trees of RASD ([Quan et al.
@@ -57,8 +58,8 @@ impl Combined {
         }
     }
 
-    /// Returns how likely the best of some candidates is to be drawn, as far as candidates like it were; 0 for
-    /// none.
+    /// Returns how likely the best of some candidates is to be drawn, as far as candidates like it were; 0
+    /// for none.
     fn surety(&self, candidates: &[Candidate]) -> f32 {
         let best = candidates
             .iter()

@@ -59,8 +59,8 @@ pub struct Candidate {
 /// The model's row at a context, and the token drawn there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation<'a> {
-    /// The likeliest tokens of its row with their probabilities before the mask, the likeliest first; empty if
-    /// the row is not known, but only what was drawn.
+    /// The likeliest tokens of its row with their probabilities before the mask, the likeliest first; empty
+    /// if the row is not known, but only what was drawn.
     pub likely: &'a [(u32, f32)],
     /// The likeliest tokens that the constraint allows, with their probabilities among all that it allows.
     pub allowed: &'a [(u32, f32)],

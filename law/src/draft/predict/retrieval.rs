@@ -23,8 +23,8 @@ const END: u32 = u32::MAX;
 /// The operator provides the corpus: answers of an earlier day, code, documents. It is read once, and clones
 /// share it. The longest suffix of at most 16 tokens that occurs in it is found by binary search; each token
 /// that followed it is a candidate, with the share of the places at which it did. As for
-/// [`Suffixes`](super::Suffixes), the longer the match, the surer it is that one of them comes: a passage that
-/// occurs once is drafted to its end.
+/// [`Suffixes`](super::Suffixes), the longer the match, the surer it is that one of them comes: a passage
+/// that occurs once is drafted to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retrieval(Arc<Corpus>);
 
@@ -61,7 +61,8 @@ impl Retrieval {
     /// The number of bytes that a token of a corpus takes: the token, and its place in the sorted order.
     pub const TOKEN_BYTES: usize = 2 * size_of::<u32>();
 
-    /// Sorts the texts of a corpus as [`new`](Self::new) does. Nothing is retrieved across the end of a text.
+    /// Sorts the texts of a corpus as [`new`](Self::new) does. Nothing is retrieved across the end of a
+    /// text.
     ///
     /// # Errors
     /// The texts are too long together.

@@ -8,14 +8,14 @@ const STEPS: [f32; 5] = [0.2, 0.4, 0.6, 0.8, 0.95];
 const KEPT: f32 = 0.99;
 /// The number of drafts that the chance that a predictor gives counts for.
 const PRIOR: f32 = 8.0;
-/// The part of its chances that Token Recycling is taken to be right about at first: it gives those of the last row
-/// after a token, which another text may have led to.
+/// The part of its chances that Token Recycling is taken to be right about at first: it gives those of the
+/// last row after a token, which another text may have led to.
 const RECYCLED: f32 = 0.7;
 
 /// The measured success of the candidates of each origin, by the chance that their predictor gave them.
 ///
-/// Predictors do not mean the same by a chance: one counts, another takes it from a row of the model. To choose
-/// between them, chances are compared by how often candidates like these were drawn.
+/// Predictors do not mean the same by a chance: one counts, another takes it from a row of the model. To
+/// choose between them, chances are compared by how often candidates like these were drawn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trust {
     /// The origins that were judged, each with the drafts and the confirmed drafts of each step.

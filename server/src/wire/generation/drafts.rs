@@ -1,4 +1,5 @@
-//! The field `draft`: whether tokens are drafted, from which sources, and how drafts of a draft model are verified.
+//! The field `draft`: whether tokens are drafted, from which sources, and how drafts of a draft model are
+//! verified.
 //!
 //! `false` drafts nothing, `true` drafts from all sources, and an object chooses:
 //!
@@ -95,8 +96,8 @@ impl Drafts {
         Drafts { allowed, rule }
     }
 
-    /// Reports a rule that the request contradicts: the text of a seed is the one without drafts, and so is a
-    /// text that may not depend on other requests.
+    /// Reports a rule that the request contradicts: the text of a seed is the one without drafts, and so is
+    /// a text that may not depend on other requests.
     pub(super) fn contradictions(&self, (seed, batch_invariant): (bool, bool), problems: &mut Problems) {
         let is_free = self.rule.is_none_or(|rule| rule == Verification::DrawOnce);
         let field = match (seed, batch_invariant) {

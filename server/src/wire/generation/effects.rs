@@ -35,8 +35,8 @@ impl Generation {
         has_law && temperature > 0.0
     }
 
-    /// Records the fields that have no effect. `fields` were read into this request; `wants_drafts` is `true` if
-    /// they have `draft`, whatever it says.
+    /// Records the fields that have no effect. `fields` were read into this request; `wants_drafts` is
+    /// `true` if they have `draft`, whatever it says.
     pub(in crate::wire) fn note_ineffective(
         &self,
         wants_drafts: bool,
