@@ -207,12 +207,12 @@ fn drafts_are_compared_on_the_same_texts() {
     assert!(arms[2]["store_bytes"].as_u64().unwrap() > 0);
     let page = std::fs::read_to_string(page).unwrap();
     assert_eq!(page.matches("<svg").count(), 7);
-    std::fs::write(data, "{\"prompt\": \"x\"}\n").unwrap();
+    std::fs::write(data, "{\"tools\": []}\n").unwrap();
     let run = lexiform(&["eval", "drafts", "--data", data]);
     assert_ne!(run.code, 0);
     let message = &run.err;
     assert!(
-        message.contains("tasks.jsonl:1: expected tools or schema"),
+        message.contains("tasks.jsonl:1: expected messages, question or prompt"),
         "{message}"
     );
     std::fs::remove_dir_all(folder).unwrap();
