@@ -245,7 +245,7 @@ mod tests {
         let healed = format!("\"xy{text}");
         assert_eq!(marked(TextPlace::new(None, 3), &healed), format!("...{found}"));
         let thought = format!("\n<think>\"<</think>{text}");
-        let before = "..^^^^^^^^^^^^^^^^^";
+        let before = format!("..{}", "^".repeat("think>\"<</think>".len()));
         assert_eq!(
             marked(TextPlace::new(Some(THOUGHT), 0), &thought),
             format!("{before}{found}")
