@@ -25,6 +25,9 @@ pub(crate) const LIKELIEST: usize = 8;
 /// The approximate number of rows of a pass that are learned from.
 const ROWS: usize = 8;
 
+/// The number of rows of a sequence up to which those of refused drafts are learned from, too.
+const FEW_ROWS: usize = 4;
+
 /// The turn of the sequences that stores learn from in a pass: one of every `of`, a different one each time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
@@ -118,7 +121,7 @@ fn lessons<'a>(before: &'a Before, drawn: &'a [u32], accepted: &[NodeId], rows: 
         path: &before.paths[row],
         drawn: None,
     });
-    let most = ROWS.max(taken.len());
+    let most = FEW_ROWS.max(taken.len());
     own.chain(others).take(most).collect()
 }
 

@@ -26,6 +26,8 @@ use std::ops::Range;
 const PROMPTS: usize = 8;
 /// The divisor that gives the part of a pass that drafts leave to prompts.
 const PART_OF_PROMPTS: usize = 4;
+/// The most tokens of the draft model in a draft: each takes a pass of it.
+const OF_MODEL: usize = 32;
 /// After this many passes without it, a branch comes before further branches of other requests.
 const PASSES_OF_A_TURN: u64 = 8;
 
@@ -356,7 +358,7 @@ impl Scheduler {
             if takes_part(sequence) {
                 sequence.consult(&mut self.policy);
                 let (drafts, record) = (&sequence.draft.drafts[..], &sequence.draft.record);
-                let more = sequence.room().saturating_sub(drafts.len());
+                let more = sequence.room().saturating_sub(drafts.len()).min(OF_MODEL);
                 let behind = (more, sequence.request.speculation.candidates);
                 let tip = self.policy.tip(drafts, record);
                 candidates.extend(self.policy.candidates(index, drafts, record));
