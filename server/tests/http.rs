@@ -21,6 +21,8 @@ mod constraints;
 mod crowds;
 #[path = "http/decisions.rs"]
 mod decisions;
+#[path = "http/drafts.rs"]
+mod drafts;
 #[path = "http/enforcement.rs"]
 mod enforcement;
 #[path = "http/errors.rs"]

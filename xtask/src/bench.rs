@@ -51,7 +51,9 @@ fn drafts(args: &[String]) -> Result<ExitCode, Failure> {
             println!("\n{name}, temperature {temperature}");
             let mut command = Command::new(root().join("target/release/lexiform-server"));
             command.args(["eval", "drafts", "--data"]).arg(&file);
-            command.args(["--temperature", temperature]).args(args);
+            command
+                .args(["--in-turn", "--temperature", temperature])
+                .args(args);
             all &= succeeds(&mut command)?;
         }
     }

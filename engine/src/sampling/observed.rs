@@ -52,7 +52,7 @@ impl Turn {
 pub(crate) struct Before {
     /// The states after the text and after each draft, as numbered in stores.
     states: Vec<Option<u64>>,
-    /// The tokens between the text and each row.
+    /// The tokens between the text and each of the first rows, of which some may be those of refused drafts.
     paths: Vec<Vec<u32>>,
     /// The number of tokens of the answer.
     answer: usize,
@@ -68,7 +68,8 @@ pub(crate) fn before(sequence: &Sequence, turn: Turn) -> Option<Before> {
     let states = std::iter::once(sequence.grammar.state).chain(drafts.iter().map(|draft| draft.state));
     let grammar = sequence.request.constraints.grammar.as_ref();
     let key = |state| grammar.zip(state).map(|(grammar, state)| grammar.key(state));
-    let paths = (0..drafts.len()).map(|node| tokens_to(drafts, node));
+    // Others than the taken rows are learned from only where few rows are taken.
+    let paths = (0..drafts.len().min(2 * FEW_ROWS)).map(|node| tokens_to(drafts, node));
     Some(Before {
         states: states.map(key).collect(),
         paths: std::iter::once(Vec::new()).chain(paths).collect(),

@@ -110,10 +110,8 @@ pub fn down<W, S, Q, E>(
         let token = drawn.token;
         verified.drawn.push(drawn);
         // A token that the residual rule draws instead of its trials is none of them, so this is right for
-        // all rules. A draft model may have drawn a token that another drafter had offered: its node is the
-        // later one, and it went on below it.
-        let same = children(draft, at).filter(|(_, node)| node.token == token);
-        let Some((child, _)) = same.last() else {
+        // all rules.
+        let Some(child) = child(draft, at, token) else {
             break;
         };
         verified.path.push(child);
@@ -134,6 +132,15 @@ fn children<S, Q>(
         .enumerate()
         .skip(after)
         .filter(move |(_, node)| node.parent == parent)
+}
+
+/// Returns the child of a node with this token. There may be several: tokens that were drawn independently of
+/// each other may be the same, and a draft model may draw a token that another drafter has offered. Of these
+/// the last one that has children is the one below which the draft goes on.
+fn child<S, Q>(draft: &[Node<S, Q>], parent: Option<NodeId>, token: u32) -> Option<NodeId> {
+    let same = children(draft, parent).filter(|(_, node)| node.token == token);
+    let same = same.map(|(child, _)| child);
+    same.max_by_key(|&child| children(draft, Some(child)).next().is_some())
 }
 
 /// The rule for the children of a node: the residual rule for those that were sampled, and one draw for the
@@ -208,5 +215,54 @@ where
         let drafted = self.nodes.iter().map(|node| node.token);
         let accepted = accepts.first(part, drafted);
         accepted.or_else(|| part.draw(place, chooser))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draft::Origin;
+    use crate::law::Drawn;
+
+    fn node(parent: Option<NodeId>, token: u32) -> Node<(), ()> {
+        Node {
+            token,
+            parent,
+            origin: Origin::Model,
+            proposal: Proposal::Point,
+            chance: None,
+            state: None,
+        }
+    }
+
+    /// Returns the path down a draft along these tokens.
+    fn path(draft: &[Node<(), ()>], tokens: &[u32]) -> Vec<NodeId> {
+        let mut tokens = tokens.iter();
+        let step = |_: Option<NodeId>| {
+            let drawn = tokens.next().map(|&token| Drawn {
+                token,
+                mass: 1.0,
+                log_mass: 0.0,
+                log_probability: 0.0,
+                log_kept: 0.0,
+            });
+            Ok::<_, std::convert::Infallible>(drawn.map(Step::Token))
+        };
+        let Ok(verified) = down(draft, step);
+        verified.path
+    }
+
+    /// Guards against a path that ends at a token which is drafted twice, while the draft goes on below the other
+    /// of the two.
+    #[test]
+    fn of_equal_siblings_the_path_goes_on_below_the_one_that_does() {
+        let first = [node(None, 5), node(None, 5), node(Some(0), 6)];
+        assert_eq!(path(&first, &[5, 6]), [0, 2]);
+        let last = [node(None, 5), node(None, 5), node(Some(1), 6)];
+        assert_eq!(path(&last, &[5, 6]), [1, 2]);
+        let both = [node(None, 5), node(Some(0), 7), node(None, 5), node(Some(2), 6)];
+        assert_eq!(path(&both, &[5, 6]), [2, 3], "the later drafter went on");
+        assert_eq!(path(&both, &[5, 7]), [2]);
+        assert_eq!(path(&[node(None, 5), node(None, 5)], &[5, 6]).len(), 1);
     }
 }

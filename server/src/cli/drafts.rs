@@ -2,7 +2,7 @@
 //! after another.
 //!
 //! ```text
-//! DATA ─► tasks ─► a fresh engine for each arm ─► in turn, each writes some of them ─► figures of the arm
+//! DATA ─► tasks ─► for each arm: a fresh engine writes all of them ─► figures of the arm
 //! an arm: which drafts are made, and by which policy they are fed; one arm makes none, and is what others
 //! are compared with
 //! ```
@@ -41,8 +41,7 @@ use tasks::Task;
 /// The data is a file of JSON lines, each with `messages`, `question` (the format of the Berkeley
 /// function-calling leaderboard) or `prompt`, with `tools`, one of which is called, or a `schema`, or
 /// neither for any text; a `prediction` is a text that the answer will repeat in parts, and `max_tokens`
-/// bounds it. An arm may use for one line what it has learned from earlier ones. All arms write in turn,
-/// each on a model of its own.
+/// bounds it. An arm may use for one line what it has learned from earlier ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
@@ -70,6 +69,10 @@ pub struct Args {
     /// The drafts to compare; by default all of them, with `rest` only where there is a --draft-corpus
     #[arg(long = "arm", value_parser = ARMS.map(|arm| arm.name))]
     arms: Vec<String>,
+    /// Let the arms write in turn, task by task, so that a machine whose speed varies is as fast for one as
+    /// for another. Each has a model of its own in memory
+    #[arg(long)]
+    in_turn: bool,
     /// Feed all drafts, whatever passes cost, instead of as many as pay off; `svip`, `ucb1` and `exp3` keep
     /// their own policies
     #[arg(long)]
@@ -120,14 +123,16 @@ pub fn run(args: &Args) -> Outcome {
         tasks::share_tools(&mut tasks, count);
     }
     let mut report = Report::new(args.answers, args.temperature, args.always, tasks.len());
-    let mut runs = Vec::new();
-    for arm in args.arms() {
-        runs.push(Run::open(args, arm, &tasks)?);
-    }
-    write_in_turn(args, &mut runs)?;
-    for run in runs {
-        run.served.engine().stop();
-        report.add(run.arm.name, run.figures);
+    let arms: Vec<&'static Arm> = args.arms().collect();
+    let at_once = if args.in_turn { arms.len() } else { 1 };
+    for arms in arms.chunks(at_once.max(1)) {
+        let runs = arms.iter().map(|arm| Run::open(args, arm, &tasks));
+        let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
+        write_in_turn(args, &mut runs)?;
+        for run in runs {
+            run.served.engine().stop();
+            report.add(run.arm.name, run.figures);
+        }
     }
     if let Some(file) = &args.page {
         std::fs::write(file, page::html(&report)).map_err(|source| Failure::Write {
@@ -185,8 +190,7 @@ impl Run {
     }
 }
 
-/// Writes all tasks with all arms, in turn: each arm writes some tasks before the next ones are written, so
-/// that a machine whose speed varies is as fast for one arm as for another.
+/// Writes all tasks with these arms: each writes some of them before the next ones are written.
 fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
     let tasks = runs.first().map_or(0, |run| run.requests.len());
     let answers = args.answers.max(1);
@@ -194,8 +198,7 @@ fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
         runs.iter_mut().for_each(|run| run.figures = Figures::default());
         for begin in (0..tasks).step_by(answers) {
             output::err(&format!("\rround {round}, task {begin} of {tasks} "));
-            // The first to write would always find the caches of the processor as the last one has left
-            // them.
+            // Another one begins each time: what the one before has left in caches is no arm's advantage.
             let first = begin / answers % runs.len();
             for number in 0..runs.len() {
                 let place = (first + number) % runs.len();

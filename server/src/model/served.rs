@@ -49,6 +49,7 @@ pub struct ServedModel {
     name: String,
     created: u64,
     engine: Engine,
+    has_draft_model: bool,
     text: ModelText,
     vocabulary: Arc<Vocabulary>,
     grammars: GrammarStore,
@@ -76,6 +77,7 @@ impl ServedModel {
         let vocabulary = Arc::new(text.tokenizer.vocabulary_with_rows(eos, model.vocab_size())?);
         let queue = config.max_waiting;
         let cutter = Arc::new(ForcedText(text.tokenizer.clone()));
+        let has_draft_model = draft.is_some();
         let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
         let grammars = GrammarStore::new(vocabulary.clone(), GRAMMAR_CACHE_BYTES);
         let metrics = Metrics::new(&name);
@@ -84,6 +86,7 @@ impl ServedModel {
             name,
             created: crate::operate::random::now(),
             engine,
+            has_draft_model,
             text,
             vocabulary,
             grammars,
@@ -109,6 +112,11 @@ impl ServedModel {
     /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns `true` if a draft model was given for it.
+    pub fn has_draft_model(&self) -> bool {
+        self.has_draft_model
     }
 
     /// Returns the tokenizer, template and defaults.

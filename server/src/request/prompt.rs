@@ -364,12 +364,22 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
 }
 
 /// Records the fields that have no effect with the model that is served: a model that is greedy unless a
-/// request says otherwise has no weights.
+/// request says otherwise has no weights, and one without a draft model none of its tokens.
 pub fn note_ineffective(served: &ServedModel, generation: &Generation, ignored: &mut Ignored) {
     let temperature = recommended(served, generation).temperature;
     let is_own = generation.temperature.is_none() && generation.weights;
     if is_own && generation.has_weights_at(1.0) && !generation.has_weights_at(temperature) {
         ignored.add("weights");
+    }
+    if !served.has_draft_model() {
+        let drafts = &generation.draft;
+        let wishes = [
+            ("draft.candidates", drafts.allowed.candidates > 1),
+            ("draft.rule", drafts.rule.is_some()),
+        ];
+        for (path, _) in wishes.into_iter().filter(|(_, is_wished)| *is_wished) {
+            ignored.add(path);
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! the one with the largest mean agreement with the other samples (Kumar and Byrne 2004); under the gain of
 //! equality it is the one that occurs most often (self-consistency, Wang et al. 2022).
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 /// A sample to choose among.
@@ -102,21 +104,25 @@ fn union(one: &Map<String, Value>, other: &Map<String, Value>) -> usize {
 
 /// Returns the harmonic mean of the shares of words of each text that occur in the other one.
 fn overlap(one: &str, other: &str) -> f64 {
-    let words = |text: &str| -> Vec<String> {
-        let words = text.split(|letter: char| !letter.is_alphanumeric());
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let (one, mut other) = (words(one), words(other));
-    let total = one.len() + other.len();
-    let is_shared = |word: &&String| {
-        let place = other.iter().position(|of_other| of_other == *word);
-        place.map(|place| other.swap_remove(place)).is_some()
-    };
-    let shared = one.iter().filter(is_shared).count();
+    let (one, other) = (words(one), words(other));
+    let total: usize = one.values().chain(other.values()).sum();
+    let shared = one
+        .iter()
+        .filter_map(|(word, count)| Some(count.min(other.get(word)?)));
     match total {
         0 => 0.0,
-        total => (2 * shared) as f64 / total as f64,
+        total => (2 * shared.sum::<usize>()) as f64 / total as f64,
     }
+}
+
+/// Returns the words of a text, with how often each occurs.
+fn words(text: &str) -> HashMap<&str, usize> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let mut counts = HashMap::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
 }
 
 /// Returns `true` if two values are equal: numbers by value, objects in any order of their keys.
