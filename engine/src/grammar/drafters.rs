@@ -109,7 +109,9 @@ impl Drafters {
             lookup.offer(text, &mut draft);
         }
         draft.set_budget(room.min(draft.nodes().len().max(LEARNED)));
-        for store in &outlook.stores {
+        // Beside a passage that is being repeated, what is likely elsewhere is not.
+        let is_repeated = outlook.copied >= COPIED && draft.nodes().len() > forced;
+        for store in outlook.stores.iter().filter(|_| !is_repeated) {
             store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
         }
         let nodes = draft.nodes().to_vec();

@@ -375,7 +375,11 @@ pub fn note_ineffective(served: &ServedModel, generation: &Generation, ignored: 
         let drafts = &generation.draft;
         let wishes = [
             ("draft.candidates", drafts.allowed.candidates > 1),
-            ("draft.rule", drafts.rule.is_some()),
+            // Drawing once also orders how samples learn from each other.
+            (
+                "draft.rule",
+                drafts.rule.is_some_and(|rule| rule != Verification::DrawOnce),
+            ),
         ];
         for (path, _) in wishes.into_iter().filter(|(_, is_wished)| *is_wished) {
             ignored.add(path);

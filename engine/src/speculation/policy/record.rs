@@ -176,13 +176,10 @@ impl Record {
             // A pass without drafts does not end a copy that is watched.
             return;
         }
-        let is_last = |&&node: &&usize| {
-            let mut drafts = drafts.iter().filter(|draft| !draft.is_guess());
-            drafts.all(|draft| draft.parent != Some(node))
+        (self.running, self.run) = match run_at_the_end(drafts, accepted) {
+            Some((node, more)) => (Some(drafts[node].source), runs[node] + 1 + more),
+            None => (None, 0),
         };
-        let last = accepted.last().filter(is_last);
-        self.running = last.map(|&node| drafts[node].source);
-        self.run = last.map_or(0, |&node| runs[node] + 1);
     }
 
     /// Returns the number of the last tokens that were copied, one after another as drafted.
@@ -233,6 +230,24 @@ impl Record {
             _ => 0,
         }
     }
+}
+
+/// Returns the last accepted draft of the run that the text ends with, and the number of tokens after it that
+/// agree with it; `None` if a draft that would have continued the run was refused.
+///
+/// Stores extend copies by tokens of their own. Whether these are accepted says nothing about the copy, which
+/// would have gone on if it had been longer.
+fn run_at_the_end(drafts: &[Draft], accepted: &[usize]) -> Option<(usize, usize)> {
+    let is_learned = |node: &usize| matches!(drafts[*node].source, Source::Learned(..));
+    let learned = accepted.iter().rev().take_while(|node| is_learned(node)).count();
+    let before = accepted[..accepted.len() - learned].last();
+    let copy = before.filter(|&&node| matches!(drafts[node].source, Source::Copied | Source::Predicted));
+    let (&last, more) = match copy {
+        Some(copy) => (copy, learned),
+        None => (accepted.last()?, 0),
+    };
+    let goes_on = |draft: &Draft| draft.parent == Some(last) && is_like(draft.source, drafts[last].source);
+    (!drafts.iter().any(goes_on)).then_some((last, more))
 }
 
 /// The results of the drafts of all sequences.

@@ -207,6 +207,40 @@ fn a_guess_that_was_right_goes_on() {
     assert!(chance(&record) < running);
 }
 
+/// Guards against copies that begin small again because what a store had added to their end was refused, and
+/// against runs that go on after a refused copy.
+#[test]
+fn what_a_store_adds_to_a_copy_does_not_end_it() {
+    use crate::speculation::draft::{Confidence, Source};
+    let below = |parent, source| Draft {
+        parent,
+        source,
+        ..copied()
+    };
+    let learned = Source::Learned(lexiform_law::draft::Origin::Recycled, Confidence::of(None));
+    let drafts = [
+        below(None, Source::Predicted),
+        below(Some(0), Source::Predicted),
+        below(Some(1), learned),
+        below(Some(0), learned),
+    ];
+    let copied_after = |accepted: &[usize]| {
+        let mut record = Record::default();
+        record.verified(&drafts, accepted);
+        record.verified(&[], &[]);
+        record.copied()
+    };
+    assert_eq!(copied_after(&[0, 1]), 2, "the store was wrong");
+    assert_eq!(copied_after(&[0, 1, 2]), 3, "the store was right");
+    assert_eq!(copied_after(&[0]), 0, "the copy was wrong");
+    assert_eq!(
+        copied_after(&[0, 3]),
+        0,
+        "the copy was wrong, and the store right"
+    );
+    assert_eq!(copied_after(&[]), 0);
+}
+
 fn copied() -> Draft {
     Draft {
         token: 0,
