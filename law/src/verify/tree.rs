@@ -252,8 +252,8 @@ mod tests {
         verified.path
     }
 
-    /// Guards against a path that ends at a token which is drafted twice, while the draft goes on below the other
-    /// of the two.
+    /// Guards against a path that ends at a token which is drafted twice, while the draft goes on below the
+    /// other of the two.
     #[test]
     fn of_equal_siblings_the_path_goes_on_below_the_one_that_does() {
         let first = [node(None, 5), node(None, 5), node(Some(0), 6)];
